@@ -1,0 +1,1 @@
+from prior_gen.microbatch import generate_microbatch

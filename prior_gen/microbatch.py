@@ -1,0 +1,64 @@
+"""One microbatch from its address: the pure function everything else stores and moves."""
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from prior_gen.factors import Factors, draw_factors
+from prior_gen.pu_split import negative_rows, split_rows
+from prior_gen.scm import draw_scm, run_scm, standardize
+from prior_gen.seeding import Split, task_generator
+from prior_gen.sizes import task_sizes
+from puicl_config import Config, InputError, PriorConfig
+from shard_io import Microbatch
+
+_blas = ThreadpoolController()
+
+
+def generate_microbatch(
+    config: Config, stage: int, step: int, index: int, split: Split = "train"
+) -> Microbatch:
+    """Generate microbatch [stage, step, index]: a pure function of its address and `prior`.
+
+    `stage` counts from 1, `step` within the stage and `index` within the step from 0. The result
+    holds `x` in the dtype that `shards.x_dtype` stores.
+
+    Raises `InputError` where the plan has no such address.
+    """
+    prior = config.prior
+    if not (
+        0 <= step < prior.steps_in_stage(stage) and 0 <= index < prior.microbatches_per_step
+    ):
+        raise InputError(
+            f"the plan has no microbatch [{stage}, {step}, {index}]: it has "
+            f"{prior.total_stages} stages of {prior.steps_per_stage} steps of "
+            f"{prior.microbatches_per_step} microbatches"
+        )
+    factors = draw_factors(prior, stage, step, index, split)
+    # The number of BLAS threads could change the order of a sum, hence the bits.
+    with _blas.limit(limits=1):
+        tasks = [
+            generate_task(
+                task_generator(prior.seed, split, stage, step, index, task), prior, factors
+            )
+            for task in range(prior.tasks_per_microbatch)
+        ]
+    address = {"stage": stage, "step": step, "index": index}
+    return Microbatch(
+        x=np.stack([x for x, _, _ in tasks]).astype(config.shards.x_dtype),
+        y=np.stack([y for _, y, _ in tasks]),
+        tags={**address, **factors.tags(), "pi": [pi for _, _, pi in tasks]},
+    )
+
+
+def generate_task(
+    rng: np.random.Generator, prior: PriorConfig, factors: Factors
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """One task: x [P + n_u, d] (labelled positives first), y [n_u] and its target pi."""
+    pi = float(rng.uniform(*factors.pi))
+    sizes = task_sizes(factors.n_labeled, factors.n_unlabeled, pi)
+    draws = draw_scm(rng, prior, factors, sizes.n_rows)
+    features, score = run_scm(draws, factors, prior.state_clamp)
+    features = standardize(features, prior.value_clip)
+    score = standardize(score, prior.value_clip)
+    rows, y = split_rows(rng, negative_rows(rng, score, sizes.n_negative), sizes)
+    return features[rows], y, pi

@@ -1,0 +1,39 @@
+"""Where randomness comes from: local counter-based generators, keyed by what they are for.
+
+Every stream is `Philox` keyed through `SeedSequence` by (root seed, split, purpose, address), so a
+task is a pure function of its address and no draw can disturb another. There is no global state.
+"""
+
+from typing import Literal
+
+import numpy as np
+
+Split = Literal["train", "heldout"]
+
+# Words of the spawn key. Appending is safe; renumbering would change every task ever generated.
+_SPLITS = {"train": 0, "heldout": 1}
+_PURPOSES = {"stage": 0, "microbatch": 1, "task": 2}
+
+
+def stage_generator(seed: int, split: Split, stage: int) -> np.random.Generator:
+    """Stream of what is drawn once a stage: L_g and h."""
+    return _generator(seed, split, "stage", stage)
+
+
+def microbatch_generator(
+    seed: int, split: Split, stage: int, step: int, index: int
+) -> np.random.Generator:
+    """Stream of the batch factors of microbatch [stage, step, index]."""
+    return _generator(seed, split, "microbatch", stage, step, index)
+
+
+def task_generator(
+    seed: int, split: Split, stage: int, step: int, index: int, task: int
+) -> np.random.Generator:
+    """Stream of one task: its pi, SCM weights, exogenous noise and split."""
+    return _generator(seed, split, "task", stage, step, index, task)
+
+
+def _generator(seed: int, split: Split, purpose: str, *address: int) -> np.random.Generator:
+    key = (_SPLITS[split], _PURPOSES[purpose], *address)
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence(seed, spawn_key=key)))

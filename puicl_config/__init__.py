@@ -1,0 +1,43 @@
+"""Typed configuration, its loading, and the digests that name plans and runs."""
+
+from puicl_config.digests import (
+    canonical_json,
+    plan_digest,
+    plan_of,
+    run_digest,
+    sha256_of,
+)
+from puicl_config.errors import InputError, exit_on_input_error
+from puicl_config.loading import config_yaml, find_config, load_config, parse_config
+from puicl_config.schema import (
+    ACTIVATIONS,
+    RUN_DIGEST_EXCLUDES,
+    Config,
+    ModelConfig,
+    PhaseConfig,
+    PriorConfig,
+    ShardsConfig,
+    TrainConfig,
+)
+
+__all__ = [
+    "ACTIVATIONS",
+    "RUN_DIGEST_EXCLUDES",
+    "Config",
+    "InputError",
+    "ModelConfig",
+    "PhaseConfig",
+    "PriorConfig",
+    "ShardsConfig",
+    "TrainConfig",
+    "canonical_json",
+    "config_yaml",
+    "exit_on_input_error",
+    "find_config",
+    "load_config",
+    "parse_config",
+    "plan_digest",
+    "plan_of",
+    "run_digest",
+    "sha256_of",
+]

@@ -1,0 +1,42 @@
+"""Digests that name a plan (what data) and a run (what training)."""
+
+import hashlib
+import json
+from typing import Any
+
+from puicl_config.schema import RUN_DIGEST_EXCLUDES, Config, PriorConfig
+
+# Raised whenever the same `prior` section would give other bytes: a new sampler, another order
+# of draws, a changed rule. Shards made by another version are another plan.
+PRIOR_ALGORITHM = 1
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys and no spaces: equal values give equal text."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def sha256_of(value: Any) -> str:
+    """Hex SHA-256 of a value's canonical JSON."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+def plan_of(prior: PriorConfig) -> dict[str, Any]:
+    """The plan as plain data: the `prior` section and the version of the algorithm."""
+    return {"algorithm": PRIOR_ALGORITHM, "prior": prior.model_dump(mode="json")}
+
+
+def plan_digest(prior: PriorConfig) -> str:
+    """Name of the data: the same for any stage range, format, codec, dtype or place."""
+    return sha256_of(plan_of(prior))
+
+
+def run_digest(config: Config) -> str:
+    """Name of the training: plan, model and every `train` key that can change a bit."""
+    return sha256_of(
+        {
+            "plan": plan_of(config.prior),
+            "model": config.model.model_dump(mode="json"),
+            "train": config.train.model_dump(mode="json", exclude=set(RUN_DIGEST_EXCLUDES)),
+        }
+    )

@@ -1,0 +1,136 @@
+"""From a YAML file and `section.key=value` overrides to a checked `Config`."""
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from puicl_config.errors import InputError
+from puicl_config.schema import Config
+
+# Inside an installed wheel the shipped configs lie in the package; in a checkout beside it.
+_SHIPPED = (Path(__file__).parent / "configs", Path(__file__).parent.parent / "configs")
+
+
+def find_config(name: str | Path) -> Path:
+    """Resolve `name`: a path, `configs/NAME[.yaml]` here, or a shipped one, in this order."""
+    wanted = Path(name)
+    file_name = wanted.name if wanted.suffix else f"{wanted.name}.yaml"
+    places = [wanted, Path("configs") / file_name, *(folder / file_name for folder in _SHIPPED)]
+    if len(wanted.parts) > 1 and wanted.parts[0] != "configs":
+        places = [wanted]  # an explicit path elsewhere must not fall back to a shipped file
+    for place in places:
+        if place.is_file():
+            return place
+    known = sorted({path.stem for folder in _SHIPPED for path in folder.glob("*.yaml")})
+    raise InputError(f"no config {str(name)!r}: give a YAML file or one of {', '.join(known)}")
+
+
+def load_config(name: str | Path = "paper", overrides: Sequence[str] = ()) -> Config:
+    """Read a config, apply `section.key=value` overrides, and check everything at once.
+
+    Raises `InputError` that lists every unknown key (with the nearest right one) and every value
+    out of range.
+    """
+    path = find_config(name)
+    try:
+        raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_YamlLoader)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
+    if raw is None:
+        raw = {}
+    if not isinstance(raw, dict):
+        raise InputError(f"{path} must hold a mapping of sections, not a {type(raw).__name__}")
+    for override in overrides:
+        _apply(raw, override)
+    return parse_config(raw, where=str(path))
+
+
+def parse_config(raw: dict[str, Any], where: str) -> Config:
+    """Validate plain data; `where` names its origin in error messages."""
+    try:
+        return Config.model_validate(raw)
+    except ValidationError as error:
+        problems = "; ".join(dict.fromkeys(_sentences(error)))
+        raise InputError(f"{where}: {problems}") from None
+
+
+def config_yaml(config: Config) -> str:
+    """The resolved config as YAML text, every key written out."""
+    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False)
+
+
+class _YamlLoader(yaml.SafeLoader):
+    """Safe loading that also reads 1e-4 as a number (YAML 1.1 wants 1.0e-4) and refuses
+    a key written twice."""
+
+    def construct_mapping(self, node, deep=False):
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        twice = [key for key in keys if keys.count(key) > 1]
+        if twice:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"the key {twice[0]!r} is written twice", node.start_mark
+            )
+        return super().construct_mapping(node, deep)
+
+
+_YamlLoader.yaml_implicit_resolvers = {
+    first: list(resolvers) for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_YamlLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"),
+    list("-+0123456789"),
+)
+
+
+def _apply(raw: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    steps = key.strip().split(".")
+    if not equals or not all(steps):
+        raise InputError(f"override {override!r} is not of the form section.key=value")
+    try:
+        value = yaml.load(text, Loader=_YamlLoader)
+    except yaml.YAMLError:
+        raise InputError(f"override {override!r}: {text!r} is not a YAML value") from None
+    for step in steps[:-1]:
+        raw = raw.setdefault(step, {})
+        if not isinstance(raw, dict):
+            raise InputError(f"override {override!r}: {step} is a value, not a section")
+    raw[steps[-1]] = value
+
+
+def _sentences(error: ValidationError) -> Iterator[str]:
+    for problem in error.errors():
+        path = [str(step) for step in problem["loc"]]
+        if problem["type"] == "extra_forbidden":
+            known = _known_keys(path[:-1])
+            near = difflib.get_close_matches(path[-1], known, n=1, cutoff=0.5)
+            hint = (
+                f"did you mean {'.'.join([*path[:-1], near[0]])}?"
+                if near
+                else f"known there: {', '.join(known)}"
+            )
+            yield f"unknown key {'.'.join(path)}; {hint}"
+        else:
+            reason = problem["msg"].removeprefix("Value error, ")
+            reason = reason[:1].lower() + reason[1:]
+            got = problem["input"]
+            shown = "" if isinstance(got, dict | BaseModel) else f", got {got!r}"
+            yield f"{'.'.join(_readable(path))}: {reason}{shown}"
+
+
+def _known_keys(path: Sequence[str]) -> list[str]:
+    model: Any = Config
+    for step in path:
+        model = model.model_fields[step].annotation
+    return list(model.model_fields)
+
+
+def _readable(path: Sequence[str]) -> list[str]:
+    """Drop what pydantic adds to a location to name the branch of a union."""
+    return [step for step in path if not any(sign in step for sign in "[(-")]

@@ -1,0 +1,1 @@
+from shard_io.microbatch import Microbatch

@@ -1,0 +1,44 @@
+"""The unit of storage: tasks of one shape with their tags."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from puicl_config import canonical_json
+
+
+@dataclass(frozen=True)
+class Microbatch:
+    """T tasks of one shape.
+
+    x: [T, P + n_u, d] float16 or float32, labelled positives first.
+    y: [T, n_u] uint8, 1 = positive, 0 = negative, of the unlabelled rows.
+    tags: stage, step, index and the batch factors; JSON values only.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    tags: dict[str, Any]
+
+    @property
+    def n_labeled(self) -> int:
+        """P, the number of labelled positives of each task."""
+        return self.x.shape[1] - self.y.shape[1]
+
+    @property
+    def address(self) -> tuple[int, int, int]:
+        """(stage, step, index)."""
+        return self.tags["stage"], self.tags["step"], self.tags["index"]
+
+    def digest(self) -> bytes:
+        """SHA-256 over the canonical content: tags, shapes, dtype and little-endian arrays."""
+        header = canonical_json(
+            {"tags": self.tags, "x": [self.x.dtype.name, *self.x.shape], "y": [*self.y.shape]}
+        )
+        digest = hashlib.sha256(header.encode())
+        digest.update(b"\0")
+        digest.update(np.ascontiguousarray(self.x, dtype=self.x.dtype.newbyteorder("<")))
+        digest.update(np.ascontiguousarray(self.y))
+        return digest.digest()
