@@ -1,1 +1,5 @@
+"""The SCM prior over PU tasks, its curriculum, and the parallel generator of shards."""
+
 from prior_gen.microbatch import generate_microbatch
+
+__all__ = ["generate_microbatch"]

@@ -25,9 +25,7 @@ def generate_microbatch(
     Raises `InputError` where the plan has no such address.
     """
     prior = config.prior
-    if not (
-        0 <= step < prior.steps_in_stage(stage) and 0 <= index < prior.microbatches_per_step
-    ):
+    if not (0 <= step < prior.steps_in_stage(stage) and 0 <= index < prior.microbatches_per_step):
         raise InputError(
             f"the plan has no microbatch [{stage}, {step}, {index}]: it has "
             f"{prior.total_stages} stages of {prior.steps_per_stage} steps of "

@@ -43,9 +43,7 @@ def draw_scm(rng: np.random.Generator, prior: PriorConfig, factors: Factors, n: 
     return ScmDraws(
         input_weight=normals(prior.sigma_init, h, k),
         hidden_weights=normals(prior.sigma_init, blocks, h, h),
-        readouts=None
-        if factors.causal
-        else normals(prior.sigma_init, factors.n_features + 1, h),
+        readouts=None if factors.causal else normals(prior.sigma_init, factors.n_features + 1, h),
         causes=rng.random((n, k), dtype=np.float32)
         if factors.input_distribution == "uniform"
         else normals(1.0, n, k),

@@ -1,5 +1,6 @@
-"""Typed configuration, its loading, and the digests that name plans and runs."""
+"""What every room stands on: the typed configuration, its digests, and commands' manners."""
 
+from puicl_config.atomic import write_atomically
 from puicl_config.digests import (
     canonical_json,
     plan_digest,
@@ -9,6 +10,7 @@ from puicl_config.digests import (
 )
 from puicl_config.errors import InputError, exit_on_input_error
 from puicl_config.loading import config_yaml, find_config, load_config, parse_config
+from puicl_config.progress import ProgressReport, duration
 from puicl_config.schema import (
     ACTIVATIONS,
     RUN_DIGEST_EXCLUDES,
@@ -28,10 +30,12 @@ __all__ = [
     "ModelConfig",
     "PhaseConfig",
     "PriorConfig",
+    "ProgressReport",
     "ShardsConfig",
     "TrainConfig",
     "canonical_json",
     "config_yaml",
+    "duration",
     "exit_on_input_error",
     "find_config",
     "load_config",
@@ -40,4 +44,5 @@ __all__ = [
     "plan_of",
     "run_digest",
     "sha256_of",
+    "write_atomically",
 ]

@@ -86,9 +86,11 @@ class PriorConfig(Section):
     hidden_width: IntInterval = (12, 36)
     n_causes: Literal["n_features"] | Positive = "n_features"
     sigma_init: PositiveFloat = 0.8
-    sigma_noise: Annotated[
-        tuple[Annotated[float, Field(ge=0)], ...], AfterValidator(_distinct)
-    ] = (0.005, 0.01, 0.02)
+    sigma_noise: Annotated[tuple[Annotated[float, Field(ge=0)], ...], AfterValidator(_distinct)] = (
+        0.005,
+        0.01,
+        0.02,
+    )
     activations: Annotated[tuple[Activation, ...], AfterValidator(_distinct)] = ACTIVATIONS
     activation_schedule: Literal["per_layer", "shared"] = "per_layer"
     input_distributions: Annotated[
@@ -100,9 +102,10 @@ class PriorConfig(Section):
     causal_sources: Annotated[
         tuple[Literal["clique", "subset"], ...], AfterValidator(_distinct)
     ] = ("clique", "subset")
-    label_positions: Annotated[
-        tuple[Literal["first", "last"], ...], AfterValidator(_distinct)
-    ] = ("first", "last")
+    label_positions: Annotated[tuple[Literal["first", "last"], ...], AfterValidator(_distinct)] = (
+        "first",
+        "last",
+    )
     clique_window: Literal["uniform", "centered"] = "uniform"
     feature_orderings: Annotated[
         tuple[Literal["graph", "shuffled"], ...], AfterValidator(_distinct)

@@ -1,0 +1,74 @@
+"""Does this machine make the same bits? A fixed sample of the prior, and who computed it."""
+
+import hashlib
+import platform
+from importlib.metadata import version
+
+import numpy as np
+from threadpoolctl import ThreadpoolController, threadpool_info
+
+from prior_gen.factors import Factors
+from prior_gen.microbatch import generate_task
+from prior_gen.seeding import task_generator
+from puicl_config import PriorConfig
+
+_blas = ThreadpoolController()
+
+
+def canary_digest(prior: PriorConfig) -> str:
+    """Hex SHA-256 of a small microbatch that passes through every activation and read-out.
+
+    It hashes the tasks in full precision, before they are rounded for storage, so that a machine
+    whose last bit differs is told apart even where float16 would hide it for a while.
+    """
+    d = prior.n_features[1]
+    width = max(prior.hidden_width[1], d + 1)
+    layers = len(prior.activations) + 1
+    pool = (layers - 1) * width
+    digest = hashlib.sha256()
+    with _blas.limit(limits=1):
+        for number, (causal, source, inputs) in enumerate(
+            [(True, "subset", "gaussian"), (False, "head", "uniform")]
+        ):
+            factors = Factors(
+                n_features=d,
+                n_labeled=40,
+                n_unlabeled=60,
+                eta=1.5,
+                pi=prior.pi_final,
+                hidden_layers=layers,
+                hidden_width=width,
+                n_causes=d if prior.n_causes == "n_features" else prior.n_causes,
+                sigma_noise=prior.sigma_noise[0],
+                input_distribution=inputs,
+                activations=prior.activations,
+                causal=causal,
+                source=source,
+                ordering="graph",
+                feature_order=np.arange(d),
+                label_position="last" if causal else None,
+                label_node=pool - 1 if causal else None,
+                feature_nodes=np.linspace(0, pool - 2, d).astype(int) if causal else None,
+            )
+            # Stage 0 exists in no plan: the canary's draws are nobody's data.
+            rng = task_generator(prior.seed, "heldout", 0, 0, 0, number)
+            x, y, pi = generate_task(rng, prior, factors)
+            digest.update(x.tobytes() + y.tobytes() + pi.hex().encode())
+    return digest.hexdigest()
+
+
+def software() -> dict[str, str]:
+    """Versions and instruction sets that may decide the bits; no names, no times."""
+    blas = [
+        f"{library['internal_api']} {library['version']} {library.get('architecture', '')}".strip()
+        for library in threadpool_info()
+        if library["user_api"] == "blas" and "numpy" in library["filepath"]
+    ]
+    simd = np.show_config(mode="dicts")["SIMD Extensions"]
+    return {
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("numpy", "scipy", "zarr", "numcodecs", "webdataset")},
+        "blas": ", ".join(sorted(set(blas))),
+        "simd": " ".join([*simd["baseline"], *simd["found"]]),
+    }

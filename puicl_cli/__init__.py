@@ -1,0 +1,1 @@
+"""The `puicl` command: argument parsing, one file a subcommand."""

@@ -1,0 +1,24 @@
+"""`puicl compare`: where two runs part."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from puicl_config import InputError
+from trainer import compare_runs
+
+
+def compare(
+    run_a: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    run_b: Annotated[Path, typer.Argument(help="Folder of another.")],
+) -> None:
+    """Name the first step where two runs differ, and what differs first; exit with 1 then."""
+    for run in (run_a, run_b):
+        if not (run / "ledger.jsonl").is_file():
+            raise InputError(f"{run} holds no run: there is no ledger.jsonl")
+    result = compare_runs(run_a, run_b)
+    print(result.sentence)
+    if not result.equal:
+        sys.exit(1)

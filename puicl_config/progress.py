@@ -1,0 +1,80 @@
+"""Progress of long work: a bar on a terminal, a plain line now and then elsewhere."""
+
+import sys
+import time
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+
+def duration(seconds: float) -> str:
+    """Seconds as `42s`, `3m05s` or `2h07m`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02d}s"
+    return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+
+
+class ProgressReport:
+    """Counts `unit`s up to `total`; shows the rate, the time left and a note.
+
+    `done` units were done before this start and count for the position, not for the rate.
+    """
+
+    def __init__(self, label: str, total: int, unit: str, done: int = 0, every: float = 5.0):
+        self.label, self.total, self.unit, self.done = label, total, unit, done
+        self._every = every
+        self._before = done
+        self._start = self._shown = time.monotonic()
+        self._bar = None
+        if sys.stderr.isatty():
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+                TimeRemainingColumn(),
+                TextColumn("{task.fields[note]}"),
+                console=Console(stderr=True),
+            )
+            self._task = self._bar.add_task(label, total=total, completed=done, note="")
+            self._bar.start()
+
+    def __enter__(self) -> "ProgressReport":
+        return self
+
+    def __exit__(self, *_) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._start
+
+    @property
+    def rate(self) -> float:
+        """Units a second since the start."""
+        elapsed = self.seconds
+        return (self.done - self._before) / elapsed if elapsed > 0 else 0.0
+
+    def advance(self, amount: int = 1, note: str = "") -> None:
+        """Count `amount` more units; `note` stands at the end of the line."""
+        self.done += amount
+        rate = self.rate
+        note = f"{rate:.4g} {self.unit}/s" + (f", {note}" if note else "")
+        if self._bar:
+            self._bar.update(self._task, completed=self.done, note=note)
+            return
+        now = time.monotonic()
+        if now - self._shown >= self._every or self.done >= self.total:
+            self._shown = now
+            left = duration((self.total - self.done) / rate) if rate else "?"
+            share = self.done / max(self.total, 1)
+            print(
+                f"{self.label}: {self.done}/{self.total} {self.unit} ({share:.0%}), {note}, "
+                f"{left} left",
+                file=sys.stderr,
+                flush=True,
+            )

@@ -1,0 +1,15 @@
+"""The dual-axis transformer, its weights on disk, and the scikit-learn estimator."""
+
+from puicl_config import ModelConfig
+from puicl_model.classifier import PUICLClassifier
+from puicl_model.model import PUICL
+from puicl_model.weights import load_model, save_model, weights_digest
+
+__all__ = [
+    "PUICL",
+    "ModelConfig",
+    "PUICLClassifier",
+    "load_model",
+    "save_model",
+    "weights_digest",
+]

@@ -1,0 +1,145 @@
+"""`PUICLClassifier`: positive-unlabeled learning in context, in scikit-learn's manner."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from puicl_config import InputError
+from puicl_model.labels import labeled_mask
+from puicl_model.weights import load_model
+
+_SHIPPED_WEIGHTS = Path(__file__).parent / "weights" / "default.safetensors"
+
+
+class PUICLClassifier(ClassifierMixin, BaseEstimator):
+    """Classify the unlabelled rows of a table in one forward pass of a pretrained network.
+
+    Nothing is fitted to the table: `fit` reads it as the network's context.
+
+    Parameters
+    ----------
+    model : str, Path or None
+        A `model.safetensors` with its `model.json` beside it, as the trainer writes them; None
+        takes the weights that come with the package.
+    device : str
+        Where the network runs, such as "cpu" or "cuda".
+    batch_rows : int
+        New rows scored together by `predict_proba`; bounds memory, changes no score beyond
+        rounding.
+
+    Attributes
+    ----------
+    classes_ : ndarray [2]
+        [0, 1]: unlabelled negatives, positives.
+    unlabeled_proba_ : ndarray [n_u]
+        P(positive) of the unlabelled rows of `fit`, in their order there (paper, Section 4.2).
+    unlabeled_rows_ : ndarray [n_u]
+        Which rows of `fit` these are.
+    class_prior_ : float
+        Estimated share of positives among the unlabelled rows: the mean of `unlabeled_proba_`.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    def __init__(
+        self,
+        model: str | Path | None = None,
+        *,
+        device: str = "cpu",
+        batch_rows: int = 256,
+    ):
+        self.model = model
+        self.device = device
+        self.batch_rows = batch_rows
+
+    def fit(self, X: Any, s: Any) -> "PUICLClassifier":
+        """Read the table `X` [n, d] of finite numbers with the labels `s` [n].
+
+        `s`: 1 or True marks a labelled positive; 0, -1, False or a missing value an unlabelled
+        row. Scales and offsets of the columns do not matter.
+
+        Raises `ValueError` for cells that are not finite numbers, other values in `s`, no
+        labelled positive or no unlabelled row, and where the weights cannot be read.
+        """
+        X = validate_data(self, X, dtype=np.float64)
+        labeled = labeled_mask(s)
+        if len(labeled) != len(X):
+            raise ValueError(f"X has {len(X)} rows but s has {len(labeled)} entries")
+        if not labeled.any():
+            raise ValueError("s holds no labelled positive: mark at least one row with 1")
+        if labeled.all():
+            raise ValueError("s holds no unlabelled row: there is nothing to classify")
+        if self.batch_rows < 1:
+            raise ValueError(f"batch_rows must be at least 1, not {self.batch_rows}")
+        if self.model is None and not _SHIPPED_WEIGHTS.exists():
+            raise InputError(
+                "this package ships no weights yet: give model=PATH of a model.safetensors"
+            )
+        self.network_, self.model_card_ = load_model(self.model or _SHIPPED_WEIGHTS)
+        self.network_.to(self.device)
+
+        # In float64, so that offsets and units beyond float32's digits do not matter; the
+        # network standardises again by the labelled positives alone.
+        self._center = X.mean(axis=0)
+        spread = X.std(axis=0)
+        self._spread = np.where(spread > 0, spread, 1.0)
+        self._n_labeled = int(labeled.sum())
+        self._context = self._tensor(np.concatenate([X[labeled], X[~labeled]]))
+        with torch.inference_mode():
+            logits = self.network_(self._context, self._n_labeled)
+        self.classes_ = np.array([0, 1])
+        self.unlabeled_rows_ = np.flatnonzero(~labeled)
+        self.unlabeled_proba_ = _positive(logits)
+        self.class_prior_ = float(self.unlabeled_proba_.mean())
+        self._seen = dict(zip(_keys(X[~labeled]), self.unlabeled_proba_, strict=True))
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities [m, 2] of (negative, positive) for the rows of `X` [m, d].
+
+        A row equal to an unlabelled row of `fit` gets its `unlabeled_proba_`. Any other row
+        attends to the fitted table and itself, and nothing attends to it: its score is a function
+        of the fit and the row alone.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        positive = np.array([self._seen.get(key, np.nan) for key in _keys(X)])
+        new = np.flatnonzero(np.isnan(positive))
+        for start in range(0, len(new), self.batch_rows):
+            rows = new[start : start + self.batch_rows]
+            with torch.inference_mode():
+                logits = self.network_.score_new_rows(
+                    self._context, self._n_labeled, self._tensor(X[rows])
+                )
+            positive[rows] = _positive(logits)
+        return np.column_stack([1 - positive, positive])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Class 1 where P(positive) is at least one half, else 0, for the rows of `X` [m, d]."""
+        return self.classes_[(self.predict_proba(X)[:, 1] >= 0.5).astype(int)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Refused: `s` is no truth to score against. Raises `NotImplementedError`."""
+        raise NotImplementedError(
+            "the labels of a PU task are no truth to score against; where you know the true "
+            "classes, give predict_proba's answer to a metric of sklearn.metrics"
+        )
+
+    def _tensor(self, X: np.ndarray) -> torch.Tensor:
+        """[m, d] float64 as [1, m, d] float32 on the device."""
+        scaled = (X - self._center) / self._spread
+        return torch.from_numpy(scaled.astype(np.float32)).unsqueeze(0).to(self.device)
+
+
+def _positive(logits: torch.Tensor) -> np.ndarray:
+    """P(positive) [n] from logits [1, n, 2] of (negative, positive)."""
+    return logits[0].double().softmax(-1)[:, 1].cpu().numpy()
+
+
+def _keys(X: np.ndarray) -> list[bytes]:
+    """Each row's bytes, -0.0 taken for 0.0."""
+    return [row.tobytes() for row in X + 0.0]

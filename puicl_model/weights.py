@@ -1,0 +1,65 @@
+"""Weights on disk: `NAME.safetensors`, and `NAME.json` beside it with what they are."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+
+from puicl_config import InputError, ModelConfig, write_atomically
+from puicl_model.model import PUICL
+
+
+def weights_digest(tensors: Mapping[str, torch.Tensor]) -> str:
+    """Hex SHA-256 over names, shapes, dtypes and bytes, in the order of the names."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name].detach().cpu().contiguous()
+        digest.update(f"{name}:{tensor.dtype}:{list(tensor.shape)}\0".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()
+
+
+def load_model(path: str | Path) -> tuple[PUICL, dict[str, Any]]:
+    """A model in evaluation mode and its card, from the safetensors file at `path`.
+
+    Raises `InputError` where a file is missing or damaged, or the weights do not match the card.
+    """
+    path = Path(path)
+    card_path = path.with_suffix(".json")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; give the model.safetensors file in it")
+    for needed in (path, card_path):
+        if not needed.is_file():
+            raise InputError(f"no weights at {path}: {needed} is missing")
+    try:
+        card = json.loads(card_path.read_text(encoding="utf-8"))
+        config = ModelConfig.model_validate(card["model"])
+        tensors = load_file(path)
+        expected = card["weights_digest"]
+    except (ValueError, KeyError, SafetensorError) as error:
+        raise InputError(f"the weights at {path} are damaged: {error}") from None
+    if weights_digest(tensors) != expected:
+        raise InputError(f"the weights at {path} do not match the digest in {card_path.name}")
+    model = PUICL(config)
+    try:
+        model.load_state_dict(tensors)
+    except RuntimeError as error:
+        raise InputError(f"{path} and {card_path.name} do not fit together: {error}") from None
+    return model.eval().requires_grad_(False), card
+
+
+def save_model(path: Path, tensors: Mapping[str, torch.Tensor], card: dict[str, Any]) -> None:
+    """Write weights and card, each atomically, the card last: only then do they count.
+
+    `card` needs the key `model`, the `ModelConfig` as plain data; the digest is added here.
+    """
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    card = {**card, "weights_digest": weights_digest(tensors)}
+    write_atomically(path, save(tensors))
+    text = json.dumps(card, indent=1) + "\n"
+    write_atomically(path.with_suffix(".json"), text.encode())

@@ -1,0 +1,86 @@
+"""Publishing on a file system: exclusive creation, private staging, files moved when synced."""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from puicl_config.atomic import sync_folder, write_synced
+from shard_io.layout import STAGING
+
+
+def sha256_file(path: Path) -> str:
+    """Hex SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def create_exclusively(path: Path, content: bytes) -> bool:
+    """Create a whole file, or return False and leave it alone where one exists."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        write_synced(temporary, content)
+        os.link(temporary, path)
+    except FileExistsError:
+        return False
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+    return True
+
+
+@contextlib.contextmanager
+def staging_folder(root: Path) -> Iterator[Path]:
+    """A private folder under ROOT/.staging, gone afterwards.
+
+    It is locked while its owner lives, so that `sweep_staging` can tell a dead writer's leavings
+    from a live writer's work.
+    """
+    folder = root / STAGING / uuid.uuid4().hex
+    folder.mkdir(parents=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                folder.parent.rmdir()
+
+
+def sweep_staging(root: Path) -> None:
+    """Remove what writers that were killed left in ROOT/.staging."""
+    for folder in (root / STAGING).glob("*"):
+        try:
+            with (folder / "lock").open("r+") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+        except (FileNotFoundError, BlockingIOError):
+            continue  # being created, already gone, or alive
+    with contextlib.suppress(OSError):
+        (root / STAGING).rmdir()
+
+
+def publish_files(source: Path, target: Path) -> list[Path]:
+    """Move every file under `source` to the same place under `target`, synced, one by one.
+
+    Files that stand there already are replaced: what a killed writer left, or another writer's
+    equal bytes. Returns the paths relative to `target`, sorted.
+    """
+    relative = sorted(path.relative_to(source) for path in source.rglob("*") if path.is_file())
+    for path in relative:
+        _sync(source / path)
+        (target / path).parent.mkdir(parents=True, exist_ok=True)
+        (source / path).replace(target / path)
+    for folder in sorted({(target / path).parent for path in relative}):
+        sync_folder(folder)
+    return relative
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())

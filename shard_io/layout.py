@@ -1,0 +1,85 @@
+"""Where things lie in a shard folder, and which part holds a microbatch. Pure functions only.
+
+manifest.json                              the plan, how it is stored, and all entries merged
+entries/stage-0001-part-000.json           published last: the part exists once this exists
+parts/stage-0001-part-000.zarr/            zarr: x, y, and the tags as attributes
+parts/stage-0001-part-000.tar              webdataset: one sample a microbatch
+"""
+
+from dataclasses import dataclass
+
+from puicl_config import PriorConfig
+
+MANIFEST = "manifest.json"
+ENTRIES = "entries"
+PARTS = "parts"
+STAGING = ".staging"
+SUFFIXES = {"zarr": ".zarr", "webdataset": ".tar"}
+# What a folder may hold beside shards, so that a README and a .gitignore can live in it.
+BYSTANDERS = frozenset({"README.md", ".gitignore"})
+
+
+@dataclass(frozen=True, order=True)
+class PartId:
+    """Address of a part: stage from 1, number within the stage from 0."""
+
+    stage: int
+    number: int
+
+    @property
+    def name(self) -> str:
+        """File name stem, the same in every format."""
+        return f"stage-{self.stage:04d}-part-{self.number:03d}"
+
+    @property
+    def entry_path(self) -> str:
+        """Path of the part's own entry, relative to the folder."""
+        return f"{ENTRIES}/{self.name}.json"
+
+    def data_path(self, shard_format: str) -> str:
+        """Path of the part's data (a folder for zarr, a file for webdataset)."""
+        return f"{PARTS}/{self.name}{SUFFIXES[shard_format]}"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a plan is cut into parts: a number of parts a stage, near-equal, in order."""
+
+    prior: PriorConfig
+    parts_per_stage: int
+
+    def microbatches_in_stage(self, stage: int) -> int:
+        """Microbatches of one stage; the last one of the tail may be short."""
+        return self.prior.steps_in_stage(stage) * self.prior.microbatches_per_step
+
+    def parts_of_stage(self, stage: int) -> list[PartId]:
+        """The stage's parts: never more than it has microbatches."""
+        count = min(self.parts_per_stage, self.microbatches_in_stage(stage))
+        return [PartId(stage, number) for number in range(count)]
+
+    def span(self, part: PartId) -> range:
+        """Numbers of the part's microbatches within its stage."""
+        total = self.microbatches_in_stage(part.stage)
+        count = min(self.parts_per_stage, total)
+        return range(part.number * total // count, (part.number + 1) * total // count)
+
+    def address(self, stage: int, number: int) -> tuple[int, int, int]:
+        """[stage, step, index] of the stage's microbatch `number`."""
+        step, index = divmod(number, self.prior.microbatches_per_step)
+        return stage, step, index
+
+    def locate(self, stage: int, step: int, index: int) -> tuple[PartId, int]:
+        """The part that holds [stage, step, index] and its place within the part.
+
+        Raises `KeyError` where the plan has no such microbatch.
+        """
+        prior = self.prior
+        if not (
+            0 <= step < prior.steps_in_stage(stage) and 0 <= index < prior.microbatches_per_step
+        ):
+            raise KeyError(f"the plan has no microbatch [{stage}, {step}, {index}]")
+        number = step * prior.microbatches_per_step + index
+        total = self.microbatches_in_stage(stage)
+        count = min(self.parts_per_stage, total)
+        part = PartId(stage, ((number + 1) * count - 1) // total)
+        return part, number - self.span(part).start

@@ -1,0 +1,154 @@
+"""The manifest: which plan a folder holds, how it is stored, and who may write to it."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from puicl_config import (
+    Config,
+    InputError,
+    ShardsConfig,
+    canonical_json,
+    parse_config,
+    plan_digest,
+    plan_of,
+    sha256_of,
+    write_atomically,
+)
+from shard_io.errors import ShardError
+from shard_io.files import create_exclusively
+from shard_io.layout import BYSTANDERS, ENTRIES, MANIFEST, STAGING, Layout
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a folder holds. `canary` and `software` are those of the folder's first writer."""
+
+    config: Config
+    split: str
+    canary: str
+    software: dict[str, str]
+
+    @property
+    def plan_digest(self) -> str:
+        """Name of the data."""
+        return plan_digest(self.config.prior)
+
+    @property
+    def storage(self) -> ShardsConfig:
+        """Format, codec, dtype and parts a stage of this folder."""
+        return self.config.shards
+
+    @property
+    def layout(self) -> Layout:
+        """How the plan is cut into parts here."""
+        return Layout(self.config.prior, self.storage.parts_per_stage)
+
+    def header(self) -> dict[str, Any]:
+        """The manifest without the merged entries, as plain data."""
+        return {
+            "format_version": FORMAT_VERSION,
+            "plan": plan_of(self.config.prior),
+            "plan_digest": self.plan_digest,
+            "split": self.split,
+            "storage": self.storage.model_dump(mode="json"),
+            "canary": self.canary,
+            "software": self.software,
+        }
+
+    def to_bytes(self, entries: dict[str, Any]) -> bytes:
+        """The file's content: header, its digest, and the entries by part name."""
+        header = self.header()
+        content = {**header, "header_digest": sha256_of(header), "parts": entries}
+        return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read and check a folder's manifest.
+
+    Raises `ShardError` where there is none, where it is damaged, or where another version of the
+    format or of the prior's algorithm wrote it.
+    """
+    path = folder / MANIFEST
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        header = {key: raw[key] for key in raw if key not in ("parts", "header_digest")}
+        if raw["header_digest"] != sha256_of(header):
+            raise ValueError("its header's digest does not match")
+        version, stored_digest = header["format_version"], header["plan_digest"]
+        prior, storage = header["plan"]["prior"], header["storage"]
+        split, canary, software = header["split"], header["canary"], header["software"]
+    except FileNotFoundError:
+        raise ShardError(f"{folder} holds no shards: there is no {MANIFEST}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ShardError(f"{path} is damaged: {error}") from None
+    if version != FORMAT_VERSION:
+        raise ShardError(f"{path} has format version {version}; this code reads {FORMAT_VERSION}")
+    try:
+        config = parse_config({"prior": prior, "shards": storage}, where=str(path))
+    except InputError as error:
+        raise ShardError(str(error)) from None
+    if plan_digest(config.prior) != stored_digest:
+        raise ShardError(
+            f"{path} was made by another version of the prior (algorithm "
+            f"{header['plan']['algorithm']}): its plan digest does not match its plan here"
+        )
+    return Manifest(config=config, split=split, canary=canary, software=software)
+
+
+def claim_folder(folder: Path, manifest: Manifest) -> Manifest:
+    """Make `folder` a home of this plan, or check that it is one already.
+
+    Safe against other writers of the same plan: the manifest is created exclusively.
+    Returns the folder's manifest. Raises `ShardError` where the folder holds anything else.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ShardError(f"{folder} is a file; give a folder for the shards")
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / MANIFEST).exists():
+        ours = {ENTRIES, "parts", STAGING, MANIFEST}
+        strangers = sorted(
+            path.name
+            for path in folder.iterdir()
+            if path.name not in BYSTANDERS | ours and not path.name.startswith(f".{MANIFEST}")
+        )
+        if strangers:
+            raise ShardError(
+                f"{folder} holds other files ({', '.join(strangers[:3])}) and no manifest; "
+                "give an empty folder"
+            )
+        create_exclusively(folder / MANIFEST, manifest.to_bytes({}))
+    present = read_manifest(folder)
+    differences = describe_differences(manifest.header(), present.header())
+    if differences:
+        raise ShardError(
+            f"{folder} holds other shards: {'; '.join(differences)}; give another folder"
+        )
+    return present
+
+
+def describe_differences(wanted: dict[str, Any], present: dict[str, Any]) -> list[str]:
+    """What another plan, split or storage differs in, key by key."""
+    keys = ["split", *(f"storage.{key}" for key in wanted["storage"])]
+    keys += ["plan.algorithm", *(f"plan.prior.{key}" for key in wanted["plan"]["prior"])]
+    differences = []
+    for key in keys:
+        here, there = _lookup(wanted, key), _lookup(present, key)
+        if canonical_json(here) != canonical_json(there):
+            name = key.removeprefix("plan.").replace("storage.", "shards.")
+            differences.append(f"{name} is {there} there, {here} wanted")
+    return differences
+
+
+def merge_entries(folder: Path, manifest: Manifest, entries: dict[str, Any]) -> None:
+    """Rewrite the manifest with all published entries, for readers that cannot list a folder."""
+    write_atomically(folder / MANIFEST, manifest.to_bytes(entries))
+
+
+def _lookup(value: dict[str, Any], dotted: str) -> Any:
+    for step in dotted.split("."):
+        value = value[step]
+    return value

@@ -1,0 +1,140 @@
+"""A part on disk: publishing it with its entry last, and opening it with its hashes checked."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from puicl_config import ShardsConfig, canonical_json, write_atomically
+from shard_io.errors import ShardError
+from shard_io.files import publish_files, sha256_file, staging_folder
+from shard_io.layout import PARTS, PartId
+from shard_io.microbatch import Microbatch
+from shard_io.webdataset_format import WebdatasetPart, write_webdataset
+from shard_io.zarr_format import ZarrPart, write_zarr
+
+_WRITERS = {"zarr": write_zarr, "webdataset": write_webdataset}
+_READERS = {"zarr": ZarrPart, "webdataset": WebdatasetPart}
+Part = ZarrPart | WebdatasetPart
+
+
+@dataclass(frozen=True)
+class PartEntry:
+    """A published part: what it holds and what its files must hash to.
+
+    `content_digest` is over the stored arrays and tags before compression, so it is the same in
+    every format; `files` lists path, bytes and SHA-256 of each file.
+    """
+
+    stage: int
+    part: int
+    n_microbatches: int
+    n_tasks: int
+    n_rows: int
+    n_cells: int
+    content_digest: str
+    files: tuple[dict[str, Any], ...]
+
+    @property
+    def id(self) -> PartId:
+        """The part's address."""
+        return PartId(self.stage, self.part)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes on disk."""
+        return sum(file["bytes"] for file in self.files)
+
+    def to_bytes(self) -> bytes:
+        """Content of the entry's file."""
+        return (canonical_json(asdict(self)) + "\n").encode()
+
+
+def content_digest(microbatches: Sequence[Microbatch]) -> str:
+    """Hex SHA-256 over the digests of a part's microbatches, in order."""
+    return hashlib.sha256(b"".join(batch.digest() for batch in microbatches)).hexdigest()
+
+
+def publish_part(
+    folder: Path, part: PartId, microbatches: Sequence[Microbatch], storage: ShardsConfig
+) -> PartEntry:
+    """Write a part and, last, its entry. Whatever happens before that, the part does not exist."""
+    with staging_folder(folder) as staging:
+        data = staging / part.data_path(storage.format)
+        data.parent.mkdir(parents=True)
+        _WRITERS[storage.format](data, microbatches, storage)
+        hashes = {
+            path.relative_to(staging).as_posix(): {
+                "bytes": path.stat().st_size,
+                "sha256": sha256_file(path),
+            }
+            for path in sorted((staging / PARTS).rglob("*"))
+            if path.is_file()
+        }
+        publish_files(staging / PARTS, folder / PARTS)
+    entry = PartEntry(
+        stage=part.stage,
+        part=part.number,
+        n_microbatches=len(microbatches),
+        n_tasks=sum(batch.x.shape[0] for batch in microbatches),
+        n_rows=sum(batch.x.shape[0] * batch.x.shape[1] for batch in microbatches),
+        n_cells=sum(batch.x.size for batch in microbatches),
+        content_digest=content_digest(microbatches),
+        files=tuple({"path": path, **facts} for path, facts in hashes.items()),
+    )
+    entry_path = folder / part.entry_path
+    entry_path.parent.mkdir(exist_ok=True)
+    write_atomically(entry_path, entry.to_bytes())
+    return entry
+
+
+def read_entry(folder: Path, part: PartId) -> PartEntry | None:
+    """The part's entry, or None where the part is not published.
+
+    Raises `ShardError` where the entry is damaged or speaks of another part.
+    """
+    path = folder / part.entry_path
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        fields = json.loads(raw)
+        entry = PartEntry(**{**fields, "files": tuple(fields["files"])})
+        if entry.to_bytes() != raw or entry.id != part:
+            raise ValueError("it is not the entry of this part")
+    except (ValueError, KeyError, TypeError) as error:
+        raise ShardError(f"{path} is damaged: {error}") from None
+    return entry
+
+
+def check_sizes(folder: Path, entry: PartEntry) -> None:
+    """Raise `ShardError` naming the first file that is missing or has another size."""
+    for file in entry.files:
+        path = folder / file["path"]
+        if not path.is_file():
+            raise ShardError(f"{path} is missing; `prior-gen repair {folder}` makes it again")
+        size = path.stat().st_size
+        if size != file["bytes"]:
+            raise ShardError(
+                f"{path} has {size} bytes instead of {file['bytes']}; "
+                f"`prior-gen repair {folder}` makes it again"
+            )
+
+
+def check_files(folder: Path, entry: PartEntry) -> None:
+    """Raise `ShardError` naming the first file that is missing, truncated or altered."""
+    check_sizes(folder, entry)
+    for file in entry.files:
+        path = folder / file["path"]
+        if sha256_file(path) != file["sha256"]:
+            raise ShardError(
+                f"{path} does not match its SHA-256; `prior-gen repair {folder}` makes it again"
+            )
+
+
+def open_part(folder: Path, part: PartId, shard_format: str) -> Part:
+    """Open a part's data without checking hashes."""
+    return _READERS[shard_format](folder / part.data_path(shard_format))

@@ -1,0 +1,101 @@
+"""Reading shards: `open_shards(path)[stage, step, index]`."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from pathlib import Path
+
+from shard_io.errors import ShardError
+from shard_io.layout import PartId
+from shard_io.manifest import Manifest, read_manifest
+from shard_io.microbatch import Microbatch
+from shard_io.parts import Part, PartEntry, check_files, check_sizes, open_part, read_entry
+
+_OPEN_PARTS = 64
+
+
+def open_shards(path: str | Path) -> "ShardReader":
+    """Open a folder of shards for reading; raises `ShardError` where it holds none."""
+    return ShardReader(Path(path))
+
+
+class ShardReader:
+    """Random access by address, safe to use from several threads.
+
+    A part's files are hashed against its entry when the part is first opened, so bytes that were
+    altered since they were written are never returned.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.manifest: Manifest = read_manifest(folder)
+        self.layout = self.manifest.layout
+        self._lock = threading.Lock()
+        self._open: OrderedDict[PartId, Part] = OrderedDict()
+        self._entries: dict[PartId, PartEntry] = {}
+        self._checked: set[PartId] = set()
+
+    def __getitem__(self, address: tuple[int, int, int]) -> Microbatch:
+        """The microbatch at [stage, step, index].
+
+        Raises `KeyError` where the plan has no such address, and `ShardError` where its part is
+        not published or damaged.
+        """
+        part_id, position = self.layout.locate(*address)
+        microbatch = self.part(part_id)[position]
+        if microbatch.address != tuple(address):
+            raise ShardError(
+                f"{part_id.data_path(self.manifest.storage.format)} in {self.folder} holds "
+                f"{list(microbatch.address)} where {list(address)} belongs"
+            )
+        return microbatch
+
+    def entry(self, part_id: PartId) -> PartEntry:
+        """The part's entry; raises `ShardError` where it is not published."""
+        entry = self._entries.get(part_id) or read_entry(self.folder, part_id)
+        if entry is None:
+            raise ShardError(f"{self.folder} lacks {part_id.name}")
+        self._entries[part_id] = entry
+        return entry
+
+    def missing_parts(self, stages: Iterable[int]) -> list[PartId]:
+        """Parts of these stages that are not published, in order."""
+        return [
+            part
+            for stage in stages
+            for part in self.layout.parts_of_stage(stage)
+            if not (self.folder / part.entry_path).exists()
+        ]
+
+    def check_sizes(self, parts: Iterable[PartId]) -> None:
+        """Raise `ShardError` naming the first file of `parts` that is gone or truncated.
+
+        Cheap: contents are hashed when a part is opened.
+        """
+        for part in parts:
+            check_sizes(self.folder, self.entry(part))
+
+    def published_parts(self) -> list[PartId]:
+        """All parts that are published, in order."""
+        stages = range(1, self.manifest.config.prior.total_stages + 1)
+        missing = set(self.missing_parts(stages))
+        return [
+            part
+            for stage in stages
+            for part in self.layout.parts_of_stage(stage)
+            if part not in missing
+        ]
+
+    def part(self, part_id: PartId) -> Part:
+        """The opened part, its files checked once."""
+        with self._lock:
+            if part_id not in self._open:
+                entry = self.entry(part_id)
+                if part_id not in self._checked:
+                    check_files(self.folder, entry)
+                    self._checked.add(part_id)
+                self._open[part_id] = open_part(self.folder, part_id, self.manifest.storage.format)
+                if len(self._open) > _OPEN_PARTS:
+                    self._open.popitem(last=False)
+            self._open.move_to_end(part_id)
+            return self._open[part_id]

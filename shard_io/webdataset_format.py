@@ -1,0 +1,71 @@
+"""A part as a webdataset tar: one sample a microbatch, members `.x.npy`, `.y.npy`, `.json`."""
+
+import io
+import json
+import tarfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import webdataset
+
+from puicl_config import ShardsConfig, canonical_json
+from shard_io.microbatch import Microbatch
+
+
+def write_webdataset(path: Path, microbatches: Sequence[Microbatch], storage: ShardsConfig) -> None:
+    """Write a part to the file `path`; modification times, owner and mode are fixed."""
+    with (
+        path.open("wb") as file,
+        webdataset.TarWriter(file, encoder=False, mtime=0, user="puicl", group="puicl") as tar,
+    ):
+        for batch in microbatches:
+            stage, step, index = batch.address
+            tar.write(
+                {
+                    "__key__": f"stage-{stage:04d}-step-{step:06d}-index-{index:03d}",
+                    "json": canonical_json(batch.tags).encode(),
+                    "x.npy": _npy(batch.x),
+                    "y.npy": _npy(batch.y),
+                }
+            )
+
+
+class WebdatasetPart:
+    """Random access to the microbatches of one tar: its members are uncompressed."""
+
+    def __init__(self, path: Path):
+        self._lock = threading.Lock()
+        self._tar = tarfile.open(path, mode="r:")  # noqa: SIM115 (closed with the part)
+        members = self._tar.getmembers()
+        self._samples: dict[str, dict[str, tarfile.TarInfo]] = {}
+        for member in members:
+            key, _, extension = member.name.partition(".")
+            self._samples.setdefault(key, {})[extension] = member
+        self._keys = sorted(self._samples)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __getitem__(self, position: int) -> Microbatch:
+        return Microbatch(
+            x=np.load(io.BytesIO(self._read(position, "x.npy")), allow_pickle=False),
+            y=np.load(io.BytesIO(self._read(position, "y.npy")), allow_pickle=False),
+            tags=self.tags(position),
+        )
+
+    def tags(self, position: int) -> dict:
+        """The microbatch's tags without its arrays."""
+        return json.loads(self._read(position, "json"))
+
+    def _read(self, position: int, extension: str) -> bytes:
+        member = self._samples[self._keys[position]][extension]
+        with self._lock:  # one file handle, several loader threads
+            return self._tar.extractfile(member).read()
+
+
+def _npy(array: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    return buffer.getvalue()

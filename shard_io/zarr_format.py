@@ -1,0 +1,79 @@
+"""A part as a zarr v3 group: flat x and y, each one shard file, and the tags as attributes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import zarr
+from zarr.codecs import BloscCodec
+
+from puicl_config import ShardsConfig
+from shard_io.microbatch import Microbatch
+
+
+def write_zarr(path: Path, microbatches: Sequence[Microbatch], storage: ShardsConfig) -> None:
+    """Write a part to the folder `path`.
+
+    Microbatch i is x[x_offset : x_offset + T * n * d] reshaped to [T, n, d], and likewise y to
+    [T, n_u]; offsets and tags stand in the group's attribute `microbatches`.
+    """
+    records, x_offset, y_offset = [], 0, 0
+    for batch in microbatches:
+        records.append(
+            {
+                "x_offset": x_offset,
+                "x_shape": list(batch.x.shape),
+                "y_offset": y_offset,
+                "y_shape": list(batch.y.shape),
+                "tags": batch.tags,
+            }
+        )
+        x_offset += batch.x.size
+        y_offset += batch.y.size
+    group = zarr.create_group(path, zarr_format=3, attributes={"microbatches": records})
+    for name, dtype in (("x", storage.x_dtype), ("y", "uint8")):
+        flat = np.concatenate([getattr(batch, name).ravel() for batch in microbatches])
+        n_chunks = -(-len(flat) // storage.chunk_cells)
+        array = group.create_array(
+            name,
+            shape=flat.shape,
+            dtype=dtype,
+            chunks=(storage.chunk_cells,),
+            shards=(n_chunks * storage.chunk_cells,),
+            compressors=BloscCodec(
+                cname="zstd",
+                clevel=storage.zstd_level,
+                shuffle="bitshuffle",
+                typesize=flat.itemsize,
+            ),
+            fill_value=0,
+        )
+        array[:] = flat
+
+
+class ZarrPart:
+    """Random access to the microbatches of one zarr part."""
+
+    def __init__(self, path: Path):
+        group = zarr.open_group(path, mode="r", zarr_format=3)
+        self._records = group.attrs["microbatches"]
+        self._x, self._y = group["x"], group["y"]
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __getitem__(self, position: int) -> Microbatch:
+        record = self._records[position]
+        return Microbatch(
+            x=_cut(self._x, record["x_offset"], record["x_shape"]),
+            y=_cut(self._y, record["y_offset"], record["y_shape"]),
+            tags=record["tags"],
+        )
+
+    def tags(self, position: int) -> dict:
+        """The microbatch's tags without its arrays."""
+        return self._records[position]["tags"]
+
+
+def _cut(flat: zarr.Array, offset: int, shape: list[int]) -> np.ndarray:
+    return np.asarray(flat[offset : offset + int(np.prod(shape))]).reshape(shape)

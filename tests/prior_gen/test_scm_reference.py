@@ -1,0 +1,505 @@
+"""The fast prior against the literal reference, on the same random draws."""
+
+import math
+from dataclasses import fields, replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import reference_prior as reference
+
+import prior_gen.microbatch as microbatch_module
+from prior_gen.activations import BANK
+from prior_gen.factors import Factors
+from prior_gen.microbatch import generate_task
+from prior_gen.pu_split import negative_rows, split_rows
+from prior_gen.scm import ScmDraws, draw_scm, hidden_block, run_scm, standardize
+from prior_gen.sizes import ceil_count, task_sizes
+from puicl_config import ACTIVATIONS, PriorConfig
+
+PRIOR = PriorConfig()
+CLAMP, CLIP = 1e6, 20.0
+TEN = ("tanh", "relu", "gelu", "identity", "sign", "step", "rbf", "sin", "square", "abs")
+SCHEDULES = (
+    ("tanh", "square", "sin", "identity", "gelu"),
+    ("relu", "sign", "rbf"),
+    ("abs", "step", "gelu", "tanh"),
+)
+D, WIDTH, N = 7, 12, 60
+EPS32 = float(np.finfo(np.float32).eps)
+
+# (source, label position); every case runs with both orderings and both input distributions.
+SOURCES = (
+    ("head", None),
+    ("causes", None),
+    ("clique", "first"),
+    ("clique", "last"),
+    ("subset", "first"),
+    ("subset", "last"),
+)
+VARIANTS = [
+    pytest.param(source, position, ordering, inputs, id="-".join(filter(None, name)))
+    for source, position in SOURCES
+    for ordering in ("graph", "shuffled")
+    for inputs in ("gaussian", "uniform")
+    for name in [(source, position, ordering, inputs)]
+]
+
+
+def some_factors(source, position, ordering, inputs, activations=SCHEDULES[0], seed=0):
+    """Factors built by hand, not by the code under test."""
+    rng = np.random.default_rng(seed)
+    layers = len(activations) + 1
+    pool_size = (layers - 1) * WIDTH
+    order = rng.permutation(D) if ordering == "shuffled" else np.arange(D)
+    causal = source in ("clique", "subset")
+    label_node = nodes = None
+    if causal:
+        label_node = int(rng.choice(reference.label_blocks(position, layers, WIDTH)))
+        if source == "clique":
+            windows = reference.clique_windows(label_node, D, pool_size)
+            window = windows[rng.integers(len(windows))]
+            nodes = np.array([node for node in window if node != label_node])
+        else:
+            others = [node for node in range(pool_size) if node != label_node]
+            nodes = np.sort(rng.choice(others, D, replace=False))
+        nodes = nodes[order]
+    return Factors(
+        n_features=D,
+        n_labeled=20,
+        n_unlabeled=30,
+        eta=1.5,
+        pi=(0.37, 0.37),
+        hidden_layers=layers,
+        hidden_width=WIDTH,
+        n_causes=D,
+        sigma_noise=0.02,
+        input_distribution=inputs,
+        activations=activations,
+        causal=causal,
+        source=source,
+        ordering=ordering,
+        feature_order=order,
+        label_position=position,
+        label_node=label_node,
+        feature_nodes=nodes,
+    )
+
+
+def as_float64(draws):
+    values = {field.name: getattr(draws, field.name) for field in fields(draws)}
+    return ScmDraws(**{k: None if v is None else v.astype(np.float64) for k, v in values.items()})
+
+
+def reference_scm(draws, factors, clamp=CLAMP, number=float):
+    """Raw features [n][d] and score [n] of the reference for the same draws."""
+    causes = reference.numbers(draws.causes, number)
+    states = reference.hidden_states(
+        causes,
+        reference.numbers(draws.input_weight, number),
+        reference.numbers(draws.hidden_weights, number),
+        reference.numbers(draws.noise, number),
+        factors.activations,
+        clamp,
+        number,
+    )
+    if factors.source in ("clique", "subset"):
+        pool = reference.node_pool(states)
+        return reference.features_and_label_of_pool(pool, factors.feature_nodes, factors.label_node)
+    r_x, r_y = np.split(draws.readouts, [factors.n_features])
+    score = reference.label_by_readout(states[-1], reference.numbers(r_y[0], number), number)
+    if factors.source == "causes":
+        return reference.features_by_causes(causes, factors.feature_order), score
+    r_x = reference.numbers(r_x, number)
+    return reference.features_by_readout(states[-1], r_x, factors.feature_order, number), score
+
+
+class RecordingGenerator:
+    """A generator that keeps every permutation it hands out."""
+
+    def __init__(self, seed):
+        self._rng = np.random.default_rng(seed)
+        self.permutations = []
+
+    def permutation(self, x):
+        self.permutations.append(self._rng.permutation(x))
+        return self.permutations[-1]
+
+    def __getattr__(self, name):
+        return getattr(self._rng, name)
+
+
+# Activations
+
+
+def test_the_bank_holds_exactly_the_papers_ten_nonlinearities():
+    assert sorted(BANK) == sorted(TEN)
+    assert sorted(ACTIVATIONS) == sorted(TEN)
+    assert sorted(reference.ACTIVATION_FORMULAS) == sorted(TEN)
+
+
+@pytest.mark.parametrize("name", TEN)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_activation_equals_its_formula_and_keeps_its_dtype(name, dtype):
+    x = np.concatenate([np.linspace(-6, 6, 481), [0.0, -0.0, 1e-30, -1e-30, 1e3, -1e3, 1e6, -1e6]])
+    x = x.astype(dtype)
+    y = BANK[name](x)
+    assert y.dtype == dtype
+    expected = np.array([reference.ACTIVATION_FORMULAS[name](float(v)) for v in x])
+    eps = np.finfo(dtype).eps
+    # 1 + erf(x / sqrt(2)) cancels for negative x, and exp magnifies the rounding of x^2.
+    scale = {"gelu": np.abs(x), "rbf": np.minimum(1.0, (1 + x**2) * expected)}.get(
+        name, np.abs(expected)
+    )
+    np.testing.assert_array_less(np.abs(y - expected), 8 * eps * scale + 1e-30)
+
+
+# Forward pass
+
+
+@pytest.mark.parametrize("activation", TEN)
+@pytest.mark.parametrize("scale", [1.0, 1e7])
+def test_a_float32_layer_agrees_with_the_reference_on_the_same_input(activation, scale):
+    rng = np.random.default_rng(1)
+    state = (scale * rng.standard_normal((N, WIDTH))).astype(np.float32)
+    weight = (0.8 * rng.standard_normal((WIDTH, WIDTH))).astype(np.float32)
+    noise = (0.02 * rng.standard_normal((N, WIDTH))).astype(np.float32)
+    fast = hidden_block(state, activation, weight, noise, CLAMP)
+    slow = reference.hidden_layer(
+        reference.numbers(state, np.float32),
+        activation,
+        reference.numbers(weight, np.float32),
+        reference.numbers(noise, np.float32),
+        CLAMP,
+        np.float32,
+    )
+    assert fast.dtype == np.float32
+    assert_within_rounding(fast, np.array(slow), state, activation, weight)
+
+
+@pytest.mark.parametrize("activations", SCHEDULES, ids="-".join)
+@pytest.mark.parametrize("inputs", ["gaussian", "uniform"])
+def test_every_float32_layer_agrees_when_fed_the_others_input(activations, inputs):
+    factors = some_factors("head", None, "graph", inputs, activations)
+    draws = draw_scm(np.random.default_rng(3), PRIOR, factors, N)
+    layers = []
+
+    def spy(state, activation, weight, noise, clamp):
+        layers.append((state, activation, weight, noise, clamp))
+        return hidden_block(state, activation, weight, noise, clamp)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("prior_gen.scm.hidden_block", spy)
+        features, score = run_scm(draws, factors, CLAMP)
+
+    assert len(layers) == factors.hidden_layers - 1
+    h0 = reference.input_layer(
+        reference.numbers(draws.causes, np.float32),
+        reference.numbers(draws.input_weight, np.float32),
+        np.float32,
+    )
+    assert_within_rounding(layers[0][0], np.array(h0), draws.causes, "identity", draws.input_weight)
+    for block, (state, activation, weight, noise, clamp) in enumerate(layers):
+        assert activation == activations[block]
+        np.testing.assert_array_equal(weight, draws.hidden_weights[block])
+        np.testing.assert_array_equal(noise, draws.noise[block])
+        assert clamp == CLAMP
+        slow = reference.hidden_layer(
+            reference.numbers(state, np.float32),
+            activations[block],
+            reference.numbers(draws.hidden_weights[block], np.float32),
+            reference.numbers(draws.noise[block], np.float32),
+            CLAMP,
+            np.float32,
+        )
+        fast = hidden_block(state, activation, weight, noise, clamp)
+        assert_within_rounding(fast, np.array(slow), state, activation, weight)
+        if block + 1 < len(layers):
+            np.testing.assert_array_equal(layers[block + 1][0], fast)
+    last = reference.numbers(fast, np.float32)
+    readouts = reference.numbers(draws.readouts, np.float32)
+    slow = reference.features_by_readout(last, readouts[:-1], range(D), np.float32)
+    assert_within_rounding(features, np.array(slow), fast, "identity", draws.readouts[:-1])
+    slow = np.array(reference.label_by_readout(last, readouts[-1], np.float32))
+    assert_within_rounding(
+        score[:, None], slow[:, None], fast, "identity", draws.readouts[-1:], clamp=np.inf
+    )
+
+
+def assert_within_rounding(fast, slow, state, activation, weight, clamp=CLAMP):
+    """|fast - slow| within the forward error bound of two float32 dot products."""
+    state = np.clip(state.astype(np.float64), -clamp, clamp)
+    activated = np.vectorize(reference.ACTIVATION_FORMULAS[activation])(state)
+    magnitude = (np.abs(activated) + 1) @ np.abs(weight.astype(np.float64)).T
+    bound = (2 * weight.shape[1] + 8) * EPS32 * magnitude
+    np.testing.assert_array_less(np.abs(fast.astype(np.float64) - slow), bound)
+
+
+@pytest.mark.parametrize(("source", "position", "ordering", "inputs"), VARIANTS)
+@pytest.mark.parametrize("schedule", range(len(SCHEDULES)))
+def test_float64_features_scores_and_labels_equal_the_reference(
+    source, position, ordering, inputs, schedule
+):
+    factors = some_factors(source, position, ordering, inputs, SCHEDULES[schedule], seed=schedule)
+    draws = as_float64(draw_scm(np.random.default_rng(schedule), PRIOR, factors, N))
+    features, score = run_scm(draws, factors, CLAMP)
+    slow_features, slow_score = reference_scm(draws, factors)
+    assert features.shape == (N, D)
+    assert score.shape == (N,)
+    assert_close(features, slow_features)
+    assert_close(score, slow_score)
+
+    features, score = standardize(features, CLIP), standardize(score, CLIP)
+    slow_features = reference.standardize_table(slow_features, CLIP)
+    slow_score = reference.standardize_column(slow_score, CLIP)
+    np.testing.assert_allclose(features, slow_features, atol=1e-8, rtol=0)
+    np.testing.assert_allclose(score, slow_score, atol=1e-8, rtol=0)
+
+    n_negative = 23
+    rng = RecordingGenerator(5)
+    is_negative = np.zeros(N, dtype=bool)
+    is_negative[negative_rows(rng, score, n_negative)] = True
+    labels = reference.rank_labels(slow_score, n_negative, list(rng.permutations[0]))
+    decided = far_from_threshold(slow_score, n_negative)
+    assert decided.sum() >= N - 2
+    np.testing.assert_array_equal(is_negative[decided], np.array(labels)[decided] == 0)
+
+
+def assert_close(fast, slow):
+    slow = np.array(slow)
+    scale = np.abs(slow).max(axis=0)
+    assert np.all(np.abs(fast - slow) <= 1e-9 * scale)
+
+
+def far_from_threshold(score, n_negative, tolerance=1e-8):
+    score = np.array(score)
+    threshold = np.sort(score)[::-1][n_negative - 1 : n_negative + 1].mean()
+    return np.abs(score - threshold) > tolerance
+
+
+def test_the_number_of_causes_may_differ_from_the_number_of_features_under_readout_heads():
+    factors = replace(some_factors("head", None, "shuffled", "gaussian"), n_causes=3)
+    draws = as_float64(draw_scm(np.random.default_rng(0), PRIOR, factors, N))
+    assert draws.causes.shape == (N, 3)
+    features, score = run_scm(draws, factors, CLAMP)
+    slow_features, slow_score = reference_scm(draws, factors)
+    assert_close(features, slow_features)
+    assert_close(score, slow_score)
+
+
+def test_states_beyond_the_clamp_are_clamped_before_the_activation_and_only_there():
+    activations = ("square",) * 6
+    factors = some_factors("subset", "last", "graph", "gaussian", activations)
+    draws = as_float64(draw_scm(np.random.default_rng(2), PRIOR, factors, N))
+    features, score = run_scm(draws, factors, CLAMP)
+    slow_features, slow_score = reference_scm(draws, factors)
+    assert_close(features, slow_features)
+    assert_close(score, slow_score)
+    assert np.abs(score).max() > CLAMP  # the last state is read as it is
+    assert np.abs(score).max() < 1e14  # but was made from clamped ones
+
+
+def test_running_an_scm_leaves_its_draws_as_they_were():
+    for source, position in SOURCES:
+        factors = some_factors(source, position, "graph", "gaussian", ("identity",) * 4)
+        draws = draw_scm(np.random.default_rng(0), PRIOR, factors, N)
+        before = as_float64(draws)
+        run_scm(draws, factors, CLAMP)
+        after = as_float64(draws)
+        for field in fields(draws):
+            if getattr(before, field.name) is not None:
+                np.testing.assert_array_equal(
+                    getattr(before, field.name), getattr(after, field.name)
+                )
+
+
+# Standardisation
+
+
+def test_standardising_equals_the_reference_and_clips():
+    rng = np.random.default_rng(0)
+    table = rng.standard_cauchy((900, 6)) * [1, 1e-3, 1e6, 1, 1, 1] + [0, 5, 1e6, -3, 0, 0]
+    table[:, 4] = 0.0
+    table[17, 4] = 1.0  # standardises to sqrt(899), beyond the clip
+    table[:, 5] = 0.1
+    fast = standardize(table, CLIP)
+    np.testing.assert_allclose(
+        fast, reference.standardize_table(table.tolist(), CLIP), rtol=0, atol=1e-9
+    )
+    assert fast[17, 4] == CLIP
+    assert np.abs(fast).max() == CLIP
+
+
+def test_a_standardised_column_has_zero_mean_and_unit_population_variance():
+    values = np.random.default_rng(0).gamma(2.0, size=(500, 4)).astype(np.float32)
+    fast = standardize(values, CLIP)
+    np.testing.assert_allclose(fast.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose((fast**2).mean(axis=0), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e6, 3e13, 1e-38])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_constant_column_becomes_zero_beside_one_that_is_not(value, dtype):
+    table = np.full((777, 2), value, dtype=dtype)
+    table[:, 1] = np.arange(777)
+    fast = standardize(table, CLIP)
+    np.testing.assert_array_equal(fast[:, 0], 0.0)
+    assert fast[:, 1].std() == pytest.approx(1.0)
+    np.testing.assert_array_equal(standardize(table[:, 0], CLIP), np.zeros(777))
+
+
+def test_rounding_noise_on_a_constant_is_zero_but_the_smallest_scm_noise_is_not():
+    rng = np.random.default_rng(0)
+    constant = np.float32(1e5) * np.ones(500, dtype=np.float32)
+    constant[::2] = np.nextafter(constant[0], np.float32(np.inf))
+    np.testing.assert_array_equal(standardize(constant, CLIP), 0.0)
+    noisy = (100 + 0.005 * rng.standard_normal(500)).astype(np.float32)
+    assert standardize(noisy, CLIP).std() == pytest.approx(1.0)
+
+
+# Labels and PU split
+
+
+def test_negatives_are_the_rows_with_the_largest_scores():
+    score = np.array([3.0, -1.0, 7.0, 0.0, 5.0])
+    assert set(negative_rows(np.random.default_rng(0), score, 2)) == {2, 4}
+    assert set(negative_rows(np.random.default_rng(0), score, 3)) == {0, 2, 4}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ranked_labels_equal_the_reference_with_ties_and_without(seed):
+    rng = np.random.default_rng(seed)
+    score = rng.standard_normal(83)
+    if seed % 2:
+        score = np.round(score)  # many ties
+    n_negative = int(rng.integers(1, 83))
+    recording = RecordingGenerator(seed)
+    negatives = negative_rows(recording, score, n_negative)
+    labels = reference.rank_labels(score, n_negative, list(recording.permutations[0]))
+    assert len(negatives) == n_negative
+    assert sorted(negatives) == [row for row, label in enumerate(labels) if label == 0]
+
+
+PI_GRID = [Fraction(numerator, 100) for numerator in range(10, 91)]
+
+
+@pytest.mark.parametrize("n_labeled", [1, 2, 7, 100, 137, 200, 300])
+def test_sizes_equal_the_papers_formulas_in_exact_arithmetic(n_labeled):
+    for eta in (Fraction(1, 2), Fraction(1), Fraction(7, 5), Fraction(3, 2), Fraction(2)):
+        n_unlabeled = max(reference.unlabeled_size(n_labeled, eta), 2)
+        assert max(ceil_count(n_labeled * float(eta)), 2) == n_unlabeled
+        for pi in PI_GRID:
+            sizes = task_sizes(n_labeled, n_unlabeled, float(pi))
+            n_training, n_negative = reference.pu_sizes(n_labeled, n_unlabeled, pi)
+            assert sizes.n_labeled == n_labeled
+            assert sizes.n_unlabeled == n_unlabeled
+            assert sizes.n_labeled + sizes.n_removed == n_training
+            assert sizes.n_rows == n_training + n_unlabeled
+            assert sizes.n_negative == n_negative
+
+
+def test_sizes_equal_the_exact_formulas_for_prevalences_off_the_grid():
+    rng = np.random.default_rng(0)
+    for _ in range(3000):
+        n_labeled = int(rng.integers(100, 301))
+        eta, pi = rng.uniform(0.5, 2.0), rng.uniform(0.1, 0.9)
+        n_unlabeled = reference.unlabeled_size(n_labeled, Fraction(eta))
+        assert ceil_count(n_labeled * eta) == n_unlabeled
+        sizes = task_sizes(n_labeled, n_unlabeled, pi)
+        expected = reference.pu_sizes(n_labeled, n_unlabeled, Fraction(pi))
+        assert (sizes.n_labeled + sizes.n_removed, sizes.n_negative) == expected
+
+
+def test_the_unlabelled_part_always_has_both_classes_and_is_within_a_row_of_its_prevalence():
+    moved = 0
+    for n_labeled in (1, 2, 3, 10, 100):
+        for n_unlabeled in (2, 3, 5, 40, 150):
+            for pi in (*map(float, PI_GRID), 0.001, 0.999):
+                sizes = task_sizes(n_labeled, n_unlabeled, pi)
+                negatives = sizes.n_negative - sizes.n_removed
+                assert 1 <= negatives <= n_unlabeled - 1
+                assert sizes.n_removed >= 1
+                exact = Fraction(str(pi)) * n_unlabeled
+                if 1 <= exact <= n_unlabeled - 1:
+                    assert abs(negatives - exact) <= 1
+                else:
+                    moved += 1
+                    # The formula's own count, moved by at most what both classes need.
+                    assert min(abs(negatives - 1), abs(negatives - n_unlabeled + 1)) <= 1
+    assert moved > 0
+
+
+@pytest.mark.parametrize("value", [100 / (1 - 0.9), 0.1 * 30, 3.0, 1000.0])
+def test_a_ceiling_ignores_the_rounding_of_floating_point(value):
+    assert ceil_count(value) == round(value)
+    assert ceil_count(value + 1e-3) == round(value) + 1
+    assert ceil_count(value - 1e-3) == round(value)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_split_equals_the_reference_on_the_same_permutations(seed):
+    rng = np.random.default_rng(seed)
+    n_labeled, n_unlabeled = int(rng.integers(3, 30)), int(rng.integers(2, 50))
+    pi = [0.02, 0.98, rng.uniform(0.1, 0.9)][min(seed, 2)]
+    sizes = task_sizes(n_labeled, n_unlabeled, pi)
+    score = rng.standard_normal(sizes.n_rows)
+    recording = RecordingGenerator(seed)
+    negatives = negative_rows(recording, score, sizes.n_negative)
+    rows, y = split_rows(recording, negatives, sizes)
+    tie_order, positive_order, negative_order, unlabeled_order = map(list, recording.permutations)
+    labels = reference.rank_labels(score, sizes.n_negative, tie_order)
+    expected_rows, expected_y = reference.pu_split(
+        labels, n_labeled, sizes.n_removed, positive_order, negative_order, unlabeled_order
+    )
+    assert rows.tolist() == expected_rows
+    assert y.tolist() == expected_y
+    assert y.dtype == np.uint8
+    assert len(set(rows.tolist())) == n_labeled + n_unlabeled
+    assert 0 < y.sum() < n_unlabeled
+
+
+# The whole task
+
+
+@pytest.mark.parametrize(("source", "position", "ordering", "inputs"), VARIANTS)
+def test_a_whole_float64_task_equals_the_reference(source, position, ordering, inputs, monkeypatch):
+    factors = some_factors(source, position, ordering, inputs, SCHEDULES[1])
+    kept = []
+
+    def draw_in_float64(*arguments):
+        kept.append(as_float64(draw_scm(*arguments)))
+        return kept[-1]
+
+    monkeypatch.setattr(microbatch_module, "draw_scm", draw_in_float64)
+    recording = RecordingGenerator(11)
+    x, y, pi = generate_task(recording, PRIOR, factors)
+    assert pi == 0.37
+    n_training, n_negative = reference.pu_sizes(20, 30, Fraction(37, 100))
+
+    features, score = reference_scm(kept[0], factors)
+    assert len(features) == n_training + 30
+    score = reference.standardize_column(score, CLIP)
+    assert far_from_threshold(score, n_negative).all()
+    tie_order, positive_order, negative_order, unlabeled_order = map(list, recording.permutations)
+    labels = reference.rank_labels(score, n_negative, tie_order)
+    rows, expected_y = reference.pu_split(
+        labels, 20, n_training - 20, positive_order, negative_order, unlabeled_order
+    )
+    table = reference.standardize_table(features, CLIP)
+    assert y.tolist() == expected_y
+    np.testing.assert_allclose(x, [table[row] for row in rows], atol=1e-8, rtol=0)
+
+
+def test_the_reference_can_tell_a_wrong_forward_pass():
+    factors = some_factors("head", None, "shuffled", "gaussian")
+    draws = as_float64(draw_scm(np.random.default_rng(0), PRIOR, factors, N))
+    features, _ = reference_scm(draws, factors)
+    wrong = (
+        replace(draws, noise=np.zeros_like(draws.noise)),
+        replace(draws, hidden_weights=draws.hidden_weights.transpose(0, 2, 1)),
+        replace(draws, hidden_weights=draws.hidden_weights[::-1]),
+    )
+    for other in wrong:
+        fast, _ = run_scm(other, factors, CLAMP)
+        assert np.abs(fast - np.array(features)).max() > 1e-3
+    assert math.isfinite(np.array(features).sum())

@@ -1,0 +1,78 @@
+"""`checkpoints/step-00012000/`: tensors and state, whole or absent."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from puicl_config import InputError
+from puicl_config.atomic import sync_folder, write_synced
+from puicl_model import weights_digest
+
+_NAME = re.compile(r"step-(\d{8})")
+TENSORS, STATE = "state.safetensors", "state.json"
+
+
+@dataclass(frozen=True)
+class CheckpointState:
+    """What a checkpoint says of itself: which run, which data, how far."""
+
+    step: int
+    run_digest: str
+    plan_digest: str
+    data: str
+    tensors_digest: str = ""
+
+
+def save_checkpoint(folder: Path, state: CheckpointState, tensors: dict[str, Tensor]) -> Path:
+    """Write `folder/step-.../` under a temporary name, sync it, then rename it."""
+    target = folder / f"step-{state.step:08d}"
+    staging = folder / f".{target.name}.tmp"
+    shutil.rmtree(staging, ignore_errors=True)
+    staging.mkdir(parents=True)
+    tensors = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
+    save_file(tensors, staging / TENSORS)
+    with (staging / TENSORS).open("rb") as file:
+        os.fsync(file.fileno())
+    state = CheckpointState(**{**asdict(state), "tensors_digest": weights_digest(tensors)})
+    write_synced(staging / STATE, (json.dumps(asdict(state), indent=1) + "\n").encode())
+    sync_folder(staging)
+    if target.exists():
+        shutil.rmtree(target)
+    staging.replace(target)
+    sync_folder(folder)
+    return target
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """Finished checkpoints, oldest first."""
+    found = [path for path in folder.glob("step-*") if _NAME.fullmatch(path.name)]
+    return sorted(found)
+
+
+def load_checkpoint(path: Path) -> tuple[CheckpointState, dict[str, Tensor]]:
+    """A checkpoint's state and tensors; raises `InputError` where it is damaged."""
+    try:
+        state = CheckpointState(**json.loads((path / STATE).read_text(encoding="utf-8")))
+        tensors = load_file(path / TENSORS)
+    except (OSError, ValueError, TypeError, SafetensorError) as error:
+        raise InputError(f"the checkpoint {path} is damaged: {error}") from None
+    if weights_digest(tensors) != state.tensors_digest:
+        raise InputError(f"the checkpoint {path} does not match its digest; remove it to go back")
+    return state, tensors
+
+
+def thin_checkpoints(folder: Path, keep: int) -> None:
+    """Keep the newest `keep` checkpoints, and drop what a killed run left half written."""
+    for path in checkpoints(folder)[:-keep]:
+        shutil.rmtree(path)
+    for path in folder.glob(".step-*.tmp"):
+        with contextlib.suppress(OSError):
+            shutil.rmtree(path)

@@ -1,0 +1,60 @@
+"""Arguments of `torchrun trainer/main.py`, and the settings that must precede everything."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+
+from puicl_config import Config, InputError, load_config
+from trainer.fit import fit
+from trainer.world import join_world, leave_world
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def train(
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="section.key=value, such as train.sampler=shuffled.", show_default=False
+        ),
+    ] = None,
+    config: Annotated[str, typer.Option(help="Config: a path or a shipped name.")] = "paper",
+    shards: Annotated[Path, typer.Option(help="Folder of shards.")] = Path("shards"),
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the run; default: runs/<name>.")
+    ] = None,
+) -> None:
+    """Train PUICL on pregenerated shards; the same command goes on after any stop."""
+    settings = load_config(config, overrides or [])
+    torch.set_num_threads(settings.train.threads_per_process)
+    # Needed by cuBLAS before its first call; deterministic algorithms refuse to run without.
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True)
+    world = join_world(settings.train.device)
+    settings = _resolve(settings, world.device.type)
+    fit(settings, shards, out or Path("runs") / settings.name, world)
+    leave_world()
+
+
+def main() -> None:
+    """Entry point; bad input prints one sentence, once, and exits with 2 on every process."""
+    try:
+        app(standalone_mode=True)
+    except InputError as error:
+        if int(os.environ.get("RANK", 0)) == 0:
+            print(f"error: {error}", file=sys.stderr, flush=True)
+        sys.exit(2)
+
+
+def _resolve(config: Config, device: str) -> Config:
+    """Replace every "auto" by what it means here, so that the run's digest names it."""
+    precision = config.train.precision
+    if precision == "auto":
+        precision = "bfloat16" if device == "cuda" else "float32"
+    train = config.train.model_copy(update={"device": device, "precision": precision})
+    return config.model_copy(update={"train": train})

@@ -1,0 +1,68 @@
+"""Are these the shards the run was told about? Checked before the first step."""
+
+import hashlib
+
+from puicl_config import Config
+from shard_io import ShardError, ShardReader, describe_differences
+from trainer.sampler import addresses_of_step, stages_of_steps
+
+
+def check_plan(config: Config, reader: ShardReader) -> None:
+    """Raise `ShardError` naming what differs where the shards hold another plan or split."""
+    present = reader.manifest.header()
+    wanted = {
+        **present,
+        "split": "train",
+        "plan": {**present["plan"], "prior": config.prior.model_dump(mode="json")},
+    }
+    differences = describe_differences(wanted, present)
+    if differences:
+        raise ShardError(
+            f"{reader.folder} holds another plan than the config: {'; '.join(differences)}"
+        )
+
+
+def last_trainable_step(config: Config, reader: ShardReader, start: int, stop: int) -> int:
+    """How far the shards reach: `stop`, or the end of phase 1 where only the tail is missing.
+
+    Raises `ShardError` naming the first hole where anything else is missing, and the file where
+    one is gone or truncated.
+    """
+    prior = config.prior
+    needed = stages_of_steps(prior, config.train, start, stop)
+    missing = reader.missing_parts(needed)
+    holes = [part for part in missing if part.stage <= prior.stages]
+    if missing and not holes and config.train.sampler == "curriculum" and stop > start:
+        stop = min(stop, prior.curriculum_steps)
+        needed = [stage for stage in needed if stage <= prior.stages]
+    elif missing:
+        first = (holes or missing)[0]
+        raise ShardError(
+            f"{reader.folder} lacks {first.name}"
+            + (f" and {len(missing) - 1} more parts" if len(missing) > 1 else "")
+            + f" of stages {needed[0]}-{needed[-1]}; make them with `{generate_command(config)}"
+            f" --stages {first.stage}-{missing[-1].stage} --out {reader.folder}`"
+        )
+    reader.check_sizes(part for stage in needed for part in reader.layout.parts_of_stage(stage))
+    return stop
+
+
+def generate_command(config: Config) -> str:
+    """The `prior-gen` command of this config, without stages and folder."""
+    return f"prior-gen --config {config.name}"
+
+
+class DataChain:
+    """A running hash of the part digests consumed, step by step: which data a run has seen."""
+
+    def __init__(self, config: Config, reader: ShardReader):
+        self._config, self._reader = config, reader
+        self.value = hashlib.sha256(reader.manifest.plan_digest.encode()).hexdigest()
+
+    def consume(self, step: int) -> str:
+        """Add the parts of optimizer step `step`, in order; returns the new value."""
+        for address in addresses_of_step(self._config.prior, self._config.train, step):
+            part, _ = self._reader.layout.locate(*address)
+            digest = self._reader.entry(part).content_digest
+            self.value = hashlib.sha256((self.value + digest).encode()).hexdigest()
+        return self.value

@@ -1,0 +1,67 @@
+"""`ledger.jsonl`: one line a step, enough to tell where two runs part."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from trainer.sampler import Address
+
+
+class Ledger:
+    """Appends lines; floats are written as `float.hex()`, so equal text means equal bits."""
+
+    def __init__(self, path: Path, steps_done: int):
+        """Open the ledger, dropping what was written after the checkpoint resumed from."""
+        self._path = path
+        kept = [line for line in read_ledger(path) if line["step"] < steps_done]
+        text = "".join(json.dumps(line) + "\n" for line in kept)
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+        self._file = path.open("a", encoding="utf-8")
+
+    def write(
+        self,
+        step: int,
+        loss: float,
+        gradient_norm: float,
+        learning_rate: float,
+        microbatches: list[Address],
+        data: str,
+        weights: str | None,
+    ) -> None:
+        """Record one update; `data` is the running hash of the parts consumed so far."""
+        line = {
+            "step": step,
+            "loss": loss.hex(),
+            "gradient_norm": gradient_norm.hex(),
+            "learning_rate": learning_rate.hex(),
+            "microbatches": microbatches,
+            "data": data[:16],
+        }
+        if weights:
+            line["weights"] = weights
+        self._file.write(json.dumps(line) + "\n")
+        self._file.flush()
+
+    def sync(self) -> None:
+        """Make all lines durable."""
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Sync and close."""
+        self.sync()
+        self._file.close()
+
+
+def read_ledger(path: Path) -> Iterator[dict[str, Any]]:
+    """The whole lines of a ledger; a last line cut short by a kill is left out."""
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            if not line.endswith("\n"):
+                return
+            yield json.loads(line)

@@ -1,0 +1,74 @@
+"""`runs/NAME/`: who may write to it, and whether it belongs to this config."""
+
+import fcntl
+from pathlib import Path
+from typing import IO
+
+from puicl_config import (
+    RUN_DIGEST_EXCLUDES,
+    Config,
+    InputError,
+    config_yaml,
+    load_config,
+    write_atomically,
+)
+from trainer.checkpoint import (
+    CheckpointState,
+    checkpoints,
+    load_checkpoint,
+)
+
+
+def lock_run(out: Path) -> IO[str]:
+    """Hold the run's folder for this process; raises `InputError` where another trainer does."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file; give a folder for the run")
+    out.mkdir(parents=True, exist_ok=True)
+    lock = (out / ".lock").open("w", encoding="utf-8")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise InputError(f"another trainer is writing to {out}; give another --out") from None
+    return lock
+
+
+def check_same_run(out: Path, config: Config) -> None:
+    """Raise `InputError` naming every key that differs where `out` holds a run of another config.
+
+    Keys outside the run's digest (stopping, logging, loader) may differ.
+    """
+    path = out / "config.yaml"
+    if not path.exists():
+        return
+    before = _flat(load_config(path).model_dump(mode="json"))
+    now = _flat(config.model_dump(mode="json"))
+    ignored = {f"train.{key}" for key in RUN_DIGEST_EXCLUDES} | {"name"}
+    differing = [
+        f"{key} is {before.get(key)} there, {now.get(key)} now"
+        for key in sorted(before | now)
+        if before.get(key) != now.get(key) and key not in ignored and not key.startswith("shards.")
+    ]
+    if differing:
+        raise InputError(f"{out} holds another run: {'; '.join(differing)}; give another --out")
+
+
+def write_config(out: Path, config: Config) -> None:
+    """Record the resolved config."""
+    write_atomically(out / "config.yaml", config_yaml(config).encode())
+
+
+def newest_checkpoint(out: Path) -> tuple[CheckpointState, dict] | None:
+    """The newest finished checkpoint of a run, checked against its digest."""
+    found = checkpoints(out / "checkpoints")
+    return load_checkpoint(found[-1]) if found else None
+
+
+def _flat(tree: dict, prefix: str = "") -> dict:
+    flat = {}
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            flat.update(_flat(value, f"{prefix}{key}."))
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat

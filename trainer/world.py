@@ -1,0 +1,65 @@
+"""The processes of one run: who computes which microbatch, and gradients summed in order."""
+
+import os
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from puicl_config import InputError
+
+
+@dataclass(frozen=True)
+class World:
+    """This process's place, as torchrun tells it, and its device."""
+
+    rank: int
+    size: int
+    device: torch.device
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process writes files and speaks."""
+        return self.rank == 0
+
+    def mine(self, count: int) -> range:
+        """Which of a step's `count` microbatches this process computes; may be none."""
+        return range(self.rank, count, self.size)
+
+    def gather(self, rows: Tensor, count: int) -> Tensor:
+        """All processes' rows [rounds, n] as [count, n] in microbatch order."""
+        if self.size == 1:
+            return rows
+        gathered = [torch.empty_like(rows) for _ in range(self.size)]
+        dist.all_gather(gathered, rows)
+        return torch.stack(gathered, dim=1).flatten(0, 1)[:count]
+
+
+def join_world(device: str) -> World:
+    """Join the processes that torchrun started, over gloo on CPU and NCCL on CUDA."""
+    rank, size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda":
+        if not torch.cuda.is_available():
+            raise InputError("train.device is cuda, but torch sees no GPU here")
+        local = int(os.environ.get("LOCAL_RANK", 0))
+        if local >= torch.cuda.device_count():
+            raise InputError(
+                f"process {local} of this node has no GPU: there are {torch.cuda.device_count()}; "
+                "start fewer processes"
+            )
+        torch.cuda.set_device(local)
+        place = torch.device("cuda", local)
+    else:
+        place = torch.device("cpu")
+    if size > 1:
+        dist.init_process_group("nccl" if device == "cuda" else "gloo")
+    return World(rank, size, place)
+
+
+def leave_world() -> None:
+    """End the process group where there is one."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
