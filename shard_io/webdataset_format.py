@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import webdataset
 
 from puicl_config import ShardsConfig, canonical_json
 from shard_io.microbatch import Microbatch
@@ -16,6 +15,9 @@ from shard_io.microbatch import Microbatch
 
 def write_webdataset(path: Path, microbatches: Sequence[Microbatch], storage: ShardsConfig) -> None:
     """Write a part to the file `path`; modification times, owner and mode are fixed."""
+    # Imported here: it pulls in torch, which costs every worker of a zarr run seconds.
+    import webdataset
+
     with (
         path.open("wb") as file,
         webdataset.TarWriter(file, encoder=False, mtime=0, user="puicl", group="puicl") as tar,

@@ -37,7 +37,11 @@ def train(
     torch.use_deterministic_algorithms(True)
     world = join_world(settings.train.device)
     settings = _resolve(settings, world.device.type)
-    fit(settings, shards, out or Path("runs") / settings.name, world)
+    generate = " ".join(
+        ["prior-gen --config", config]
+        + [f"--set {override}" for override in overrides or [] if override.startswith("prior.")]
+    )
+    fit(settings, shards, out or Path("runs") / settings.name, world, generate)
     leave_world()
 
 

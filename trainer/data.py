@@ -22,11 +22,13 @@ def check_plan(config: Config, reader: ShardReader) -> None:
         )
 
 
-def last_trainable_step(config: Config, reader: ShardReader, start: int, stop: int) -> int:
+def last_trainable_step(
+    config: Config, reader: ShardReader, start: int, stop: int, generate: str
+) -> int:
     """How far the shards reach: `stop`, or the end of phase 1 where only the tail is missing.
 
     Raises `ShardError` naming the first hole where anything else is missing, and the file where
-    one is gone or truncated.
+    one is gone or truncated. `generate` is the `prior-gen` command of this plan, for the message.
     """
     prior = config.prior
     needed = stages_of_steps(prior, config.train, start, stop)
@@ -40,16 +42,11 @@ def last_trainable_step(config: Config, reader: ShardReader, start: int, stop: i
         raise ShardError(
             f"{reader.folder} lacks {first.name}"
             + (f" and {len(missing) - 1} more parts" if len(missing) > 1 else "")
-            + f" of stages {needed[0]}-{needed[-1]}; make them with `{generate_command(config)}"
+            + f" of stages {needed[0]}-{needed[-1]}; make them with `{generate}"
             f" --stages {first.stage}-{missing[-1].stage} --out {reader.folder}`"
         )
     reader.check_sizes(part for stage in needed for part in reader.layout.parts_of_stage(stage))
     return stop
-
-
-def generate_command(config: Config) -> str:
-    """The `prior-gen` command of this config, without stages and folder."""
-    return f"prior-gen --config {config.name}"
 
 
 class DataChain:

@@ -12,7 +12,7 @@ from puicl_config import Config, InputError, ProgressReport, plan_digest, run_di
 from puicl_model import save_model, weights_digest
 from shard_io import ShardReader, open_shards
 from trainer.checkpoint import CheckpointState, save_checkpoint, thin_checkpoints
-from trainer.data import DataChain, check_plan, generate_command, last_trainable_step
+from trainer.data import DataChain, check_plan, last_trainable_step
 from trainer.environment import describe_environment, record_environment
 from trainer.gradient import microbatch_gradient
 from trainer.ledger import Ledger
@@ -24,10 +24,11 @@ from trainer.state import TrainState
 from trainer.world import World
 
 
-def fit(config: Config, shards: Path, out: Path, world: World) -> None:
+def fit(config: Config, shards: Path, out: Path, world: World, generate: str) -> None:
     """Train the whole plan, or go on where the newest checkpoint of `out` stands.
 
-    `config.train.device` and `precision` must be resolved (no "auto"). Raises `InputError` where
+    `config.train.device` and `precision` must be resolved (no "auto"). `generate` is the
+    `prior-gen` command that makes this plan's shards, without stages and folder. Raises `InputError` where
     shards, folder and config do not belong together.
     """
     prior, train = config.prior, config.train
@@ -42,7 +43,7 @@ def fit(config: Config, shards: Path, out: Path, world: World) -> None:
     if checkpoint:
         _resume(state, chain, *checkpoint, config, shards)
     goal = min(prior.total_steps, prior.total_steps if train.max_steps is None else train.max_steps)
-    stop = last_trainable_step(config, reader, state.step, goal)
+    stop = last_trainable_step(config, reader, state.step, goal, generate)
 
     run = Run(config, out, state, chain, world)
     if stop < goal:
@@ -53,7 +54,7 @@ def fit(config: Config, shards: Path, out: Path, world: World) -> None:
     _steps(run, reader, stop)
     if state.step == prior.curriculum_steps < goal and stop < goal:
         run.say(
-            f"phase 1 is done; for the tail run `{generate_command(config)} --tail --out {shards}`"
+            f"phase 1 is done; for the tail run `{generate} --tail --out {shards}`"
             " and start the trainer again"
         )
     run.close()

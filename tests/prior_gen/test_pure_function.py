@@ -51,6 +51,10 @@ def test_global_seeds_change_nothing(digests, global_seed):
 
 
 def test_no_global_random_state_is_touched():
+    # States that no code would set by itself.
+    random.seed(918273)
+    np.random.seed(918273)  # noqa: NPY002
+    torch.manual_seed(918273)
     before = random.getstate(), np.random.get_state(), torch.random.get_rng_state()  # noqa: NPY002
     for address in ADDRESSES:
         digest(address)
@@ -208,6 +212,10 @@ def test_the_factors_of_an_address_are_those_of_prior_algorithm_1():
         f = draw_factors(prior, *address, split)
         shape = (f.n_features, f.n_labeled, f.hidden_layers, f.hidden_width)
         assert (*shape, f.source, f.activations[0]) == expected
+    first_pi = task_generator(0, "train", 100, 749, 1, 0).uniform(0.1, 0.9)
+    assert first_pi == pytest.approx(0.7568393801868619, abs=1e-12)
+    one_task = Config(prior={"tasks_per_microbatch": 1})
+    assert generate_microbatch(one_task, 100, 749, 1).tags["pi"] == [first_pi]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,39 @@
+"""From a table with known classes to a PU task: the benchmark's protocol (paper, Section 5.1)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+MAX_POSITIVES = 600
+
+
+@dataclass(frozen=True)
+class PUTask:
+    """One split. x: [n, d], labelled positives first; y: [n - n_labeled], 1 = positive."""
+
+    x: np.ndarray
+    n_labeled: int
+    y: np.ndarray
+
+    @property
+    def s(self) -> np.ndarray:
+        """[n]: 1 for labelled positives, 0 for unlabelled rows."""
+        return (np.arange(len(self.x)) < self.n_labeled).astype(int)
+
+
+def split_pu(x: np.ndarray, positive: np.ndarray, seed: int) -> PUTask:
+    """One third of at most 600 positives labelled; negatives matched to the other two thirds.
+
+    x: [n, d]; positive: boolean [n]. Rows are drawn and shuffled by a local generator of `seed`.
+    """
+    rng = np.random.default_rng(seed)
+    positives = rng.permutation(np.flatnonzero(positive))[:MAX_POSITIVES]
+    n_hidden = round(2 * len(positives) / 3)
+    hidden, labeled = positives[:n_hidden], positives[n_hidden:]
+    negatives = rng.permutation(np.flatnonzero(~positive))[:n_hidden]
+    unlabeled = rng.permutation(np.concatenate([hidden, negatives]))
+    return PUTask(
+        x=x[np.concatenate([labeled, unlabeled])],
+        n_labeled=len(labeled),
+        y=positive[unlabeled].astype(int),
+    )

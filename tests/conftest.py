@@ -1,0 +1,78 @@
+"""A tiny experiment that every room's tests share."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from puicl_config import Config, load_config
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Tests run many small processes side by side; more threads only slow them down.
+os.environ["OMP_NUM_THREADS"] = "1"
+
+TINY_YAML = """
+name: tiny
+prior: {stages: 3, steps_per_stage: 4, tail_steps: 6, microbatches_per_step: 4,
+  tasks_per_microbatch: 3, n_features: [2, 4], n_labeled: [10, 20]}
+shards: {parts_per_stage: 3, chunk_cells: 1024}
+model: {embedding_size: 16, layers: 2, heads: 2, feedforward_size: 32}
+train:
+  phase1: {peak: 3.0e-3, floor: 3.0e-4, warmup_steps: 3}
+  phase2: {peak: 3.0e-4, floor: 3.0e-5, warmup_steps: 2}
+  checkpoint_every: 5
+  digest_every: 3
+"""
+
+
+@pytest.fixture(scope="session")
+def tiny_yaml(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("config") / "tiny.yaml"
+    path.write_text(TINY_YAML, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def tiny(tiny_yaml) -> Config:
+    return load_config(tiny_yaml)
+
+
+@pytest.fixture(scope="session")
+def all_shards(tiny, tmp_path_factory) -> Path:
+    """Every stage of the tiny plan as zarr; not to be written to (copy it first)."""
+    from prior_gen.generator import generate_shards
+
+    folder = tmp_path_factory.mktemp("shards") / "all"
+    generate_shards(tiny, folder, range(1, tiny.prior.total_stages + 1), jobs=1)
+    return folder
+
+
+@pytest.fixture
+def own_shards(all_shards, tmp_path) -> Path:
+    """A copy of the tiny plan's shards, for tests that damage it."""
+    return Path(shutil.copytree(all_shards, tmp_path / "shards"))
+
+
+@pytest.fixture(scope="session")
+def run_command():
+    """Run a command of the project as a user would, from a checkout."""
+
+    def run(*arguments, check=True, **options) -> subprocess.CompletedProcess:
+        done = subprocess.run(
+            [sys.executable, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            timeout=options.pop("timeout", 900),
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            check=False,
+            **options,
+        )
+        if check:
+            assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    return run

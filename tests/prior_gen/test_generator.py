@@ -1,0 +1,164 @@
+"""The parallel generator and its command: the same bytes whoever makes them, or a clear no."""
+
+import shutil
+from collections import namedtuple
+
+import pytest
+
+import prior_gen.generator
+from prior_gen.generator import generate_shards
+from prior_gen.stages import parse_stages
+from puicl_config import InputError, PriorConfig, load_config
+from shard_io import ShardError, open_shards, stray_files, verify_part
+
+CODE = "from prior_gen.cli import main; main()"
+
+
+def folder_bytes(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_two_workers_write_the_same_bytes_as_one(tiny, all_shards, tmp_path):
+    generate_shards(tiny, tmp_path / "two", range(1, 6), jobs=2)
+    assert folder_bytes(tmp_path / "two") == folder_bytes(all_shards)
+
+
+def test_growing_a_folder_in_any_order_gives_the_same_bytes(tiny, all_shards, tmp_path):
+    for stages in ([5], [2, 3], [1, 2], [4]):
+        generate_shards(tiny, tmp_path / "grown", stages, jobs=1)
+    assert folder_bytes(tmp_path / "grown") == folder_bytes(all_shards)
+
+
+def test_what_is_published_is_not_made_again(tiny, own_shards):
+    result = generate_shards(tiny, own_shards, range(1, 6), jobs=1)
+    assert (len(result.written), result.skipped) == (0, 15)
+
+
+def test_generated_folders_are_whole_and_name_no_person_and_no_time(tiny, all_shards):
+    reader = open_shards(all_shards)
+    assert all(verify_part(all_shards, part) is None for part in reader.published_parts())
+    assert list(stray_files(all_shards)) == []
+    text = (all_shards / "manifest.json").read_text()
+    assert "time" not in text
+    assert "host" not in text
+
+
+def test_another_plan_is_refused_and_nothing_is_changed(tiny_yaml, own_shards):
+    before = folder_bytes(own_shards)
+    for override, sentence in (
+        ("prior.seed=1", "seed is 0 there, 1 wanted"),
+        ("shards.parts_per_stage=2", "shards.parts_per_stage is 3 there, 2 wanted"),
+        ("prior.n_features=[2, 5]", r"n_features is \[2, 4\] there, \[2, 5\] wanted"),
+    ):
+        with pytest.raises(ShardError, match=sentence):
+            generate_shards(load_config(tiny_yaml, [override]), own_shards, [1], jobs=1)
+    with pytest.raises(ShardError, match="split is train there, heldout wanted"):
+        generate_shards(load_config(tiny_yaml), own_shards, [1], split="heldout", jobs=1)
+    assert folder_bytes(own_shards) == before
+
+
+def test_a_folder_with_other_files_is_refused_but_a_readme_is_welcome(tiny, tmp_path):
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(ShardError, match=r"holds other files \(thesis.tex\) and no manifest"):
+        generate_shards(tiny, tmp_path, [1], jobs=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    (tmp_path / "thesis.tex").rename(tmp_path / "README.md")
+    assert len(generate_shards(tiny, tmp_path, [1], jobs=1).written) == 3
+
+
+def test_a_machine_that_makes_other_bits_refuses_to_write_and_says_what_differs(
+    tiny, own_shards, monkeypatch
+):
+    shutil.rmtree(own_shards / "entries")
+    monkeypatch.setattr(prior_gen.generator, "canary_digest", lambda prior: "other bits")
+    here = {**prior_gen.generator.software(), "numpy": "0.1"}
+    monkeypatch.setattr(prior_gen.generator, "software", lambda: here)
+    prior_gen.generator._canary_here.cache_clear()
+    with pytest.raises(ShardError, match="other bits .*numpy is 0.1 here"):
+        generate_shards(tiny, own_shards, [1], jobs=1)
+    monkeypatch.undo()
+    prior_gen.generator._canary_here.cache_clear()
+    assert open_shards(own_shards).published_parts() == []
+
+
+def test_too_little_room_is_told_before_anything_is_generated(tiny, tmp_path, monkeypatch):
+    usage = namedtuple("usage", "total used free")(100, 99, 1)
+    monkeypatch.setattr(prior_gen.generator.shutil, "disk_usage", lambda path: usage)
+    with pytest.raises(ShardError, match=r"need about .* GB and the disk of .* has .* GB free"):
+        generate_shards(tiny, tmp_path / "shards", [1], jobs=1)
+    assert open_shards(tmp_path / "shards").published_parts() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "stages"),
+    [("7", [7]), ("1-3", [1, 2, 3]), ("3,1-2,2", [1, 2, 3]), ("100-102", [100, 101, 102])],
+)
+def test_stage_ranges_are_read(text, stages):
+    assert parse_stages(text, PriorConfig()) == stages
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("5-3", "stage 5 lies above 3; did you mean 3-5"),
+        ("0-3", "the plan has stages 1-134"),
+        ("1-135", "the plan has stages 1-134"),
+        ("one", "'one' is neither a stage nor a range"),
+        ("", "'' is neither a stage nor a range"),
+        ("1-", "neither a stage nor a range"),
+    ],
+)
+def test_a_bad_stage_range_is_refused(text, sentence):
+    with pytest.raises(InputError, match=sentence):
+        parse_stages(text, PriorConfig())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--stages", "5-3"], "stage 5 lies above 3"),
+        (["--stages", "1", "--set", "prior.sigma_int=1"], "did you mean prior.sigma_init?"),
+        (["--stages", "1", "--config", "nowhere.yaml"], "no config 'nowhere.yaml'"),
+        ([], "give --stages 1-3"),
+        (["--tail", "--set", "prior.tail_steps=0"], "this plan has no tail"),
+        (["--stages", "1", "--out", "a-file"], "is a file; give a folder"),
+    ],
+)
+def test_bad_input_to_the_command_is_one_sentence_and_writes_nothing(
+    arguments, sentence, tiny_yaml, run_command, tmp_path
+):
+    (tmp_path / "a-file").write_text("")
+    defaults = {"--config": tiny_yaml, "--out": "shards"}
+    arguments = [*arguments] + [
+        word for pair in defaults.items() if pair[0] not in arguments for word in pair
+    ]
+    if len(arguments) == 4 and arguments[0] == "--config":
+        arguments += ["--jobs", "1"]  # without any argument the command shows its help
+    done = run_command("-c", CODE, *arguments, check=False, cwd=tmp_path)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "shards").exists()
+
+
+def test_info_and_dry_run_tell_what_is_there_and_what_would_be(
+    tiny_yaml, all_shards, run_command, tmp_path
+):
+    import json
+
+    done = run_command("-c", CODE, "info", all_shards, "--json")
+    facts = json.loads(done.stdout)
+    assert facts["stages"] == [1, 2, 3, 4, 5]
+    assert (facts["parts"], facts["microbatches"], facts["tasks"]) == (15, 72, 216)
+    assert facts["missing_parts"] == []
+    assert sum(facts["tags"]["causal"].values()) == 72
+    done = run_command(
+        "-c", CODE, "--config", tiny_yaml, "--stages", "1-5", "--dry-run", cwd=tmp_path
+    )
+    assert "15 parts, 72 microbatches, 216 tasks" in done.stdout
+    assert not (tmp_path / "shards").exists()

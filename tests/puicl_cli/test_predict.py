@@ -1,0 +1,266 @@
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from puicl_cli.main import main
+from puicl_config import ModelConfig
+from puicl_model import PUICL, PUICLClassifier, save_model
+
+TABLE = """a,s,b
+1.5,1,20
+2.5,,-3
+3,0,11
+4,1,4
+0.25,,0
+-7,0,8
+"""
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory) -> Path:
+    config = ModelConfig(embedding_size=16, layers=2, heads=4, feedforward_size=16)
+    model = PUICL(config, torch.Generator().manual_seed(4))
+    path = tmp_path_factory.mktemp("weights") / "model.safetensors"
+    save_model(path, model.state_dict(), {"model": config.model_dump()})
+    return path
+
+
+@pytest.fixture
+def predict(tmp_path, weights, monkeypatch, capsys):
+    """Run `puicl predict` on a text; exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "table.csv").write_text(TABLE, encoding="utf-8")
+
+    def run(text=None, **options):
+        if text is not None:
+            content = text if isinstance(text, bytes) else text.encode()
+            (tmp_path / "table.csv").write_bytes(content)
+        options = {
+            "data": "table.csv",
+            "label-column": "s",
+            "out": "scores.csv",
+            "model": weights,
+            **options,
+        }
+        arguments = [str(item) for key, value in options.items() for item in (f"--{key}", value)]
+        monkeypatch.setattr(sys, "argv", ["puicl", "predict", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        captured = capsys.readouterr()
+        return stop.value.code, captured.out, captured.err
+
+    return run
+
+
+def check_refused(result, folder: Path, *mentioned: str) -> None:
+    """Exit code 2, one sentence on stderr, nothing on stdout, nothing written."""
+    code, out, err = result
+    assert code == 2
+    assert out == ""
+    assert err.startswith("error: ")
+    assert err.endswith("\n")
+    assert err.count("\n") == 1, f"more than one line: {err!r}"
+    assert "Traceback" not in err
+    for part in mentioned:
+        assert part in err
+    assert not (folder / "scores.csv").exists()
+    assert {path.name for path in folder.iterdir()} <= {"table.csv", "shelf"}
+
+
+def test_scores_stand_in_the_inputs_order_and_are_the_classifiers(predict, tmp_path, weights):
+    code, _, err = predict()
+    assert (code, err) == (0, "")
+    table = pd.read_csv(tmp_path / "table.csv")
+    scores = pd.read_csv(tmp_path / "scores.csv")
+    assert list(scores.columns) == ["row", "labeled", "p_positive"]
+    assert list(scores["row"]) == [0, 1, 2, 3, 4, 5]
+    assert list(scores["labeled"]) == [1, 0, 0, 1, 0, 0]
+    assert list(scores["p_positive"].isna()) == [True, False, False, True, False, False]
+    fitted = PUICLClassifier(weights).fit(table[["a", "b"]], table["s"])
+    np.testing.assert_allclose(
+        scores["p_positive"].dropna(), fitted.unlabeled_proba_, rtol=0, atol=1e-15
+    )
+    assert np.ptp(fitted.unlabeled_proba_) > 1e-4
+
+
+def test_the_answer_names_the_file_the_rows_and_the_estimated_share(predict, tmp_path):
+    _, out, _ = predict()
+    share = pd.read_csv(tmp_path / "scores.csv")["p_positive"].mean()
+    assert out.count("\n") == 1
+    assert out.startswith("scores.csv: 4 unlabelled rows scored from 2 labelled positives")
+    assert out.endswith(f"estimated share of positives among the unlabelled: {share:.3f}\n")
+
+
+def test_nothing_but_the_scores_is_written(predict, tmp_path):
+    predict()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["scores.csv", "table.csv"]
+    assert (tmp_path / "table.csv").read_text(encoding="utf-8") == TABLE
+
+
+def test_old_scores_are_replaced(predict, tmp_path):
+    (tmp_path / "scores.csv").write_text("old\n" * 100, encoding="utf-8")
+    predict()
+    assert len(pd.read_csv(tmp_path / "scores.csv")) == 6
+
+
+@pytest.mark.parametrize(
+    ("zero", "one"), [("-1", "1"), ("False", "True"), ("", "True"), ("0.0", "1.0"), ('""', "1")]
+)
+def test_every_way_to_write_the_label_column_gives_the_same_scores(predict, tmp_path, zero, one):
+    predict()
+    expected = (tmp_path / "scores.csv").read_bytes()
+    rows = [line.split(",") for line in TABLE.splitlines()]
+    rows[1:] = [[a, one if s == "1" else zero, b] for a, s, b in rows[1:]]
+    code, _, err = predict("\n".join(map(",".join, rows)) + "\n")
+    assert (code, err) == (0, "")
+    assert (tmp_path / "scores.csv").read_bytes() == expected
+
+
+def test_true_and_false_are_features_like_one_and_zero(predict, tmp_path):
+    predict("a,s,b\n1,1,1\n2,0,0\n3,0,1\n5,1,0\n")
+    expected = (tmp_path / "scores.csv").read_bytes()
+    assert predict("a,s,b\n1,1,True\n2,0,False\n3,0,True\n5,1,False\n")[0] == 0
+    assert (tmp_path / "scores.csv").read_bytes() == expected
+
+
+def test_a_missing_file_is_refused_by_name(predict, tmp_path):
+    check_refused(predict(data="nowhere.csv"), tmp_path, "no file nowhere.csv")
+
+
+def test_a_folder_instead_of_a_file_is_refused(predict, tmp_path):
+    (tmp_path / "shelf").mkdir()
+    check_refused(predict(data="shelf"), tmp_path, "shelf")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\n\n", b"a,s\n1,1\n1,2,3,4\n", bytes(range(256)) * 8, "a,s\n1,0".encode("utf-16")],
+    ids=["empty", "blank lines", "ragged", "binary", "utf-16"],
+)
+def test_a_file_that_is_no_csv_is_refused(predict, tmp_path, content):
+    check_refused(predict(content), tmp_path, "table.csv", "cannot be read as CSV")
+
+
+def test_a_header_without_rows_is_refused(predict, tmp_path):
+    check_refused(predict("a,s,b\n"), tmp_path, "table.csv has no rows")
+
+
+def test_a_missing_label_column_is_refused_with_the_columns_there_are(predict, tmp_path):
+    result = predict(**{"label-column": "label"})
+    check_refused(result, tmp_path, "table.csv has no column 'label'", "a, s, b")
+
+
+def test_a_table_of_labels_alone_is_refused(predict, tmp_path):
+    check_refused(predict("s\n1\n0\n"), tmp_path, "no feature columns")
+
+
+def test_no_labelled_positive_is_refused(predict, tmp_path):
+    result = predict(TABLE.replace(",1,", ",0,"))
+    check_refused(result, tmp_path, "table.csv", "column s", "no labelled positive")
+
+
+def test_no_unlabelled_row_is_refused(predict, tmp_path):
+    result = predict(TABLE.replace(",,", ",1,").replace(",0,", ",1,"))
+    check_refused(result, tmp_path, "table.csv", "column s", "no unlabelled row")
+
+
+@pytest.mark.parametrize("value", ["2", "yes", "0.5", "inf"])
+def test_another_value_in_the_label_column_is_refused_with_its_row(predict, tmp_path, value):
+    result = predict(TABLE.replace("3,0,", f"3,{value},"))
+    check_refused(result, tmp_path, "column s", "row 2", value)
+
+
+@pytest.mark.parametrize("value", ["red", "2020-01-01", "1+2j", '"1,000"'])
+def test_a_text_cell_is_refused_with_its_place(predict, tmp_path, value):
+    result = predict(TABLE.replace("4,1,4", f"4,1,{value}"))
+    where = "table.csv, column b, data row 3"
+    check_refused(result, tmp_path, where, value.strip('"'), "not a number")
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "Infinity", "1e999"])
+def test_an_infinite_cell_is_refused_with_its_place(predict, tmp_path, value):
+    result = predict(TABLE.replace("4,1,4", f"{value},1,4"))
+    check_refused(result, tmp_path, "table.csv, column a, data row 3", "infinite")
+
+
+@pytest.mark.parametrize("value", ["", "NA", "nan", '""'])
+def test_an_empty_cell_is_refused_with_its_place(predict, tmp_path, value):
+    result = predict(TABLE.replace("4,1,4", f"{value},1,4"))
+    check_refused(result, tmp_path, "table.csv, column a, data row 3", "empty")
+
+
+def test_an_empty_cell_among_true_and_false_is_called_empty(predict, tmp_path):
+    result = predict("a,s,b\n1,1,True\n2,0,\n3,0,True\n")
+    check_refused(result, tmp_path, "table.csv, column b, data row 1", "empty")
+
+
+def test_a_number_too_long_for_an_integer_is_read_or_refused_but_no_crash(predict, tmp_path):
+    code, out, err = predict(TABLE.replace("3,0,11", f"3,0,{'1234567890' * 3}"))
+    if code == 0:
+        assert len(pd.read_csv(tmp_path / "scores.csv")) == 6
+    else:
+        check_refused((code, out, err), tmp_path, "column b, data row 2")
+
+
+def test_rows_with_one_cell_more_than_the_header_are_refused(predict, tmp_path):
+    """Else the cells' columns would shift, and the first would vanish."""
+    result = predict("a,s,b\n9,1,1,20\n9,2,0,3\n8,3,0,11\n7,4,1,4\n")
+    check_refused(result, tmp_path, "table.csv")
+
+
+def test_missing_weights_are_refused_by_name(predict, tmp_path):
+    result = predict(model="nowhere.safetensors")
+    check_refused(result, tmp_path, "no weights at nowhere.safetensors")
+
+
+def test_a_folder_of_weights_is_refused_with_what_to_give(predict, tmp_path, weights):
+    check_refused(predict(model=weights.parent), tmp_path, "is a folder", "model.safetensors")
+
+
+def test_damaged_weights_are_refused(predict, tmp_path, weights, tmp_path_factory):
+    damaged = tmp_path_factory.mktemp("damaged") / "model.safetensors"
+    damaged.write_bytes(weights.read_bytes()[:-8])
+    shutil.copy(weights.with_suffix(".json"), damaged.with_suffix(".json"))
+    check_refused(predict(model=damaged), tmp_path, str(damaged), "damaged")
+
+
+def test_a_missing_folder_for_the_scores_is_refused(predict, tmp_path):
+    result = predict(out="nowhere/scores.csv")
+    check_refused(result, tmp_path, "nowhere/scores.csv", "does not exist")
+
+
+def test_a_folder_in_place_of_the_scores_is_refused(predict, tmp_path):
+    (tmp_path / "shelf").mkdir()
+    check_refused(predict(out="shelf"), tmp_path, "shelf", "folder")
+    assert list((tmp_path / "shelf").iterdir()) == []
+
+
+def test_bad_input_leaves_old_scores_as_they_were(predict, tmp_path):
+    (tmp_path / "scores.csv").write_text("old\n", encoding="utf-8")
+    assert predict(TABLE.replace("4,1,4", "4,1,red"))[0] == 2
+    assert (tmp_path / "scores.csv").read_text(encoding="utf-8") == "old\n"
+
+
+def test_the_command_runs_as_a_process_and_exits_with_two_on_bad_input(
+    run_command, tmp_path, weights
+):
+    data, out = tmp_path / "table.csv", tmp_path / "scores.csv"
+    data.write_text(TABLE, encoding="utf-8")
+
+    def run(column: str):
+        program = "from puicl_cli.main import main; main()"
+        options = ["--data", data, "--label-column", column, "--out", out, "--model", weights]
+        return run_command("-c", program, "predict", *options, check=False)
+
+    refused = run("label")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == f"error: {data} has no column 'label'; it has a, s, b\n"
+    assert not out.exists()
+    done = run("s")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(pd.read_csv(out)) == 6

@@ -1,0 +1,159 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from puicl_config import (
+    Config,
+    InputError,
+    config_yaml,
+    find_config,
+    load_config,
+    plan_digest,
+    run_digest,
+)
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SHIPPED = sorted(path.stem for path in (ROOT / "configs").glob("*.yaml"))
+
+
+def test_paper_yaml_states_the_papers_run():
+    config = load_config("paper")
+    prior, model, train = config.prior, config.model, config.train
+    assert (prior.stages, prior.steps_per_stage, prior.tail_steps) == (100, 750, 25_000)
+    assert prior.microbatches_per_step * prior.tasks_per_microbatch == 48
+    assert (prior.total_steps, prior.total_stages, prior.steps_in_stage(134)) == (100_000, 134, 250)
+    assert (prior.n_features, prior.n_labeled) == ((5, 20), (100, 300))
+    assert (prior.eta_first, prior.eta_final) == ((1.0, 1.0), (0.5, 2.0))
+    assert (prior.pi_first, prior.pi_final) == ((0.5, 0.5), (0.1, 0.9))
+    assert prior.p_causal_final == 0.5
+    assert (prior.hidden_layers, prior.hidden_width) == ((4, 12), (12, 36))
+    assert prior.sigma_noise == (0.005, 0.01, 0.02)
+    assert prior.sigma_init == 0.8
+    assert len(prior.activations) == 10
+    assert prior.value_clip == 20
+    assert (model.embedding_size, model.layers, model.heads) == (128, 6, 8)
+    assert (model.feedforward_size, model.feature_clip) == (256, 100)
+    assert train.phase1.model_dump() == {"peak": 1.6e-4, "floor": 1.6e-5, "warmup_steps": 4000}
+    assert train.phase2.model_dump() == {"peak": 4e-5, "floor": 4e-6, "warmup_steps": 2000}
+    assert (train.beta1, train.beta2, train.weight_decay) == (0.9, 0.95, 1e-4)
+    assert (train.clip_norm, train.ema_decay, train.decay_exponent) == (1.0, 0.95, 1.5)
+
+
+def test_paper_yaml_writes_out_every_key_of_the_plan_and_the_model():
+    written = yaml.safe_load(find_config("paper").read_text(encoding="utf-8"))
+    defaults = Config()
+    for section in ("prior", "shards", "model"):
+        assert set(written[section]) == set(getattr(defaults, section).model_dump())
+
+
+def test_the_defaults_are_the_papers_plan_and_run():
+    paper = load_config("paper")
+    assert plan_digest(Config().prior) == plan_digest(paper.prior)
+    assert run_digest(Config()) == run_digest(paper)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_shipped_config_loads_and_survives_a_round_trip(name, tmp_path):
+    config = load_config(name)
+    (tmp_path / "copy.yaml").write_text(config_yaml(config), encoding="utf-8")
+    assert load_config(tmp_path / "copy.yaml") == config
+
+
+def test_the_working_directorys_config_wins_over_the_shipped_one(tmp_path, monkeypatch):
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "paper.yaml").write_text("name: mine\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert load_config("paper").name == "mine"
+    assert load_config("configs/paper.yaml").name == "mine"
+    assert load_config("demo").name == "demo"
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("prior.sigma_int=1", "unknown key prior.sigma_int; did you mean prior.sigma_init?"),
+        ("train.phase1.peek=1", "did you mean train.phase1.peak?"),
+        ("trian.seed=1", "unknown key trian; did you mean train?"),
+        ("prior.sigma_init=-1", "prior.sigma_init: input should be greater than 0, got -1"),
+        ("prior.sigma_init=.inf", "prior.sigma_init: input should be a finite number"),
+        ("prior.pi_final=[0.9, 0.1]", "the lower end 0.9 lies above the upper end 0.1"),
+        ("prior.pi_final=[0.1, 1.0]", "prior.pi_final.1: input should be less than 1, got 1.0"),
+        ("prior.activations=[tanh, tahn]", "prior.activations.1"),
+        ("prior.activations=[tanh, tanh]", "a value is listed twice"),
+        ("prior.hidden_layers=[1, 3]", "greater than or equal to 2, got 1"),
+        ("prior.n_causes=7", "n_causes must be 'n_features'"),
+        ("prior.n_labeled=[1, 3]", "at least two are needed"),
+        ("model.heads=7", "embedding_size 128 is not a multiple of heads 7"),
+        ("train.phase2.floor=1", "floor 1.0 lies above peak"),
+        ("shards.format=zip", "input should be 'zarr' or 'webdataset', got 'zip'"),
+        ("prior.stages", "is not of the form section.key=value"),
+        ("name.first=1", "name is a value, not a section"),
+    ],
+)
+def test_a_bad_override_is_refused_with_a_sentence_that_names_it(override, sentence):
+    with pytest.raises(InputError, match=r".") as caught:
+        load_config("paper", [override])
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_all_problems_are_reported_at_once():
+    with pytest.raises(InputError) as caught:
+        load_config("paper", ["prior.sigma_int=1", "model.layers=0", "train.ema_decay=2"])
+    for key in ("prior.sigma_int", "model.layers", "train.ema_decay"):
+        assert key in str(caught.value)
+
+
+def test_overrides_reach_nested_values_and_read_scientific_notation():
+    config = load_config("paper", ["train.phase1.peak=1e-3", "model.layers=4"])
+    assert config.train.phase1.peak == 0.001
+    assert config.train.phase1.floor == 1.6e-5
+    assert config.model.layers == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("prior: [1", "is not valid YAML"),
+        ("- 1", "must hold a mapping of sections"),
+        ("prior: {seed: 1, seed: 2}", "'seed' is written twice"),
+        ("prior: !!python/object/apply:os.getcwd []", "is not valid YAML"),
+    ],
+)
+def test_a_broken_file_is_refused(tmp_path, text, sentence):
+    (tmp_path / "broken.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r".") as caught:
+        load_config(tmp_path / "broken.yaml")
+    assert sentence in str(caught.value)
+
+
+def test_an_unknown_config_names_the_shipped_ones():
+    with pytest.raises(InputError, match=f"give a YAML file or one of {', '.join(SHIPPED)}"):
+        load_config("papr")
+
+
+def test_the_plan_digest_names_the_data_and_nothing_else():
+    base = load_config("paper")
+    for override in ("shards.format=webdataset", "shards.parts_per_stage=3", "train.seed=1"):
+        assert plan_digest(load_config("paper", [override]).prior) == plan_digest(base.prior)
+    for override in ("prior.seed=1", "prior.sigma_init=0.9", "prior.tail_steps=0"):
+        assert plan_digest(load_config("paper", [override]).prior) != plan_digest(base.prior)
+
+
+def test_the_run_digest_ignores_stopping_logging_and_loading():
+    base = run_digest(load_config("paper"))
+    for override in (
+        "train.max_steps=5",
+        "train.max_seconds=5",
+        "train.log_every=1",
+        "train.digest_every=1",
+        "train.checkpoint_every=7",
+        "train.keep_checkpoints=1",
+        "train.loader_threads=4",
+        "shards.format=webdataset",
+        "name=other",
+    ):
+        assert run_digest(load_config("paper", [override])) == base, override
+    for override in ("train.seed=1", "model.layers=4", "prior.seed=1", "train.sampler=shuffled"):
+        assert run_digest(load_config("paper", [override])) != base, override

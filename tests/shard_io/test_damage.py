@@ -1,0 +1,146 @@
+"""Nothing that was altered, cut or half written is ever returned."""
+
+import errno
+import json
+import multiprocessing
+import os
+import signal
+import time
+
+import pytest
+
+import shard_io.parts
+from prior_gen.cli import main
+from prior_gen.generator import generate_shards
+from shard_io import PartId, ShardError, open_shards, stray_files, verify_part
+
+
+def files_of(folder, part):
+    return [folder / file["path"] for file in open_shards(folder).entry(part).files]
+
+
+def folder_bytes(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_every_flipped_bit_of_a_part_is_found_by_reader_and_verify(own_shards):
+    part = PartId(2, 0)
+    for path in files_of(own_shards, part):
+        whole = path.read_bytes()
+        for place in (0, len(whole) // 2, len(whole) - 1):
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+            with pytest.raises(ShardError, match="does not match its SHA-256"):
+                open_shards(own_shards)[2, 0, 0]
+            assert "does not match its SHA-256" in verify_part(own_shards, part)
+        path.write_bytes(whole)
+    assert verify_part(own_shards, part) is None
+
+
+@pytest.mark.parametrize("damage", ["truncate", "remove"])
+def test_a_truncated_or_missing_file_is_found_and_repair_makes_the_same_bytes(
+    own_shards, damage, monkeypatch, capsys
+):
+    before = folder_bytes(own_shards)
+    victim = files_of(own_shards, PartId(1, 1))[0]
+    if damage == "truncate":
+        victim.write_bytes(victim.read_bytes()[:-1])
+    else:
+        victim.unlink()
+    with pytest.raises(ShardError, match=victim.name):
+        open_shards(own_shards).check_sizes([PartId(1, 1)])
+    monkeypatch.setattr("sys.argv", ["prior-gen", "verify", str(own_shards)])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 1
+    assert victim.name in capsys.readouterr().out
+    monkeypatch.setattr("sys.argv", ["prior-gen", "repair", str(own_shards), "--jobs", "1"])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 0
+    assert "made 1 parts again" in capsys.readouterr().out
+    assert folder_bytes(own_shards) == before
+
+
+def test_swapped_parts_are_found(own_shards):
+    one, two = (own_shards / PartId(1, n).entry_path for n in (0, 1))
+    first, second = one.read_bytes(), two.read_bytes()
+    one.write_bytes(second)
+    two.write_bytes(first)
+    with pytest.raises(ShardError, match="is not the entry of this part"):
+        open_shards(own_shards)[1, 0, 0]
+
+
+def test_a_part_with_a_forged_entry_but_anothers_content_is_found(own_shards):
+    source, target = PartId(1, 0), PartId(2, 0)
+    for theirs, ours in zip(
+        files_of(own_shards, source), files_of(own_shards, target), strict=True
+    ):
+        ours.write_bytes(theirs.read_bytes())
+    fields = json.loads((own_shards / source.entry_path).read_text())
+    fields["stage"] = 2
+    for file in fields["files"]:
+        file["path"] = file["path"].replace("stage-0001", "stage-0002")
+    text = json.dumps(fields, sort_keys=True, separators=(",", ":")) + "\n"
+    (own_shards / target.entry_path).write_text(text)
+    with pytest.raises(ShardError, match=r"holds \[1, 0, 0\] where \[2, 0, 0\] belongs"):
+        open_shards(own_shards)[2, 0, 0]
+    assert "other microbatches" in verify_part(own_shards, target)
+
+
+def test_a_damaged_manifest_is_refused(own_shards):
+    path = own_shards / "manifest.json"
+    text = path.read_text()
+    for broken in (text[:-40], text.replace('"sigma_init": 0.8', '"sigma_init": 0.9'), "[]"):
+        path.write_text(broken)
+        with pytest.raises(ShardError, match="is damaged"):
+            open_shards(own_shards)
+
+
+def test_a_stray_file_is_named(own_shards):
+    (own_shards / "README.md").write_text("bystander")
+    (own_shards / "parts" / "stage-0001-part-009.tar").write_text("stranger")
+    assert list(stray_files(own_shards)) == [
+        f"{own_shards / 'parts' / 'stage-0001-part-009.tar'} belongs to no published part"
+    ]
+
+
+def test_a_full_disk_leaves_only_whole_parts_and_one_sentence(tiny, tmp_path, monkeypatch):
+    folder, real = tmp_path / "shards", shard_io.parts.publish_files
+    calls = []
+
+    def full_after_two(source, target):
+        calls.append(source)
+        if len(calls) > 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(source, target)
+
+    monkeypatch.setattr(shard_io.parts, "publish_files", full_after_two)
+    with pytest.raises(ShardError, match="is full after 2 of 9 parts"):
+        generate_shards(tiny, folder, [1, 2, 3], jobs=1)
+    monkeypatch.undo()
+    assert len(open_shards(folder).published_parts()) == 2
+    assert list(stray_files(folder)) == []
+    generate_shards(tiny, folder, [1, 2, 3], jobs=1)
+    assert all(verify_part(folder, part) is None for part in open_shards(folder).published_parts())
+    assert len(open_shards(folder).published_parts()) == 9
+
+
+def _generate(config, folder):
+    generate_shards(config, folder, [1, 2, 3, 4, 5], jobs=1)
+
+
+def test_a_generator_killed_at_any_moment_goes_on_to_the_same_bytes(tiny, all_shards, tmp_path):
+    folder = tmp_path / "killed"
+    context = multiprocessing.get_context("fork")
+    for delay in (0.02, 0.05, 0.1, 0.15, 0.2, 0.25):
+        child = context.Process(target=_generate, args=(tiny, folder))
+        child.start()
+        time.sleep(delay)
+        os.kill(child.pid, signal.SIGKILL)
+        child.join()
+    generate_shards(tiny, folder, [1, 2, 3, 4, 5], jobs=1)
+    assert folder_bytes(folder) == folder_bytes(all_shards)

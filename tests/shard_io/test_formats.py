@@ -1,0 +1,93 @@
+"""One content in both formats, readable by the formats' own tools alone."""
+
+import io
+import json
+import tarfile
+
+import numpy as np
+import pytest
+import zarr
+
+from prior_gen import generate_microbatch
+from prior_gen.generator import generate_shards
+from puicl_config import load_config
+from shard_io import PartId, open_shards, read_entry
+
+
+@pytest.fixture(scope="module")
+def tar_shards(tiny_yaml, tmp_path_factory):
+    config = load_config(tiny_yaml, ["shards.format=webdataset"])
+    folder = tmp_path_factory.mktemp("tar") / "shards"
+    generate_shards(config, folder, range(1, 6), jobs=1)
+    return folder
+
+
+def addresses(prior):
+    return [
+        (stage, step, index)
+        for stage in range(1, prior.total_stages + 1)
+        for step in range(prior.steps_in_stage(stage))
+        for index in range(prior.microbatches_per_step)
+    ]
+
+
+@pytest.mark.parametrize("kind", ["zarr", "webdataset"])
+def test_what_is_read_is_what_was_generated(kind, tiny, all_shards, tar_shards):
+    reader = open_shards(all_shards if kind == "zarr" else tar_shards)
+    for address in addresses(tiny.prior):
+        stored, made = reader[address], generate_microbatch(tiny, *address)
+        assert stored.x.dtype == np.float16
+        np.testing.assert_array_equal(stored.x, made.x)
+        np.testing.assert_array_equal(stored.y, made.y)
+        assert stored.tags == made.tags
+        assert stored.n_labeled == made.tags["n_labeled"]
+
+
+def test_both_formats_have_the_same_content_digests(all_shards, tar_shards):
+    for stage in range(1, 6):
+        for number in range(3):
+            part = PartId(stage, number)
+            ours, theirs = read_entry(all_shards, part), read_entry(tar_shards, part)
+            assert ours.content_digest == theirs.content_digest
+            assert ours.files != theirs.files
+
+
+def test_a_zarr_part_is_read_with_zarr_alone(tiny, all_shards):
+    group = zarr.open_group(all_shards / "parts" / "stage-0002-part-001.zarr", mode="r")
+    record = group.attrs["microbatches"][0]
+    start, shape = record["x_offset"], record["x_shape"]
+    x = group["x"][start : start + int(np.prod(shape))].reshape(shape)
+    tags = record["tags"]
+    made = generate_microbatch(tiny, tags["stage"], tags["step"], tags["index"])
+    np.testing.assert_array_equal(x, made.x)
+    assert group["x"].metadata.zarr_format == 3
+
+
+def test_a_webdataset_part_is_read_with_tar_alone(tiny, tar_shards):
+    with tarfile.open(tar_shards / "parts" / "stage-0002-part-001.tar") as tar:
+        members = tar.getmembers()
+        assert {member.mtime for member in members} == {0}
+        tags = json.loads(tar.extractfile(members[0]).read())
+        x = np.load(io.BytesIO(tar.extractfile(members[1]).read()))
+    made = generate_microbatch(tiny, tags["stage"], tags["step"], tags["index"])
+    np.testing.assert_array_equal(x, made.x)
+
+
+def test_a_webdataset_part_is_read_with_webdataset(tar_shards):
+    import webdataset
+
+    path = tar_shards / "parts" / "stage-0001-part-000.tar"
+    samples = list(webdataset.WebDataset(str(path), shardshuffle=False).decode())
+    assert len(samples) == read_entry(tar_shards, PartId(1, 0)).n_microbatches
+    assert samples[0]["x.npy"].shape[0] == samples[0]["json"]["pi"].__len__()
+
+
+def test_float32_shards_hold_more_digits_and_have_other_digests(tiny_yaml, all_shards, tmp_path):
+    config = load_config(tiny_yaml, ["shards.x_dtype=float32"])
+    generate_shards(config, tmp_path / "wide", [1], jobs=1)
+    wide, narrow = open_shards(tmp_path / "wide"), open_shards(all_shards)
+    assert wide.manifest.plan_digest == narrow.manifest.plan_digest
+    assert wide[1, 0, 0].x.dtype == np.float32
+    np.testing.assert_array_equal(wide[1, 0, 0].x.astype(np.float16), narrow[1, 0, 0].x)
+    part = PartId(1, 0)
+    assert wide.entry(part).content_digest != narrow.entry(part).content_digest

@@ -1,0 +1,59 @@
+"""Data flows to the right only: who may import whom (see CONTRIBUTING.md)."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+MAY_IMPORT = {
+    "puicl_config": set(),
+    "shard_io": {"puicl_config"},
+    "prior_gen": {"puicl_config", "shard_io"},
+    "puicl_model": {"puicl_config"},
+    "trainer": {"puicl_config", "shard_io", "puicl_model"},
+    "pu_bench": {"puicl_model", "shard_io"},
+    "puicl_cli": {"puicl_config", "shard_io", "prior_gen", "puicl_model", "trainer", "pu_bench"},
+}
+# From these rooms others take only what the package itself names, its public interface.
+PUBLIC_ONLY = {"pu_bench": {"puicl_model"}, "puicl_cli": {"trainer", "prior_gen", "pu_bench"}}
+
+
+def imports_of(path: Path) -> set[str]:
+    """Every module a file imports, wherever in the file the import stands."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            names.add(node.module)
+    return names
+
+
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_a_room_imports_only_the_rooms_it_may_know(room):
+    files = sorted((ROOT / room).rglob("*.py"))
+    assert files
+    for file in files:
+        ours = {name for name in imports_of(file) if name.split(".")[0] in MAY_IMPORT}
+        strangers = {name for name in ours if name.split(".")[0] not in {room, *MAY_IMPORT[room]}}
+        assert not strangers, f"{file.relative_to(ROOT)} imports {strangers}"
+        private = {name for name in ours if "." in name and name.split(".")[0] != room}
+        private = {name for name in private if name.split(".")[0] in PUBLIC_ONLY.get(room, set())}
+        assert not private, f"{file.relative_to(ROOT)} reaches into {private}"
+
+
+def test_the_walls_list_names_every_room_there_is():
+    rooms = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert rooms == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize(
+    ("room", "stranger"), [("prior_gen", "torch"), ("shard_io", "torch"), ("trainer", "prior_gen")]
+)
+def test_importing_a_room_does_not_load_what_it_has_no_use_for(room, stranger):
+    code = f"import sys, {room}; sys.exit({stranger!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

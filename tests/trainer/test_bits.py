@@ -1,0 +1,244 @@
+"""The trainer's promises, with real processes: world size, kills, data and config."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file
+
+from prior_gen.generator import generate_shards
+from puicl_model import load_model
+from trainer import compare_runs
+from trainer.checkpoint import checkpoints, load_checkpoint
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+MAIN = ROOT / "trainer" / "main.py"
+
+
+def arguments(config, shards, out, *overrides, processes=1):
+    launch = []
+    if processes > 1:
+        launch = ["-m", "torch.distributed.run", "--nproc-per-node", processes]
+        launch += ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
+    return [*launch, MAIN, "--config", config, "--shards", shards, "--out", out, *overrides]
+
+
+def run_bytes(run: Path) -> dict[str, bytes]:
+    """What two equal runs have in common, byte by byte."""
+    newest = checkpoints(run / "checkpoints")[-1]
+    names = ["ledger.jsonl", "model.safetensors"]
+    content = {name: (run / name).read_bytes() for name in names}
+    return {
+        **content,
+        newest.name: (newest / "state.safetensors").read_bytes(),
+        "state": (newest / "state.json").read_bytes(),
+    }
+
+
+@pytest.fixture(scope="module")
+def reference_run(tiny_yaml, all_shards, run_command, tmp_path_factory):
+    """The tiny plan trained by one process, never stopped."""
+    out = tmp_path_factory.mktemp("runs") / "reference"
+    run_command(*arguments(tiny_yaml, all_shards, out))
+    return out
+
+
+def test_training_changes_the_weights_and_lowers_nothing_but_reports_all(reference_run, tiny):
+    lines = [json.loads(line) for line in (reference_run / "ledger.jsonl").open()]
+    assert [line["step"] for line in lines] == list(range(18))
+    assert all(0.1 < float.fromhex(line["loss"]) < 2 for line in lines)
+    assert [line["step"] for line in lines if "weights" in line] == [2, 5, 8, 11, 14, 17]
+    assert len({line["weights"] for line in lines if "weights" in line}) == 6
+    assert lines[12]["microbatches"] == [[4, 0, index] for index in range(4)]
+    model, card = load_model(reference_run / "model.safetensors")
+    assert card["steps"] == 18
+    assert model.config == tiny.model
+    for name in ("config.yaml", "environment.json"):
+        assert (reference_run / name).stat().st_size > 50
+    assert list((reference_run / "tensorboard").glob("events*"))
+
+
+def test_the_shipped_weights_of_a_run_are_the_moving_average(reference_run):
+    _, tensors = load_checkpoint(checkpoints(reference_run / "checkpoints")[-1])
+    weights = load_file(reference_run / "model.safetensors")
+    for name, weight in weights.items():
+        assert weight.equal(tensors[f"ema.{name}"])
+    assert not weights["decoder.outer.weight"].equal(tensors["model.decoder.outer.weight"])
+
+
+@pytest.mark.parametrize("processes", [2, 3])
+def test_several_processes_give_the_same_bits_as_one(
+    tiny_yaml, all_shards, reference_run, run_command, tmp_path, processes
+):
+    # Three processes share four microbatches: one of them idles in every second round.
+    out = tmp_path / "run"
+    run_command(*arguments(tiny_yaml, all_shards, out, processes=processes))
+    assert run_bytes(out) == run_bytes(reference_run)
+
+
+def test_webdataset_shards_and_loader_threads_give_the_same_bits(
+    tiny_yaml, reference_run, run_command, tmp_path
+):
+    from puicl_config import load_config
+
+    config = load_config(tiny_yaml, ["shards.format=webdataset"])
+    generate_shards(config, tmp_path / "tar", range(1, 6), jobs=1)
+    out = tmp_path / "run"
+    run_command(*arguments(tiny_yaml, tmp_path / "tar", out, "train.loader_threads=3"))
+    assert run_bytes(out) == run_bytes(reference_run)
+
+
+def test_a_killed_run_goes_on_to_the_same_bits_on_other_processes(
+    tiny_yaml, all_shards, reference_run, run_command, tmp_path
+):
+    out = tmp_path / "run"
+    command = arguments(tiny_yaml, all_shards, out, "train.checkpoint_every=2")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    victim = subprocess.Popen([sys.executable, *map(str, command)], env=environment)
+    deadline = time.monotonic() + 60
+    while not checkpoints(out / "checkpoints") and time.monotonic() < deadline:
+        time.sleep(0.02)
+    victim.send_signal(signal.SIGKILL)
+    victim.wait()
+    assert checkpoints(out / "checkpoints"), "the run never wrote a checkpoint"
+    assert not (out / "model.safetensors").exists(), "the run ended before it was killed"
+    # A checkpoint half written is never taken for one.
+    (out / "checkpoints" / ".step-00000099.tmp").mkdir()
+    run_command(*arguments(tiny_yaml, all_shards, out, processes=2))
+    assert run_bytes(out) == run_bytes(reference_run)
+    assert not list((out / "checkpoints").glob(".*"))
+
+
+def test_a_stopped_run_goes_on_to_the_same_bits(
+    tiny_yaml, all_shards, reference_run, run_command, tmp_path
+):
+    out = tmp_path / "run"
+    for stop in (1, 7, 13):
+        run_command(*arguments(tiny_yaml, all_shards, out, f"train.max_steps={stop}"))
+    run_command(*arguments(tiny_yaml, all_shards, out))
+    assert run_bytes(out) == run_bytes(reference_run)
+    assert compare_runs(out, reference_run).equal
+
+
+def test_sigterm_writes_a_checkpoint_and_exits_with_zero(tiny_yaml, all_shards, tmp_path):
+    out = tmp_path / "run"
+    long = ["prior.steps_per_stage=4", "train.checkpoint_every=1000"]
+    command = arguments(tiny_yaml, all_shards, out, *long)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(
+        [sys.executable, *map(str, command)], env=environment, stdout=subprocess.PIPE, text=True
+    )
+    ledger = out / "ledger.jsonl"
+    while not ledger.exists() or not ledger.read_text().count("\n"):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    steps = len(ledger.read_text().splitlines())
+    assert checkpoints(out / "checkpoints")[-1].name == f"step-{steps:08d}"
+    assert steps == 18 or f"asked to stop at step {steps}" in output
+
+
+def test_without_the_tail_phase_one_is_trained_and_the_next_command_is_named(
+    tiny_yaml, tiny, reference_run, run_command, tmp_path
+):
+    shards, out = tmp_path / "shards", tmp_path / "run"
+    generate_shards(tiny, shards, [1, 2, 3], jobs=1)
+    done = run_command(*arguments(tiny_yaml, shards, out))
+    assert "lacks the tail: training up to step 12 of 18" in done.stdout
+    assert f"`prior-gen --config {tiny_yaml} --tail --out {shards}`" in done.stdout
+    assert checkpoints(out / "checkpoints")[-1].name == "step-00000012"
+    generate_shards(tiny, shards, [4, 5], jobs=1)
+    run_command(*arguments(tiny_yaml, shards, out))
+    assert run_bytes(out) == run_bytes(reference_run)
+
+
+@pytest.mark.parametrize(
+    ("damage", "overrides", "sentence"),
+    [
+        ("nothing", ["prior.seed=5"], "holds another plan than the config: prior.seed is 0 there"),
+        ("nothing", ["train.sede=5"], "unknown key train.sede; did you mean train.seed?"),
+        ("hole", [], "lacks stage-0002-part-001"),
+        ("hole", ["train.sampler=shuffled"], "lacks stage-0002-part-001"),
+        ("tail", ["train.sampler=shuffled"], "lacks stage-0004-part-000"),
+        ("truncated", [], "bytes instead of"),
+        ("empty", [], "holds no shards"),
+    ],
+)
+def test_wrong_shards_are_refused_before_the_first_step(
+    tiny_yaml, own_shards, run_command, tmp_path, damage, overrides, sentence
+):
+    if damage == "hole":
+        (own_shards / "entries" / "stage-0002-part-001.json").unlink()
+    elif damage == "tail":
+        for path in (own_shards / "entries").glob("stage-000[45]*"):
+            path.unlink()
+    elif damage == "truncated":
+        path = own_shards / "parts" / "stage-0003-part-002.zarr" / "x" / "c" / "0"
+        path.write_bytes(path.read_bytes()[:-1])
+    elif damage == "empty":
+        own_shards = tmp_path / "nowhere"
+    out = tmp_path / "run"
+    done = run_command(*arguments(tiny_yaml, own_shards, out, *overrides), check=False)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert not (out / "ledger.jsonl").exists()
+
+
+def test_heldout_shards_are_never_trained_on(tiny_yaml, tiny, run_command, tmp_path):
+    generate_shards(tiny, tmp_path / "heldout", [1, 2, 3], split="heldout", jobs=1)
+    done = run_command(*arguments(tiny_yaml, tmp_path / "heldout", tmp_path / "run"), check=False)
+    assert done.returncode == 2
+    assert "split is heldout there, train wanted" in done.stderr
+
+
+def test_a_run_is_not_continued_under_another_config_or_on_other_data(
+    tiny_yaml, tiny, all_shards, run_command, tmp_path
+):
+    from puicl_config import load_config
+
+    out = tmp_path / "run"
+    run_command(*arguments(tiny_yaml, all_shards, out, "train.max_steps=3"))
+    done = run_command(
+        *arguments(tiny_yaml, all_shards, out, "train.clip_norm=2", "model.layers=1"), check=False
+    )
+    assert done.returncode == 2
+    assert "model.layers is 2 there, 1 now; train.clip_norm is 1.0 there, 2.0 now" in done.stderr
+    wide = load_config(tiny_yaml, ["shards.x_dtype=float32"])
+    generate_shards(wide, tmp_path / "wide", range(1, 6), jobs=1)
+    done = run_command(*arguments(tiny_yaml, tmp_path / "wide", out), check=False)
+    assert done.returncode == 2
+    assert "their content digests differ" in done.stderr
+
+
+def test_two_trainers_never_write_to_one_run(tiny_yaml, all_shards, run_command, tmp_path):
+    from trainer.run_folder import lock_run
+
+    lock = lock_run(tmp_path / "run")
+    done = run_command(*arguments(tiny_yaml, all_shards, tmp_path / "run"), check=False)
+    assert done.returncode == 2
+    assert "another trainer is writing to" in done.stderr
+    lock.close()
+
+
+def test_compare_names_the_first_differing_step_and_what_differs(
+    tiny_yaml, all_shards, reference_run, run_command, tmp_path
+):
+    out = tmp_path / "other"
+    run_command(*arguments(tiny_yaml, all_shards, out, "train.weight_decay=0.5"))
+    result = compare_runs(reference_run, out)
+    # Weight decay acts after the first gradient: the weights part first, then the next loss.
+    assert (result.step, result.field) == (1, "loss")
+    code = "from puicl_cli.main import main; main()"
+    done = run_command("-c", code, "compare", reference_run, out, check=False)
+    assert done.returncode == 1
+    assert "part at step 1 in the loss" in done.stdout
+    done = run_command("-c", code, "compare", reference_run, reference_run)
+    assert "equal to the bit over their 18 common steps (6 digests" in done.stdout
