@@ -28,8 +28,9 @@ def fit(config: Config, shards: Path, out: Path, world: World, generate: str) ->
     """Train the whole plan, or go on where the newest checkpoint of `out` stands.
 
     `config.train.device` and `precision` must be resolved (no "auto"). `generate` is the
-    `prior-gen` command that makes this plan's shards, without stages and folder. Raises `InputError` where
-    shards, folder and config do not belong together.
+    `prior-gen` command that makes this plan's shards, without stages and folder.
+
+    Raises `InputError` where shards, folder and config do not belong together.
     """
     prior, train = config.prior, config.train
     reader = open_shards(shards)

@@ -78,7 +78,7 @@ def test_a_machine_that_makes_other_bits_refuses_to_write_and_says_what_differs(
     here = {**prior_gen.generator.software(), "numpy": "0.1"}
     monkeypatch.setattr(prior_gen.generator, "software", lambda: here)
     prior_gen.generator._canary_here.cache_clear()
-    with pytest.raises(ShardError, match="other bits .*numpy is 0.1 here"):
+    with pytest.raises(ShardError, match=r"other bits .*numpy is 0.1 here"):
         generate_shards(tiny, own_shards, [1], jobs=1)
     monkeypatch.undo()
     prior_gen.generator._canary_here.cache_clear()

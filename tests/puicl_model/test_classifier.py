@@ -1,3 +1,5 @@
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -39,10 +41,9 @@ def table(seed: int = 0, n: int = N) -> np.ndarray:
 def test_unlabeled_proba_is_the_networks_softmax_on_labelled_rows_first(fitted):
     x = table()
     ordered = np.concatenate([x[LABELED], x[~LABELED]])
-    with torch.no_grad():
-        logits = fitted.network_.double()(torch.from_numpy(ordered)[None], int(LABELED.sum()))
-    fitted.network_.float()
-    expected = np.exp(logits[0, :, 1]) / np.exp(logits[0]).sum(-1)
+    network = copy.deepcopy(fitted.network_).double()
+    logits = network(torch.from_numpy(ordered)[None], 7)[0].numpy()
+    expected = np.exp(logits[:, 1]) / np.exp(logits).sum(axis=1)
     np.testing.assert_allclose(fitted.unlabeled_proba_, expected, atol=1e-6)
     assert np.ptp(fitted.unlabeled_proba_) > 1e-3  # rows differ, so order is tested
 
@@ -291,9 +292,9 @@ def test_batches_of_no_rows_are_refused(weights, batch_rows):
 
 def test_cloning_and_setting_parameters_follow_scikit_learn(weights, fitted):
     assert fitted.get_params() == {"model": weights, "device": "cpu", "batch_rows": 256}
-    copy = clone(fitted).set_params(batch_rows=7)
-    assert copy.get_params() == {"model": weights, "device": "cpu", "batch_rows": 7}
+    other = clone(fitted).set_params(batch_rows=7)
+    assert other.get_params() == {"model": weights, "device": "cpu", "batch_rows": 7}
     with pytest.raises(NotFittedError):
-        copy.predict(table())
-    copy.fit(table(), S)
-    np.testing.assert_array_equal(copy.unlabeled_proba_, fitted.unlabeled_proba_)
+        other.predict_proba(table())
+    other.fit(table(), S)
+    np.testing.assert_array_equal(other.unlabeled_proba_, fitted.unlabeled_proba_)
