@@ -43,6 +43,13 @@ class Factors:
     label_node: int | None = None
     feature_nodes: np.ndarray | None = None
 
+    @property
+    def blocks_read(self) -> int:
+        """Hidden blocks up to the last one that a feature or the label is read from."""
+        if not self.causal:
+            return self.hidden_layers - 1
+        return max(self.label_node, int(self.feature_nodes.max())) // self.hidden_width + 1
+
     def tags(self) -> dict[str, Any]:
         """The factors as the JSON tags that a shard carries."""
         return {

@@ -1,5 +1,7 @@
 """One microbatch from its address: the pure function everything else stores and moves."""
 
+from typing import get_args
+
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
@@ -25,6 +27,9 @@ def generate_microbatch(
     Raises `InputError` where the plan has no such address.
     """
     prior = config.prior
+    stage, step, index = int(stage), int(step), int(index)
+    if split not in get_args(Split):
+        raise InputError(f"split is {split!r}, but must be one of {', '.join(get_args(Split))}")
     if not (0 <= step < prior.steps_in_stage(stage) and 0 <= index < prior.microbatches_per_step):
         raise InputError(
             f"the plan has no microbatch [{stage}, {step}, {index}]: it has "
@@ -54,7 +59,7 @@ def generate_task(
     """One task: x [P + n_u, d] (labelled positives first), y [n_u] and its target pi."""
     pi = float(rng.uniform(*factors.pi))
     sizes = task_sizes(factors.n_labeled, factors.n_unlabeled, pi)
-    draws = draw_scm(rng, prior, factors, sizes.n_rows)
+    draws = draw_scm(rng, prior, factors, sizes.n_rows, factors.blocks_read)
     features, score = run_scm(draws, factors, prior.state_clamp)
     features = standardize(features, prior.value_clip)
     score = standardize(score, prior.value_clip)

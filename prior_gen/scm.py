@@ -6,11 +6,16 @@ blocks), d features. Arithmetic follows the dtype of the draws: float32 in produ
 
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 
 from prior_gen.activations import BANK
 from prior_gen.factors import Factors
+from prior_gen.sampler import normals, uniforms
 from puicl_config import PriorConfig
+
+# Streams of a task's bulk draws.
+_INPUT, _HIDDEN, _READOUT, _CAUSES, _NOISE = range(5)
 
 # A column whose spread is below this share of its largest magnitude is rounding noise.
 CONSTANT_COLUMN_TOLERANCE = 1e-6
@@ -27,27 +32,31 @@ class ScmDraws:
     noise: np.ndarray  # [L-1, n, h], epsilon
 
 
-def draw_scm(rng: np.random.Generator, prior: PriorConfig, factors: Factors, n: int) -> ScmDraws:
+def draw_scm(
+    rng: np.random.Generator,
+    prior: PriorConfig,
+    factors: Factors,
+    n: int,
+    blocks: int | None = None,
+) -> ScmDraws:
     """Draw one SCM's weights ~ N(0, sigma_init^2), causes and noise, in float32.
 
-    With features taken from the causes only r_y is read, but R_x is drawn all the same: the
-    streams of the two sources stay alike.
+    `blocks` hidden blocks are drawn (default: all L - 1). Each array has a stream of its own, so
+    what is left out changes nothing else.
     """
-    h, k, blocks = factors.hidden_width, factors.n_causes, factors.hidden_layers - 1
-
-    def normals(scale: float, *shape: int) -> np.ndarray:
-        values = rng.standard_normal(shape, dtype=np.float32)
-        values *= np.float32(scale)
-        return values
-
+    h, k = factors.hidden_width, factors.n_causes
+    blocks = factors.hidden_layers - 1 if blocks is None else blocks
+    key = rng.integers(2**32, size=2, dtype=np.uint32)
+    readout_shape = (factors.n_features + 1, h)
+    uniform = factors.input_distribution == "uniform"
     return ScmDraws(
-        input_weight=normals(prior.sigma_init, h, k),
-        hidden_weights=normals(prior.sigma_init, blocks, h, h),
-        readouts=None if factors.causal else normals(prior.sigma_init, factors.n_features + 1, h),
-        causes=rng.random((n, k), dtype=np.float32)
-        if factors.input_distribution == "uniform"
-        else normals(1.0, n, k),
-        noise=normals(factors.sigma_noise, blocks, n, h),
+        input_weight=normals(key, _INPUT, (h, k), prior.sigma_init),
+        hidden_weights=normals(key, _HIDDEN, (blocks, h, h), prior.sigma_init),
+        readouts=None
+        if factors.causal
+        else normals(key, _READOUT, readout_shape, prior.sigma_init),
+        causes=uniforms(key, _CAUSES, (n, k)) if uniform else normals(key, _CAUSES, (n, k), 1.0),
+        noise=normals(key, _NOISE, (blocks, n, h), factors.sigma_noise),
     )
 
 
@@ -59,20 +68,25 @@ def hidden_block(
     The state is clamped to +-`clamp` before the activation, so that squares of squares stay
     finite in float32.
     """
-    block = BANK[activation](np.clip(state, -clamp, clamp)) @ weight.T
+    clamped = np.minimum(state, state.dtype.type(clamp))
+    np.maximum(clamped, state.dtype.type(-clamp), out=clamped)
+    block = BANK[activation](clamped) @ weight.T
     block += noise
     return block
 
 
 def run_scm(draws: ScmDraws, factors: Factors, clamp: float) -> tuple[np.ndarray, np.ndarray]:
-    """Raw features [n, d] and label score [n] of one SCM, before standardisation."""
+    """Raw features [n, d] and label score [n] of one SCM, before standardisation.
+
+    Runs the hidden blocks that were drawn; `Factors.blocks_read` says how many are needed.
+    """
     state = draws.causes @ draws.input_weight.T
     h = factors.hidden_width
     columns: list[np.ndarray] = []  # causal: pieces of [n, nodes of one block], in graph order
     score = None
     nodes = np.sort(factors.feature_nodes) if factors.causal else None
 
-    for block, activation in enumerate(factors.activations):
+    for block, activation in enumerate(factors.activations[: len(draws.noise)]):
         state = hidden_block(
             state, activation, draws.hidden_weights[block], draws.noise[block], clamp
         )
@@ -94,10 +108,34 @@ def run_scm(draws: ScmDraws, factors: Factors, clamp: float) -> tuple[np.ndarray
 def standardize(values: np.ndarray, clip: float) -> np.ndarray:
     """Zero mean and unit (population) variance along axis 0, clipped to +-`clip`.
 
-    Constant columns become zero; moments are taken in float64.
+    values: [n] or [n, columns]. Columns without spread become zero. Moments are summed in
+    float64, row after row; the result keeps the dtype of `values`.
     """
-    mean = values.mean(axis=0, dtype=np.float64)
-    spread = values.std(axis=0, dtype=np.float64, mean=mean[np.newaxis])
-    constant = spread <= CONSTANT_COLUMN_TOLERANCE * np.abs(values).max(axis=0)
-    scale = np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, spread))
-    return np.clip((values - mean) * scale, -clip, clip)
+    out = np.empty_like(values)
+    columns = (len(values), -1)
+    _standardize(values.reshape(columns), clip, CONSTANT_COLUMN_TOLERANCE, out.reshape(columns))
+    return out
+
+
+@numba.njit(cache=True, boundscheck=False, error_model="numpy")
+def _standardize(values, clip, tolerance, out):
+    n, columns = values.shape
+    mean, variance, largest = np.zeros(columns), np.zeros(columns), np.zeros(columns)
+    for i in range(n):
+        for j in range(columns):
+            value = np.float64(values[i, j])
+            mean[j] += value
+            largest[j] = max(largest[j], abs(value))
+    mean /= n
+    for i in range(n):
+        for j in range(columns):
+            centered = values[i, j] - mean[j]
+            variance[j] += centered * centered
+    scale = np.zeros(columns)
+    for j in range(columns):
+        spread = np.sqrt(variance[j] / n)
+        if spread > tolerance * largest[j]:
+            scale[j] = 1.0 / spread
+    for i in range(n):
+        for j in range(columns):
+            out[i, j] = min(max((values[i, j] - mean[j]) * scale[j], -clip), clip)

@@ -1,5 +1,7 @@
 """`puicl predict`: score the unlabelled rows of a CSV file."""
 
+import csv
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -32,8 +34,7 @@ def predict(
             f"{data} has no column {label_column!r}; it has {', '.join(map(str, table.columns))}"
         )
     features = _numeric_features(table.drop(columns=label_column), data)
-    if not out.parent.is_dir():
-        raise InputError(f"the folder of {out} does not exist")
+    _check_target(out, data)
     try:
         classifier = PUICLClassifier(model).fit(features, table[label_column])
     except InputError:
@@ -54,33 +55,50 @@ def predict(
 
 def _read(path: Path) -> pd.DataFrame:
     try:
-        table = pd.read_csv(path)
+        with path.open(newline="", encoding="utf-8") as file:
+            names = next(csv.reader(file), [])
+        with warnings.catch_warnings():
+            # Rows longer than the header: pandas would shift or cut their cells.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            table = pd.read_csv(path, index_col=False)
     except FileNotFoundError:
         raise InputError(f"no file {path}") from None
-    except (OSError, ValueError) as error:  # pandas' parser errors are ValueErrors
+    except pd.errors.ParserWarning:
+        raise InputError(f"{path} has rows with more cells than its header") from None
+    except (OSError, ValueError, csv.Error) as error:  # pandas' parser errors are ValueErrors
         raise InputError(f"{path} cannot be read as CSV: {' '.join(str(error).split())}") from None
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"{path} has more than one column {twice[0]!r}")
     if table.empty:
         raise InputError(f"{path} has no rows")
     return table
 
 
+def _check_target(out: Path, data: Path) -> None:
+    if not out.parent.is_dir():
+        raise InputError(f"the folder of {out} does not exist")
+    if out.is_dir():
+        raise InputError(f"{out} is a folder; give a file for the scores")
+    if out.exists() and out.samefile(data):
+        raise InputError(f"--out {out} would overwrite the data; give another file")
+
+
 def _numeric_features(table: pd.DataFrame, path: Path) -> pd.DataFrame:
     if table.columns.empty:
         raise InputError(f"{path} has no feature columns beside the label")
-    for name in table.columns:
-        column = table[name]
-        if not (pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column)):
-            numbers = pd.to_numeric(column, errors="coerce")
-            row = int(np.flatnonzero(numbers.isna())[0])
-            raise InputError(
-                f"{path}, column {name}, data row {row}: {column.iloc[row]!r} is not a number; "
-                "encode or drop the column"
-            )
-        bad = ~np.isfinite(column.to_numpy(dtype=float))
-        if bad.any():
-            row = int(np.flatnonzero(bad)[0])
-            raise InputError(
-                f"{path}, column {name}, data row {row}: the cell is "
-                f"{'empty' if pd.isna(column.iloc[row]) else 'infinite'}; fill or drop it"
-            )
-    return table
+    numbers = {}
+    for name, column in table.items():
+        values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float)
+        bad = np.flatnonzero(~np.isfinite(values))
+        if len(bad):
+            cell = column.iloc[bad[0]]
+            if pd.isna(cell):
+                problem = "the cell is empty; fill or drop it"
+            elif np.isinf(values[bad[0]]):
+                problem = "the cell is infinite; fill or drop it"
+            else:
+                problem = f"{cell!r} is not a number; encode or drop the column"
+            raise InputError(f"{path}, column {name}, data row {bad[0]}: {problem}")
+        numbers[name] = values
+    return pd.DataFrame(numbers)

@@ -110,7 +110,8 @@ class PriorConfig(Section):
     feature_orderings: Annotated[
         tuple[Literal["graph", "shuffled"], ...], AfterValidator(_distinct)
     ] = ("graph", "shuffled")
-    state_clamp: PositiveFloat = 1e6
+    # Squares of clamped states times h weights must stay finite in float32.
+    state_clamp: float = Field(default=1e6, gt=0, le=1e12)
     value_clip: PositiveFloat = 20.0
 
     @model_validator(mode="after")

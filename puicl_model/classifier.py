@@ -1,5 +1,6 @@
 """`PUICLClassifier`: positive-unlabeled learning in context, in scikit-learn's manner."""
 
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -73,19 +74,24 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError("s holds no labelled positive: mark at least one row with 1")
         if labeled.all():
             raise ValueError("s holds no unlabelled row: there is nothing to classify")
-        if self.batch_rows < 1:
-            raise ValueError(f"batch_rows must be at least 1, not {self.batch_rows}")
+        if not isinstance(self.batch_rows, Integral) or self.batch_rows < 1:
+            raise ValueError(f"batch_rows must be a whole number from 1, not {self.batch_rows!r}")
         if self.model is None and not _SHIPPED_WEIGHTS.exists():
             raise InputError(
                 "this package ships no weights yet: give model=PATH of a model.safetensors"
             )
         self.network_, self.model_card_ = load_model(self.model or _SHIPPED_WEIGHTS)
-        self.network_.to(self.device)
+        try:
+            self.network_.to(self.device)
+        except (RuntimeError, AssertionError) as error:
+            raise ValueError(f"device {self.device!r}: {str(error).splitlines()[0]}") from None
 
         # In float64, so that offsets and units beyond float32's digits do not matter; the
         # network standardises again by the labelled positives alone.
-        self._center = X.mean(axis=0)
-        spread = X.std(axis=0)
+        largest = np.abs(X).max(axis=0)
+        self._unit = np.where(largest > 0, largest, 1.0)
+        self._center = (X / self._unit).mean(axis=0)
+        spread = (X / self._unit).std(axis=0)
         self._spread = np.where(spread > 0, spread, 1.0)
         self._n_labeled = int(labeled.sum())
         self._context = self._tensor(np.concatenate([X[labeled], X[~labeled]]))
@@ -120,7 +126,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Class 1 where P(positive) is at least one half, else 0, for the rows of `X` [m, d]."""
-        return self.classes_[(self.predict_proba(X)[:, 1] >= 0.5).astype(int)]
+        positive = self.predict_proba(X)[:, 1] >= 0.5
+        return self.classes_[positive.astype(int)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Refused: `s` is no truth to score against. Raises `NotImplementedError`."""
@@ -131,7 +138,9 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
 
     def _tensor(self, X: np.ndarray) -> torch.Tensor:
         """[m, d] float64 as [1, m, d] float32 on the device."""
-        scaled = (X - self._center) / self._spread
+        scaled = (X / self._unit - self._center) / self._spread
+        # A new row may lie so far out that float32 cannot hold it; the network clips it anyway.
+        scaled = np.clip(scaled, -1e30, 1e30)
         return torch.from_numpy(scaled.astype(np.float32)).unsqueeze(0).to(self.device)
 
 

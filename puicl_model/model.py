@@ -181,7 +181,10 @@ def standardize(rows: Tensor, table: Tensor, n_labeled: int, config: ModelConfig
     mean = basis.mean(dim=1, keepdim=True)
     spread = basis.std(dim=1, keepdim=True, correction=0)
     overall = table.std(dim=1, keepdim=True, correction=0)
-    spread = torch.where(spread < DEGENERATE_SPREAD * overall, overall, spread)
+    # Compared as values, too: rounding can give equal numbers a spread.
+    degenerate = basis.amax(dim=1, keepdim=True) == basis.amin(dim=1, keepdim=True)
+    degenerate |= spread < DEGENERATE_SPREAD * overall
+    spread = torch.where(degenerate, overall, spread)
     constant = table.amax(dim=1, keepdim=True) == table.amin(dim=1, keepdim=True)
     scaled = (rows - mean) / torch.where(constant, torch.ones_like(spread), spread)
     return torch.where(constant, torch.zeros_like(scaled), scaled).clamp(

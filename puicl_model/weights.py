@@ -10,7 +10,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 
-from puicl_config import InputError, ModelConfig, write_atomically
+from puicl_config import InputError, parse_config, write_atomically
 from puicl_model.model import PUICL
 
 
@@ -38,18 +38,29 @@ def load_model(path: str | Path) -> tuple[PUICL, dict[str, Any]]:
             raise InputError(f"no weights at {path}: {needed} is missing")
     try:
         card = json.loads(card_path.read_text(encoding="utf-8"))
-        config = ModelConfig.model_validate(card["model"])
         tensors = load_file(path)
-        expected = card["weights_digest"]
-    except (ValueError, KeyError, SafetensorError) as error:
+    except (ValueError, SafetensorError) as error:
         raise InputError(f"the weights at {path} are damaged: {error}") from None
-    if weights_digest(tensors) != expected:
+    needed = ("model", "weights_digest")
+    if not isinstance(card, dict) or any(key not in card for key in needed):
+        raise InputError(
+            f"the weights at {path} have no model card: {card_path.name} must hold "
+            f"{' and '.join(needed)}"
+        )
+    config = parse_config(
+        {"model": card["model"]}, where=f"the weights at {path}, {card_path.name}"
+    ).model
+    if weights_digest(tensors) != card["weights_digest"]:
         raise InputError(f"the weights at {path} do not match the digest in {card_path.name}")
     model = PUICL(config)
-    try:
-        model.load_state_dict(tensors)
-    except RuntimeError as error:
-        raise InputError(f"{path} and {card_path.name} do not fit together: {error}") from None
+    shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
+    odd = [name for name in sorted(shapes | tensors) if _shape(tensors, name) != shapes.get(name)]
+    if odd:
+        raise InputError(
+            f"{path} does not hold the network that {card_path.name} describes: {odd[0]} is "
+            f"{_shape(tensors, odd[0])} instead of {shapes.get(odd[0])}"
+        )
+    model.load_state_dict(tensors)
     return model.eval().requires_grad_(False), card
 
 
@@ -63,3 +74,7 @@ def save_model(path: Path, tensors: Mapping[str, torch.Tensor], card: dict[str, 
     write_atomically(path, save(tensors))
     text = json.dumps(card, indent=1) + "\n"
     write_atomically(path.with_suffix(".json"), text.encode())
+
+
+def _shape(tensors: Mapping[str, torch.Tensor], name: str) -> torch.Size | None:
+    return tensors[name].shape if name in tensors else None

@@ -286,7 +286,7 @@ def test_weights_that_are_not_there_are_refused_when_fitting(tmp_path):
 
 @pytest.mark.parametrize("batch_rows", [0, -3])
 def test_batches_of_no_rows_are_refused(weights, batch_rows):
-    with pytest.raises(ValueError, match="batch_rows must be at least 1"):
+    with pytest.raises(ValueError, match="batch_rows must be a whole number from 1"):
         PUICLClassifier(weights, batch_rows=batch_rows).fit(table(), S)
 
 

@@ -43,8 +43,8 @@ def test_loading_gives_back_what_was_saved_bit_by_bit(saved):
     for name, tensor in original.state_dict().items():
         assert torch.equal(loaded[name], tensor), name
     x = torch.randn(1, 6, 3, generator=torch.Generator().manual_seed(0))
-    with torch.inference_mode():
-        assert torch.equal(model(x, 2), original(x, 2))
+    original.requires_grad_(False)  # frozen or not, PyTorch rounds differently
+    assert torch.equal(model(x, 2), original(x, 2))
 
 
 def test_a_loaded_model_is_frozen_and_in_evaluation_mode(saved):
