@@ -50,6 +50,12 @@ def generate(
         Literal["train", "heldout"], typer.Option(help="Seed domain; heldout is never trained on.")
     ] = "train",
     jobs: Jobs = None,
+    backend: Annotated[
+        Literal["loky", "dask", "ray"], typer.Option(help="Where the workers live.")
+    ] = "loky",
+    address: Annotated[
+        str | None, typer.Option(help="Join this Dask scheduler or Ray cluster.")
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be made.")
     ] = False,
@@ -70,7 +76,7 @@ def generate(
         _show_estimate(settings, wanted, split)
         return
     with _says_how_to_go_on():
-        result = generate_shards(settings, out, wanted, split, jobs)
+        result = generate_shards(settings, out, wanted, split, jobs, backend, address)
     tasks = sum(entry.n_tasks for entry in result.written)
     size = sum(entry.n_bytes for entry in result.written)
     already = f", {result.skipped} parts were there" if result.skipped else ""

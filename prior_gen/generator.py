@@ -1,15 +1,19 @@
 """The parallel generator: parts in any order, by any number of workers, to the same bytes."""
 
+import contextlib
 import errno
 import functools
 import json
 import shutil
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import joblib
 
+from prior_gen.backends import Backend, parallel_backend
 from prior_gen.canary import canary_digest, software
 from prior_gen.estimate import estimate
 from prior_gen.microbatch import generate_microbatch
@@ -43,8 +47,12 @@ def generate_shards(
     stages: Sequence[int],
     split: Split = "train",
     jobs: int | None = None,
+    backend: Backend = "loky",
+    address: str | None = None,
 ) -> GenerationResult:
-    """Write all parts of `stages` that `folder` lacks, with `jobs` processes (default: all cores).
+    """Write all parts of `stages` that `folder` lacks, with `jobs` workers (default: all cores).
+
+    `backend` and `address` say where the workers live: see `prior_gen.backends`.
 
     Raises `ShardError` where the folder holds other shards, the disk has too little room or runs
     full, or this machine makes other bits than the folder's first writer.
@@ -63,7 +71,8 @@ def generate_shards(
     n_wanted = sum(len(manifest.layout.parts_of_stage(stage)) for stage in stages)
     size = estimate(config, parts, split)
     _check_space(folder, size.bytes)
-    return write_parts(manifest, folder, parts, jobs, skipped=n_wanted - len(parts))
+    skipped = n_wanted - len(parts)
+    return write_parts(manifest, folder, parts, jobs, backend, address, skipped)
 
 
 def write_parts(
@@ -71,38 +80,34 @@ def write_parts(
     folder: Path,
     parts: Sequence[PartId],
     jobs: int | None = None,
+    backend: Backend = "loky",
+    address: str | None = None,
     skipped: int = 0,
 ) -> GenerationResult:
     """Generate and publish `parts`, then merge all entries into the manifest."""
     prior = manifest.config.prior
-    per_part = prior.tasks_per_microbatch
-    n_tasks = sum(len(manifest.layout.span(part)) for part in parts) * per_part
+    n_tasks = sum(len(manifest.layout.span(part)) for part in parts) * prior.tasks_per_microbatch
     jobs = min(jobs or joblib.cpu_count(), max(len(parts), 1))
-    written = []
     with (
         ProgressReport("prior-gen", n_tasks, "tasks") as progress,
-        joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1),
+        parallel_backend(backend, jobs, address),
+        _watching(folder, manifest, parts, progress),
     ):
-        results = joblib.Parallel(return_as="generator_unordered")(
-            joblib.delayed(write_part)(manifest, folder, part) for part in parts
-        )
         try:
-            for entry in results:
-                written.append(entry)
-                progress.advance(
-                    entry.n_tasks, f"{len(written)}/{len(parts)} parts, stage {entry.stage}"
-                )
+            joblib.Parallel()(joblib.delayed(write_part)(manifest, folder, part) for part in parts)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
+            done = len(parts) - len(_unpublished(folder, parts))
             raise ShardError(
-                f"the disk of {folder} is full after {len(written)} of {len(parts)} parts; what "
-                "is published is whole: make room and run the same command again"
+                f"the disk of {folder} is full after {done} of {len(parts)} parts; what is "
+                "published is whole: make room and run the same command again"
             ) from error
         finally:
             refresh_manifest(folder)
-        seconds = max(progress.seconds, 1e-9)
-    return GenerationResult(tuple(sorted(written, key=lambda entry: entry.id)), skipped, seconds)
+    reader = open_shards(folder)
+    written = tuple(reader.entry(part) for part in sorted(parts))
+    return GenerationResult(written, skipped, max(progress.seconds, 1e-9))
 
 
 def write_part(manifest: Manifest, folder: Path, part: PartId) -> PartEntry:
@@ -140,6 +145,53 @@ def refresh_manifest(folder: Path) -> None:
         part.name: json.loads(reader.entry(part).to_bytes()) for part in reader.published_parts()
     }
     merge_entries(folder, reader.manifest, entries)
+
+
+def _unpublished(folder: Path, parts: Sequence[PartId]) -> list[PartId]:
+    return [part for part in parts if not (folder / part.entry_path).exists()]
+
+
+@contextlib.contextmanager
+def _watching(
+    folder: Path, manifest: Manifest, parts: Sequence[PartId], progress: ProgressReport
+) -> Iterator[None]:
+    """Show progress by what is published: the same for every backend, and the truth.
+
+    A part that is made again (repair) counts once its entry is newer than the start.
+    """
+    size = {part: len(manifest.layout.span(part)) for part in parts}
+    per_microbatch = manifest.config.prior.tasks_per_microbatch
+    start, over = time.time(), threading.Event()
+    waiting = list(parts)
+
+    def look() -> None:
+        nonlocal waiting
+        done = [part for part in waiting if _published_since(folder / part.entry_path, start)]
+        waiting = [part for part in waiting if part not in set(done)]
+        if done:
+            count = len(parts) - len(waiting)
+            note = f"{count}/{len(parts)} parts, stage {max(done).stage}"
+            progress.advance(per_microbatch * sum(size[part] for part in done), note)
+
+    def watch() -> None:
+        while not over.wait(0.5):
+            look()
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        look()
+
+
+def _published_since(path: Path, start: float) -> bool:
+    try:
+        return path.stat().st_mtime >= start - 1
+    except FileNotFoundError:
+        return False
 
 
 @functools.lru_cache(maxsize=4)

@@ -1,5 +1,6 @@
 """One microbatch from its address: the pure function everything else stores and moves."""
 
+import operator
 from typing import get_args
 
 import numpy as np
@@ -27,7 +28,7 @@ def generate_microbatch(
     Raises `InputError` where the plan has no such address.
     """
     prior = config.prior
-    stage, step, index = int(stage), int(step), int(index)
+    stage, step, index = (operator.index(number) for number in (stage, step, index))
     if split not in get_args(Split):
         raise InputError(f"split is {split!r}, but must be one of {', '.join(get_args(Split))}")
     if not (0 <= step < prior.steps_in_stage(stage) and 0 <= index < prior.microbatches_per_step):

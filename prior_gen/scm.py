@@ -111,7 +111,7 @@ def standardize(values: np.ndarray, clip: float) -> np.ndarray:
     values: [n] or [n, columns]. Columns without spread become zero. Moments are summed in
     float64, row after row; the result keeps the dtype of `values`.
     """
-    out = np.empty_like(values)
+    out = np.empty(values.shape, values.dtype)  # C order, whatever `values` has
     columns = (len(values), -1)
     _standardize(values.reshape(columns), clip, CONSTANT_COLUMN_TOLERANCE, out.reshape(columns))
     return out

@@ -85,7 +85,7 @@ class PriorConfig(Section):
     ] = (4, 12)
     hidden_width: IntInterval = (12, 36)
     n_causes: Literal["n_features"] | Positive = "n_features"
-    sigma_init: PositiveFloat = 0.8
+    sigma_init: float = Field(default=0.8, gt=0, le=100)
     sigma_noise: Annotated[tuple[Annotated[float, Field(ge=0)], ...], AfterValidator(_distinct)] = (
         0.005,
         0.01,
@@ -131,7 +131,7 @@ class PriorConfig(Section):
     @model_validator(mode="after")
     def _both_classes_fit(self):
         smallest_eta = min(self.eta_first[0], self.eta_final[0])
-        if self.n_labeled[0] * smallest_eta <= 1:
+        if self.n_labeled[0] * smallest_eta < 1 + 1e-6:
             raise ValueError(
                 "n_labeled times eta can fall to one unlabelled row; at least two are needed, "
                 "one of each class"

@@ -162,3 +162,11 @@ def test_info_and_dry_run_tell_what_is_there_and_what_would_be(
     )
     assert "15 parts, 72 microbatches, 216 tasks" in done.stdout
     assert not (tmp_path / "shards").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["dask", "ray"])
+def test_a_cluster_of_worker_processes_writes_the_same_bytes(tiny, all_shards, tmp_path, backend):
+    pytest.importorskip({"dask": "distributed"}.get(backend, backend))
+    generate_shards(tiny, tmp_path / "far", range(1, 6), jobs=2, backend=backend)
+    assert folder_bytes(tmp_path / "far") == folder_bytes(all_shards)

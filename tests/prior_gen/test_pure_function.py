@@ -237,6 +237,12 @@ def test_an_address_outside_the_plan_is_refused_by_name(address):
     assert str(list(address)) in str(error.value)
 
 
+@pytest.mark.parametrize("address", [(1.9, 0, 0), (1, 0.7, 0), (1, 0, -0.5)])
+def test_an_address_that_is_not_whole_is_refused_not_truncated(address):
+    with pytest.raises((InputError, TypeError)):
+        generate_microbatch(CONFIG, *address)
+
+
 def test_the_last_address_of_every_short_or_full_stage_exists():
     for address in [(1, 749, 1), (100, 749, 1), (133, 749, 1), (134, 249, 1)]:
         assert generate_microbatch(CONFIG, *address).address == address

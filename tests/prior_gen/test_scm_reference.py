@@ -10,7 +10,7 @@ import reference_prior as reference
 
 import prior_gen.microbatch as microbatch_module
 from prior_gen.activations import BANK
-from prior_gen.factors import Factors
+from prior_gen.factors import Factors, draw_factors
 from prior_gen.microbatch import generate_task
 from prior_gen.pu_split import negative_rows, split_rows
 from prior_gen.scm import ScmDraws, draw_scm, hidden_block, run_scm, standardize
@@ -152,6 +152,14 @@ def test_an_activation_equals_its_formula_and_keeps_its_dtype(name, dtype):
         name, np.abs(expected)
     )
     np.testing.assert_array_less(np.abs(y - expected), 8 * eps * scale + 1e-30)
+
+
+@pytest.mark.parametrize("name", TEN)
+def test_an_activation_does_not_depend_on_the_memory_layout_of_its_input(name):
+    x = np.linspace(-3, 3, 60, dtype=np.float32).reshape(10, 6)
+    expected = BANK[name](x)
+    np.testing.assert_array_equal(BANK[name](np.asfortranarray(x)), expected)
+    np.testing.assert_array_equal(BANK[name](np.repeat(x, 2, axis=1)[:, ::2]), expected)
 
 
 # Forward pass
@@ -489,6 +497,24 @@ def test_a_whole_float64_task_equals_the_reference(source, position, ordering, i
     table = reference.standardize_table(features, CLIP)
     assert y.tolist() == expected_y
     np.testing.assert_allclose(x, [table[row] for row in rows], atol=1e-8, rtol=0)
+
+
+def test_blocks_that_nobody_reads_change_no_bit_of_a_task(monkeypatch):
+    prior = PriorConfig(n_labeled=(10, 20), p_causal_final=1.0)
+    drawn = [draw_factors(prior, 100 + s, 0, 0) for s in range(60)]
+    short = [f for f in drawn if f.blocks_read < f.hidden_layers - 1]
+    assert 10 < len(short) < len(drawn)
+    tasks = [generate_task(np.random.default_rng(0), prior, factors) for factors in drawn]
+    monkeypatch.setattr(
+        microbatch_module, "draw_scm", lambda rng, prior, f, n, blocks: draw_scm(rng, prior, f, n)
+    )
+    for factors, (x, y, pi) in zip(drawn, tasks, strict=True):
+        all_blocks = generate_task(np.random.default_rng(0), prior, factors)
+        np.testing.assert_array_equal(x, all_blocks[0])
+        np.testing.assert_array_equal(y, all_blocks[1])
+        assert pi == all_blocks[2]
+        nodes = [*factors.feature_nodes, factors.label_node]
+        assert factors.blocks_read == max(nodes) // factors.hidden_width + 1
 
 
 def test_the_reference_can_tell_a_wrong_forward_pass():

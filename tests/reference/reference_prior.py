@@ -228,3 +228,23 @@ def stage_interval(stage, n_stages, first, final):
 def causal_probability(stage, n_stages):
     """P(causal) = s / (2K)."""
     return Fraction(min(stage, n_stages), 2 * n_stages)
+
+
+# The bulk sampler's generator.
+
+
+def philox4x32(counter, key, rounds=10):
+    """Four 32-bit words of Philox4x32 (Salmon et al., 2011) for a counter and a key."""
+    low = 0xFFFFFFFF
+    c0, c1, c2, c3 = counter
+    k0, k1 = key
+    for _ in range(rounds):
+        product0, product1 = 0xD2511F53 * c0, 0xCD9E8D57 * c2
+        c0, c1, c2, c3 = (
+            (product1 >> 32) ^ c1 ^ k0,
+            product1 & low,
+            (product0 >> 32) ^ c3 ^ k1,
+            product0 & low,
+        )
+        k0, k1 = (k0 + 0x9E3779B9) & low, (k1 + 0xBB67AE85) & low
+    return c0, c1, c2, c3
