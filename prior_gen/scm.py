@@ -4,17 +4,18 @@ Dimensions: n rows, k causes, h hidden units, L = L_g layers (one input layer, L
 blocks), d features. Arithmetic follows the dtype of the draws: float32 in production.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numba
 import numpy as np
 
-from prior_gen.activations import BANK
+from prior_gen.activations import activate
 from prior_gen.factors import Factors
 from prior_gen.sampler import normals, uniforms
 from puicl_config import PriorConfig
 
-# Streams of a task's bulk draws.
+# Streams of a task's bulk draws; a block's noise has stream _NOISE + block.
 _INPUT, _HIDDEN, _READOUT, _CAUSES, _NOISE = range(5)
 
 # A column whose spread is below this share of its largest magnitude is rounding noise.
@@ -29,7 +30,28 @@ class ScmDraws:
     hidden_weights: np.ndarray  # [L-1, h, h], W_1 .. W_{L-1}
     readouts: np.ndarray | None  # [d+1, h]: R_x, then r_y; None when causal
     causes: np.ndarray  # [n, k], u
-    noise: np.ndarray  # [L-1, n, h], epsilon
+    noise: Sequence[np.ndarray]  # L-1 times [n, h], epsilon
+
+
+@dataclass(frozen=True)
+class NoiseBlocks(Sequence):
+    """The noise of each hidden block, [n, h] float32, drawn when it is asked for.
+
+    All blocks at once would leave the processor's cache. Each has a stream of its own.
+    """
+
+    key: np.ndarray
+    blocks: int
+    shape: tuple[int, int]
+    scale: float
+
+    def __len__(self) -> int:
+        return self.blocks
+
+    def __getitem__(self, block: int) -> np.ndarray:
+        if not 0 <= block < self.blocks:
+            raise IndexError(block)
+        return normals(self.key, _NOISE + block, self.shape, self.scale)
 
 
 def draw_scm(
@@ -56,7 +78,7 @@ def draw_scm(
         if factors.causal
         else normals(key, _READOUT, readout_shape, prior.sigma_init),
         causes=uniforms(key, _CAUSES, (n, k)) if uniform else normals(key, _CAUSES, (n, k), 1.0),
-        noise=normals(key, _NOISE, (blocks, n, h), factors.sigma_noise),
+        noise=NoiseBlocks(key, blocks, (n, h), factors.sigma_noise),
     )
 
 
@@ -68,9 +90,7 @@ def hidden_block(
     The state is clamped to +-`clamp` before the activation, so that squares of squares stay
     finite in float32.
     """
-    clamped = np.minimum(state, state.dtype.type(clamp))
-    np.maximum(clamped, state.dtype.type(-clamp), out=clamped)
-    block = BANK[activation](clamped) @ weight.T
+    block = activate(activation, state, clamp) @ weight.T
     block += noise
     return block
 

@@ -4,6 +4,7 @@ Every stream is `Philox` keyed through `SeedSequence` by (root seed, split, purp
 task is a pure function of its address and no draw can disturb another. There is no global state.
 """
 
+import functools
 from typing import Literal
 
 import numpy as np
@@ -30,8 +31,18 @@ def microbatch_generator(
 def task_generator(
     seed: int, split: Split, stage: int, step: int, index: int, task: int
 ) -> np.random.Generator:
-    """Stream of one task: its pi, SCM weights, exogenous noise and split."""
-    return _generator(seed, split, "task", stage, step, index, task)
+    """Stream of one task: its pi, SCM weights, exogenous noise and split.
+
+    Half of Philox's key names the microbatch, the other half the task in it.
+    """
+    words = np.array([_task_word(seed, split, stage, step, index), task], np.uint64)
+    return np.random.Generator(np.random.Philox(key=words))
+
+
+@functools.lru_cache(maxsize=8)
+def _task_word(seed: int, split: Split, stage: int, step: int, index: int) -> int:
+    key = (_SPLITS[split], _PURPOSES["task"], stage, step, index)
+    return int(np.random.SeedSequence(seed, spawn_key=key).generate_state(1, np.uint64)[0])
 
 
 def _generator(seed: int, split: Split, purpose: str, *address: int) -> np.random.Generator:

@@ -392,9 +392,9 @@ def test_noise_is_normal_with_its_level_and_fresh_in_every_layer_row_and_unit():
         pooled = []
         for factors, draws in draws_of(K, 12, n=80, sigma_noise=(sigma,)):
             shape = (factors.hidden_layers - 1, 80, factors.hidden_width)
-            assert draws.noise.shape == shape
+            assert np.stack(draws.noise).shape == shape
             assert factors.sigma_noise == sigma
-            pooled.append(draws.noise.ravel())
+            pooled.append(np.ravel(draws.noise))
         pooled = np.concatenate(pooled)
         assert_distributed(pooled, stats.norm(0, sigma))
         assert len(np.unique(pooled)) > 0.98 * pooled.size
@@ -405,7 +405,7 @@ def test_a_causal_scm_has_no_readout_heads_and_all_draws_are_float32():
     for factors, draws in draws_of(K, 40):
         assert (draws.readouts is None) == factors.causal
         seen.add(factors.causal)
-        arrays = (draws.input_weight, draws.hidden_weights, draws.causes, draws.noise)
+        arrays = (draws.input_weight, draws.hidden_weights, draws.causes, draws.noise[0])
         assert {array.dtype for array in arrays} == {np.dtype(np.float32)}
         d, k, h = factors.n_features, factors.n_causes, factors.hidden_width
         blocks = factors.hidden_layers - 1

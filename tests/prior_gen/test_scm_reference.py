@@ -88,7 +88,9 @@ def some_factors(source, position, ordering, inputs, activations=SCHEDULES[0], s
 
 def as_float64(draws):
     values = {field.name: getattr(draws, field.name) for field in fields(draws)}
-    return ScmDraws(**{k: None if v is None else v.astype(np.float64) for k, v in values.items()})
+    return ScmDraws(
+        **{k: None if v is None else np.array(v, dtype=np.float64) for k, v in values.items()}
+    )
 
 
 def reference_scm(draws, factors, clamp=CLAMP, number=float):
