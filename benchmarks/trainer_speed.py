@@ -20,6 +20,7 @@ def typical_batch(config: Config, tasks: int, rows: int, d: int, n_labeled: int)
     """Random values of a typical shape; speed does not depend on them."""
     generator = torch.Generator().manual_seed(0)
     return Batch(
+        address=(1, 0, 0),
         x=torch.randn(tasks, rows, d, generator=generator),
         y=torch.randint(0, 2, (tasks, rows - n_labeled), generator=generator),
         n_labeled=n_labeled,
@@ -60,7 +61,8 @@ def main() -> None:
 
     def together(precision: str, tasks_per_forward: int | None):
         def call() -> None:
-            microbatch_gradient(state, batch, precision, tasks_per_forward)
+            changes = {"precision": precision, "tasks_per_forward": tasks_per_forward}
+            microbatch_gradient(state, batch, config.train.model_copy(update=changes))
             _wait(device)
 
         return call

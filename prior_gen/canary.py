@@ -12,6 +12,8 @@ from prior_gen.microbatch import generate_task
 from prior_gen.seeding import task_generator
 from puicl_config import PriorConfig
 
+_PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "zarr", "numcodecs", "webdataset")
+
 _blas = ThreadpoolController()
 
 
@@ -68,7 +70,7 @@ def software() -> dict[str, str]:
     return {
         "machine": platform.machine(),
         "python": platform.python_version(),
-        **{name: version(name) for name in ("numpy", "scipy", "zarr", "numcodecs", "webdataset")},
+        **{name: version(name) for name in _PACKAGES},
         "blas": ", ".join(sorted(set(blas))),
         "simd": " ".join([*simd["baseline"], *simd["found"]]),
     }

@@ -18,6 +18,7 @@ from puicl_config.schema import (
     ModelConfig,
     PhaseConfig,
     PriorConfig,
+    RevealConfig,
     ShardsConfig,
     TrainConfig,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "PhaseConfig",
     "PriorConfig",
     "ProgressReport",
+    "RevealConfig",
     "ShardsConfig",
     "TrainConfig",
     "canonical_json",

@@ -8,7 +8,7 @@ from puicl_config.schema import RUN_DIGEST_EXCLUDES, Config, PriorConfig
 
 # Raised whenever the same `prior` section would give other bytes: a new sampler, another order
 # of draws, a changed rule. Shards made by another version are another plan.
-PRIOR_ALGORITHM = 1
+PRIOR_ALGORITHM = 2
 
 
 def canonical_json(value: Any) -> str:
@@ -31,12 +31,14 @@ def plan_digest(prior: PriorConfig) -> str:
     return sha256_of(plan_of(prior))
 
 
-def run_digest(config: Config) -> str:
-    """Name of the training: plan, model and every `train` key that can change a bit."""
-    return sha256_of(
-        {
-            "plan": plan_of(config.prior),
-            "model": config.model.model_dump(mode="json"),
-            "train": config.train.model_dump(mode="json", exclude=set(RUN_DIGEST_EXCLUDES)),
-        }
-    )
+def run_digest(config: Config, lineage: str | None = None) -> str:
+    """Name of the training: plan, model and every `train` key that can change a bit.
+
+    `lineage` is the digest of the checkpoint that the run began from, if any.
+    """
+    named = {
+        "plan": plan_of(config.prior),
+        "model": config.model.model_dump(mode="json"),
+        "train": config.train.model_dump(mode="json", exclude=set(RUN_DIGEST_EXCLUDES)),
+    }
+    return sha256_of({**named, "lineage": lineage} if lineage else named)

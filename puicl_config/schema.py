@@ -180,12 +180,24 @@ class ModelConfig(Section):
     standardize_by: Literal["labeled", "all"] = "labeled"
     feature_clip: PositiveFloat = 100.0
 
+    # Beyond the paper, each off by default and switchable alone.
+    norm: Literal["layernorm", "rmsnorm"] = "layernorm"
+    feature_heads: Positive | None = None  # heads of the attention within rows; None: `heads`
+    row_heads: Positive | None = None  # heads of the attention within columns; None: `heads`
+    thinking_rows: int = Field(default=0, ge=0)
+    feature_group: Annotated[tuple[Annotated[int, Field(ge=0)], ...], AfterValidator(_distinct)] = (
+        0,
+    )
+    reveals_negatives: bool = False
+
     @model_validator(mode="after")
     def _heads_divide_embedding(self):
-        if self.embedding_size % self.heads:
-            raise ValueError(
-                f"embedding_size {self.embedding_size} is not a multiple of heads {self.heads}"
-            )
+        for name in ("heads", "feature_heads", "row_heads"):
+            heads = getattr(self, name)
+            if heads and self.embedding_size % heads:
+                raise ValueError(
+                    f"embedding_size {self.embedding_size} is not a multiple of {name} {heads}"
+                )
         return self
 
 
@@ -203,6 +215,16 @@ class PhaseConfig(Section):
         return self
 
 
+class RevealConfig(Section):
+    """A share of the true negatives shown with their label, falling linearly to none.
+
+    `share` at the first step, zero from `until` times all steps on.
+    """
+
+    share: float = Field(default=0.0, ge=0, lt=1)
+    until: float = Field(default=0.5, gt=0, le=1)
+
+
 class TrainConfig(Section):
     """The optimizer's two phases, precision, and when to stop, log and save."""
 
@@ -217,10 +239,18 @@ class TrainConfig(Section):
     weight_decay: float = Field(default=1e-4, ge=0)
     clip_norm: PositiveFloat = 1.0
     ema_decay: float = Field(default=0.95, ge=0, lt=1)
+    optimizer: Literal["adamw", "muon"] = "adamw"
+    muon_lr_ratio: PositiveFloat = 8.0  # Muon's learning rate over AdamW's
+    muon_momentum: float = Field(default=0.95, ge=0, lt=1)
+    reveal_negatives: RevealConfig = RevealConfig()
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     device: Literal["auto", "cpu", "cuda"] = "auto"
     threads_per_process: Positive = 1
     tasks_per_forward: Positive | None = None
+
+    # A checkpoint to begin from, of a run under another config: its digest, not its path, is part
+    # of the run's digest.
+    init_from: str | None = None
 
     # Outside the run's digest: they say when to stop, log and save, and never change a bit.
     max_steps: int | None = Field(default=None, ge=0)
@@ -242,6 +272,7 @@ RUN_DIGEST_EXCLUDES = frozenset(
         "checkpoint_every",
         "keep_checkpoints",
         "loader_threads",
+        "init_from",
     }
 )
 
@@ -254,3 +285,9 @@ class Config(Section):
     shards: ShardsConfig = ShardsConfig()
     model: ModelConfig = ModelConfig()
     train: TrainConfig = TrainConfig()
+
+    @model_validator(mode="after")
+    def _revealed_negatives_have_a_token(self):
+        if self.train.reveal_negatives.share and not self.model.reveals_negatives:
+            raise ValueError("train.reveal_negatives needs model.reveals_negatives: true")
+        return self

@@ -1,7 +1,8 @@
 """PUICL: the dual-axis transformer over a table of cells (paper, Section 3).
 
 Letters in shape comments: B tasks, R rows (labelled positives first), C = d + 1 columns (the
-label column last), E embedding size, H heads, D = E / H, Q new rows, P labelled positives.
+label column last), E embedding size, H heads, D = E / H, Q new rows, P labelled positives,
+T thinking rows (none in the paper), G features embedded together (one in the paper).
 """
 
 import torch
@@ -28,24 +29,29 @@ class PUICL(nn.Module):
         super().__init__()
         e = config.embedding_size
         self.config = config
-        self.feature_encoder = skip_init(nn.Linear, 1, e)
+        self.feature_encoder = skip_init(nn.Linear, len(config.feature_group), e)
         self.label_encoder = skip_init(nn.Linear, 1, e)
         self.unlabeled_token = nn.Parameter(torch.empty(e))
-        self.blocks = nn.ModuleList(
-            Block(e, config.heads, config.feedforward_size) for _ in range(config.layers)
-        )
+        if config.reveals_negatives:
+            self.negative_token = nn.Parameter(torch.empty(e))
+        if config.thinking_rows:
+            self.thinking_rows = nn.Parameter(torch.empty(config.thinking_rows, e))
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.decoder = FeedForward(e, config.feedforward_size, n_out=2)
         self.reset_parameters(generator or torch.Generator().manual_seed(0))
 
-    def forward(self, x: Tensor, n_labeled: int) -> Tensor:
+    def forward(self, x: Tensor, n_labeled: int, revealed: Tensor | None = None) -> Tensor:
         """Logits [B, R - n_labeled, 2] of (negative, positive) for the unlabelled rows.
 
         x: [B, R, d] raw features of any scale, the first `n_labeled` rows labelled positives.
+        revealed: boolean [B, R - n_labeled], negatives shown as such (training only; needs
+        `reveals_negatives`).
         """
-        h = self.embed(standardize(x, x, n_labeled, self.config), n_labeled)
+        h = self.embed(standardize(x, x, n_labeled, self.config), n_labeled, revealed)
+        h = self.think(h)
         for block in self.blocks:
             h = block(h)
-        return self.decoder(h[:, n_labeled:, -1])
+        return self.decoder(h[:, self.config.thinking_rows + n_labeled :, -1])
 
     def score_new_rows(self, x: Tensor, n_labeled: int, x_new: Tensor) -> Tensor:
         """Logits [B, Q, 2] of rows that were not in the table, each on its own.
@@ -53,25 +59,35 @@ class PUICL(nn.Module):
         x: [B, R, d] the table; x_new: [B, Q, d]. A new row attends to the table and to itself,
         and nothing attends to it: its logits depend on no other new row.
         """
-        h = self.embed(standardize(x, x, n_labeled, self.config), n_labeled)
+        h = self.think(self.embed(standardize(x, x, n_labeled, self.config), n_labeled))
         new = self.embed(standardize(x_new, x, n_labeled, self.config), n_labeled=0)
         for block in self.blocks:
             h, new = block.with_new_rows(h, new)
         return self.decoder(new[:, :, -1])
 
-    def embed(self, x: Tensor, n_labeled: int) -> Tensor:
-        """One vector a cell, [B, R, C, E], from standardised features [B, R, d] (Section 3.1)."""
+    def embed(self, x: Tensor, n_labeled: int, revealed: Tensor | None = None) -> Tensor:
+        """One vector a cell, [B, R, C, E], from standardised features [B, R, d] (Section 3.1).
+
+        With a `feature_group` of offsets, a column is embedded together with the columns that
+        many places to its right, circularly; the paper's is (0,), the column alone.
+        """
         b, r, _ = x.shape
-        features = self.feature_encoder(x.unsqueeze(-1))  # B R d E
+        group = [x.roll(-offset, dims=-1) for offset in self.config.feature_group]
+        features = self.feature_encoder(torch.stack(group, dim=-1))  # B R d E
         positive = self.label_encoder(x.new_ones(1))  # E: the label of a labelled positive is 1
-        labels = torch.cat(
-            [
-                positive.expand(b, n_labeled, 1, -1),
-                self.unlabeled_token.to(positive.dtype).expand(b, r - n_labeled, 1, -1),
-            ],
-            dim=1,
-        )  # B R 1 E
-        return torch.cat([features, labels], dim=2)
+        unlabeled = self.unlabeled_token.to(positive.dtype).expand(b, r - n_labeled, -1)
+        if revealed is not None:
+            negative = self.negative_token.to(positive.dtype)
+            unlabeled = torch.where(revealed.unsqueeze(-1), negative, unlabeled)
+        labels = torch.cat([positive.expand(b, n_labeled, -1), unlabeled], dim=1)  # B R E
+        return torch.cat([features, labels.unsqueeze(2)], dim=2)
+
+    def think(self, h: Tensor) -> Tensor:
+        """Prepend the learnable thinking rows, the same in every column: [B, T + R, C, E]."""
+        if not self.config.thinking_rows:
+            return h
+        rows = self.thinking_rows.to(h.dtype)[:, None].expand(len(h), -1, h.shape[2], -1)
+        return torch.cat([rows, h], dim=1)
 
     @torch.no_grad()
     def reset_parameters(self, generator: torch.Generator) -> None:
@@ -81,27 +97,31 @@ class PUICL(nn.Module):
                 bound = module.in_features**-0.5
                 module.weight.uniform_(-bound, bound, generator=generator)
                 module.bias.uniform_(-bound, bound, generator=generator)
-            elif isinstance(module, nn.LayerNorm):
+            elif isinstance(module, nn.LayerNorm | nn.RMSNorm):
                 module.reset_parameters()
         for block in self.blocks:
             for attention in (block.feature_attention, block.row_attention):
                 nn.init.xavier_uniform_(attention.qkv.weight, generator=generator)
                 attention.qkv.bias.zero_()
                 attention.out.bias.zero_()
-        self.unlabeled_token.uniform_(-1, 1, generator=generator)  # as the label encoder's bias
+        for token in ("unlabeled_token", "negative_token", "thinking_rows"):
+            if hasattr(self, token):  # as spread as the label encoder's bias
+                getattr(self, token).uniform_(-1, 1, generator=generator)
 
 
 class Block(nn.Module):
     """Attention within each row, attention within each column, feed-forward; post-norm (3.2)."""
 
-    def __init__(self, e: int, heads: int, feedforward_size: int):
+    def __init__(self, config: ModelConfig):
         super().__init__()
-        self.feature_attention = Attention(e, heads)
-        self.feature_norm = nn.LayerNorm(e)
-        self.row_attention = Attention(e, heads)
-        self.row_norm = nn.LayerNorm(e)
-        self.feedforward = FeedForward(e, feedforward_size, n_out=e)
-        self.feedforward_norm = nn.LayerNorm(e)
+        e = config.embedding_size
+        norm = {"layernorm": nn.LayerNorm, "rmsnorm": nn.RMSNorm}[config.norm]
+        self.feature_attention = Attention(e, config.feature_heads or config.heads)
+        self.feature_norm = norm(e, eps=1e-5)
+        self.row_attention = Attention(e, config.row_heads or config.heads)
+        self.row_norm = norm(e, eps=1e-5)
+        self.feedforward = FeedForward(e, config.feedforward_size, n_out=e)
+        self.feedforward_norm = norm(e, eps=1e-5)
 
     def forward(self, h: Tensor) -> Tensor:
         """[B, R, C, E] to the same shape."""

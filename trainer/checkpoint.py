@@ -5,7 +5,7 @@ import json
 import os
 import re
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -21,6 +21,18 @@ TENSORS, STATE = "state.safetensors", "state.json"
 
 
 @dataclass(frozen=True)
+class Lineage:
+    """The checkpoints, oldest first, that led to where a run began (`train.init_from`)."""
+
+    ancestors: tuple[dict, ...] = ()
+
+    @property
+    def parent(self) -> str | None:
+        """Digest of the tensors the run began from; None where it began from its seed."""
+        return self.ancestors[-1]["tensors_digest"] if self.ancestors else None
+
+
+@dataclass(frozen=True)
 class CheckpointState:
     """What a checkpoint says of itself: which run, which data, how far."""
 
@@ -29,6 +41,7 @@ class CheckpointState:
     plan_digest: str
     data: str
     tensors_digest: str = ""
+    lineage: Lineage = Lineage()
 
 
 def save_checkpoint(folder: Path, state: CheckpointState, tensors: dict[str, Tensor]) -> Path:
@@ -41,7 +54,7 @@ def save_checkpoint(folder: Path, state: CheckpointState, tensors: dict[str, Ten
     save_file(tensors, staging / TENSORS)
     with (staging / TENSORS).open("rb") as file:
         os.fsync(file.fileno())
-    state = CheckpointState(**{**asdict(state), "tensors_digest": weights_digest(tensors)})
+    state = replace(state, tensors_digest=weights_digest(tensors))
     write_synced(staging / STATE, (json.dumps(asdict(state), indent=1) + "\n").encode())
     sync_folder(staging)
     if target.exists():
@@ -60,9 +73,11 @@ def checkpoints(folder: Path) -> list[Path]:
 def load_checkpoint(path: Path) -> tuple[CheckpointState, dict[str, Tensor]]:
     """A checkpoint's state and tensors; raises `InputError` where it is damaged."""
     try:
-        state = CheckpointState(**json.loads((path / STATE).read_text(encoding="utf-8")))
+        fields = json.loads((path / STATE).read_text(encoding="utf-8"))
+        lineage = Lineage(tuple(fields.pop("lineage")["ancestors"]))
+        state = CheckpointState(**fields, lineage=lineage)
         tensors = load_file(path / TENSORS)
-    except (OSError, ValueError, TypeError, SafetensorError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, SafetensorError) as error:
         raise InputError(f"the checkpoint {path} is damaged: {error}") from None
     if weights_digest(tensors) != state.tensors_digest:
         raise InputError(f"the checkpoint {path} does not match its digest; remove it to go back")

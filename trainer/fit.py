@@ -11,12 +11,19 @@ from torch.utils.tensorboard import SummaryWriter
 from puicl_config import Config, InputError, ProgressReport, plan_digest, run_digest
 from puicl_model import save_model, weights_digest
 from shard_io import ShardReader, open_shards
-from trainer.checkpoint import CheckpointState, save_checkpoint, thin_checkpoints
+from trainer.checkpoint import (
+    CheckpointState,
+    Lineage,
+    load_checkpoint,
+    save_checkpoint,
+    thin_checkpoints,
+)
 from trainer.data import DataChain, check_plan, last_trainable_step
 from trainer.environment import describe_environment, record_environment
 from trainer.gradient import microbatch_gradient
 from trainer.ledger import Ledger
 from trainer.loader import read_ahead
+from trainer.reveal import revealed_share
 from trainer.run_folder import check_same_run, lock_run, newest_checkpoint, write_config
 from trainer.sampler import addresses_of_step
 from trainer.schedule import learning_rate
@@ -43,10 +50,13 @@ def fit(config: Config, shards: Path, out: Path, world: World, generate: str) ->
     checkpoint = newest_checkpoint(out)
     if checkpoint:
         _resume(state, chain, *checkpoint, config, shards)
+        lineage = checkpoint[0].lineage
+    else:
+        lineage = _begin(state, train.init_from)
     goal = min(prior.total_steps, prior.total_steps if train.max_steps is None else train.max_steps)
     stop = last_trainable_step(config, reader, state.step, goal, generate)
 
-    run = Run(config, out, state, chain, world)
+    run = Run(config, out, state, chain, world, lineage)
     if stop < goal:
         run.say(
             f"{shards} lacks the tail: training up to step {stop} of {goal}, the end of phase 1"
@@ -83,10 +93,9 @@ def _steps(run: "Run", reader: ShardReader, stop: int) -> None:
     rows = torch.zeros(rounds, state.gradient.numel() + 2, device=world.device)
     while state.step < stop:
         step = state.step
+        share = revealed_share(prior, train, step)
         for row, _ in enumerate(world.mine(count)):
-            rows[row, :-1] = microbatch_gradient(
-                state, next(batches), train.precision, train.tasks_per_forward
-            )
+            rows[row, :-1] = microbatch_gradient(state, next(batches), train, share)
         rows[:, -1] = float(asked())
         everyone = world.gather(rows, rounds * world.size)
         microbatches = everyone[:count]
@@ -116,8 +125,15 @@ class Run:
     """A run's folder and voice: ledger, checkpoints, TensorBoard. Only the first process acts."""
 
     def __init__(
-        self, config: Config, out: Path, state: TrainState, chain: DataChain, world: World
+        self,
+        config: Config,
+        out: Path,
+        state: TrainState,
+        chain: DataChain,
+        world: World,
+        lineage: Lineage,
     ):
+        self.lineage = lineage
         self.config, self.out, self.state = config, out, state
         self.chain, self.world = chain, world
         self._saved = state.step if state.step else -1
@@ -173,9 +189,10 @@ class Run:
         folder = self.out / "checkpoints"
         about = CheckpointState(
             step=self.state.step,
-            run_digest=run_digest(self.config),
+            run_digest=run_digest(self.config, self.lineage.parent),
             plan_digest=plan_digest(self.config.prior),
             data=self.chain.value,
+            lineage=self.lineage,
         )
         save_checkpoint(folder, about, self.state.tensors())
         thin_checkpoints(folder, self.config.train.keep_checkpoints)
@@ -192,7 +209,8 @@ class Run:
             "model": config.model.model_dump(mode="json"),
             "steps": state.step,
             "of_steps": config.prior.total_steps,
-            "run_digest": run_digest(config),
+            "run_digest": run_digest(config, self.lineage.parent),
+            "lineage": list(self.lineage.ancestors),
             "plan_digest": plan_digest(config.prior),
             "data": self.chain.value,
             "git_commit": self._commit,
@@ -221,6 +239,22 @@ class StopRequest:
         self._signalled = True
 
 
+def _begin(state: TrainState, init_from: str | None) -> Lineage:
+    """Begin a run: from its seed, or from another run's checkpoint, which is recorded."""
+    if init_from is None:
+        return Lineage()
+    about, tensors = load_checkpoint(Path(init_from))
+    state.begin_from(tensors)
+    ancestor = {
+        "run_digest": about.run_digest,
+        "plan_digest": about.plan_digest,
+        "data": about.data,
+        "step": about.step,
+        "tensors_digest": about.tensors_digest,
+    }
+    return Lineage((*about.lineage.ancestors, ancestor))
+
+
 def _resume(
     state: TrainState,
     chain: DataChain,
@@ -230,7 +264,8 @@ def _resume(
     shards: Path,
 ) -> None:
     """Restore a checkpoint after checking that run, plan and data consumed are the same."""
-    if about.plan_digest != plan_digest(config.prior) or about.run_digest != run_digest(config):
+    ours = run_digest(config, about.lineage.parent)
+    if about.plan_digest != plan_digest(config.prior) or about.run_digest != ours:
         raise InputError(
             "the checkpoint belongs to another run: its run or plan digest differs from the "
             "config's; give another --out"

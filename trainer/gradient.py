@@ -4,31 +4,44 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from puicl_config import TrainConfig
 from trainer.loader import Batch
+from trainer.reveal import revealed_rows
 from trainer.state import TrainState
 
 
 def microbatch_gradient(
-    state: TrainState, batch: Batch, precision: str, tasks_per_forward: int | None
+    state: TrainState, batch: Batch, train: TrainConfig, share: float = 0.0
 ) -> Tensor:
     """Gradient and loss of one microbatch as one vector [n_parameters + 1], loss last.
 
     The loss is the mean cross-entropy over the unlabelled rows of a task, averaged over tasks.
-    `tasks_per_forward` bounds memory: the tasks pass in slices, whose gradients add up in order.
+    `train.tasks_per_forward` bounds memory: the tasks pass in slices, whose gradients add up in
+    order. `share` of the true negatives are shown with their label and left out of the loss.
     """
     device = state.gradient.device
     state.gradient.zero_()
     n_tasks = len(batch.x)
+    slices = train.tasks_per_forward or n_tasks
+    shown = None
+    if share > 0:
+        rows = revealed_rows(train, batch.address, batch.y.numpy(), share)
+        shown = torch.from_numpy(rows)
     total = torch.zeros((), device=device)
-    for x, y in zip(
-        batch.x.split(tasks_per_forward or n_tasks),
-        batch.y.split(tasks_per_forward or n_tasks),
-        strict=True,
-    ):
-        x, y = x.to(device, non_blocking=True), y.to(device, non_blocking=True)
-        with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"):
-            logits = state.model(x, batch.n_labeled)
-        loss = F.cross_entropy(logits.float().flatten(0, 1), y.flatten()) * (len(x) / n_tasks)
+    for start in range(0, n_tasks, slices):
+        tasks = slice(start, start + slices)
+        x = batch.x[tasks].to(device, non_blocking=True)
+        y = batch.y[tasks].to(device, non_blocking=True)
+        revealed = None if shown is None else shown[tasks].to(device, non_blocking=True)
+        with torch.autocast(device.type, torch.bfloat16, enabled=train.precision == "bfloat16"):
+            logits = state.model(x, batch.n_labeled, revealed)
+        losses = F.cross_entropy(logits.float().flatten(0, 1), y.flatten(), reduction="none")
+        losses = losses.view_as(y)  # tasks, unlabelled rows
+        if revealed is None:
+            loss = losses.mean(dim=1).sum() / n_tasks
+        else:
+            hidden = (~revealed).float()
+            loss = ((losses * hidden).sum(dim=1) / hidden.sum(dim=1)).sum() / n_tasks
         loss.backward()
         total += loss.detach()
     return torch.cat([state.gradient, total.reshape(1)])

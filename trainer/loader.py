@@ -15,6 +15,7 @@ from trainer.sampler import Address
 class Batch(NamedTuple):
     """One microbatch on its way to the device. x: [T, R, d] float32, y: [T, R - P] int64."""
 
+    address: Address
     x: Tensor
     y: Tensor
     n_labeled: int
@@ -24,6 +25,7 @@ def load(reader: ShardReader, address: Address) -> Batch:
     """Read one microbatch; raises `ShardError` where its part is missing or damaged."""
     microbatch = reader[address]
     return Batch(
+        address=address,
         x=torch.from_numpy(microbatch.x).float(),
         y=torch.from_numpy(microbatch.y).long(),
         n_labeled=microbatch.n_labeled,

@@ -1,9 +1,9 @@
-"""What training changes: weights, their moving average, and AdamW's moments."""
+"""What training changes: weights, their moving average, and the optimizers' moments."""
 
 import torch
 from torch import Tensor
 
-from puicl_config import Config
+from puicl_config import Config, InputError, TrainConfig
 from puicl_model import PUICL
 
 
@@ -19,13 +19,7 @@ class TrainState:
         self.ema = {name: p.detach().clone() for name, p in self.parameters.items()}
         self._ema_decay = train.ema_decay
         self._clip_norm = train.clip_norm
-        self.optimizer = torch.optim.AdamW(
-            self.parameters.values(),
-            betas=(train.beta1, train.beta2),
-            eps=train.adam_epsilon,
-            weight_decay=train.weight_decay,
-            fused=True,
-        )
+        self._optimizers = _optimizers(self.parameters, train)
         # Gradients are views of one vector: it is what processes exchange.
         total = sum(p.numel() for p in self.parameters.values())
         self.gradient = torch.zeros(total, device=device)
@@ -40,9 +34,10 @@ class TrainState:
         norm = torch.linalg.vector_norm(self.gradient).item()
         if norm > self._clip_norm:
             self.gradient.mul_(self._clip_norm / norm)
-        for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate
-        self.optimizer.step()
+        for optimizer, ratio in self._optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = learning_rate * ratio
+            optimizer.step()
         with torch.no_grad():
             torch._foreach_lerp_(
                 list(self.ema.values()), list(self.parameters.values()), 1 - self._ema_decay
@@ -55,14 +50,13 @@ class TrainState:
         """Everything a checkpoint holds, by name."""
         tensors = {}
         for name, p in self.parameters.items():
-            moments = self.optimizer.state.get(p)
             tensors[f"model.{name}"] = p.detach()
             tensors[f"ema.{name}"] = self.ema[name]
-            for moment in ("exp_avg", "exp_avg_sq"):
-                tensors[f"{moment}.{name}"] = (
-                    moments[moment] if moments else torch.zeros_like(p)
-                ).detach()
-        return tensors
+            optimizer = self._optimizer_of(p)
+            for moment in _MOMENTS[type(optimizer)]:
+                kept = optimizer.state[p].get(moment)
+                tensors[f"{moment}.{name}"] = torch.zeros_like(p) if kept is None else kept
+        return {name: tensor.detach() for name, tensor in tensors.items()}
 
     def restore(self, tensors: dict[str, Tensor], step: int) -> None:
         """Go back to the state after `step` updates."""
@@ -71,8 +65,68 @@ class TrainState:
             for name, p in self.parameters.items():
                 p.copy_(tensors[f"model.{name}"])
                 self.ema[name].copy_(tensors[f"ema.{name}"])
-                self.optimizer.state[p] = {
-                    "step": torch.tensor(float(step), device=p.device),
-                    "exp_avg": tensors[f"exp_avg.{name}"].to(p.device).clone(),
-                    "exp_avg_sq": tensors[f"exp_avg_sq.{name}"].to(p.device).clone(),
+                optimizer = self._optimizer_of(p)
+                optimizer.state[p] = {
+                    moment: tensors[f"{moment}.{name}"].to(p.device).clone()
+                    for moment in _MOMENTS[type(optimizer)]
                 }
+                if isinstance(optimizer, torch.optim.AdamW):
+                    optimizer.state[p]["step"] = torch.tensor(float(step), device=p.device)
+
+    def begin_from(self, tensors: dict[str, Tensor]) -> None:
+        """Take over another run's weights and their EMA at step 0, with fresh moments.
+
+        Raises `InputError` naming the first parameter that does not fit.
+        """
+        with torch.no_grad():
+            for name, p in self.parameters.items():
+                for kind, ours in (("model", p), ("ema", self.ema[name])):
+                    theirs = tensors.get(f"{kind}.{name}")
+                    if theirs is None or theirs.shape != ours.shape:
+                        shape = None if theirs is None else list(theirs.shape)
+                        raise InputError(
+                            f"train.init_from: its {name} is {shape}, this model's is "
+                            f"{list(ours.shape)}"
+                        )
+                    ours.copy_(theirs)
+
+    def _optimizer_of(self, parameter: Tensor) -> torch.optim.Optimizer:
+        for optimizer, _ in self._optimizers:
+            if any(parameter is p for group in optimizer.param_groups for p in group["params"]):
+                return optimizer
+        raise KeyError("a parameter without an optimizer")
+
+
+# What each optimizer keeps of a parameter, beside AdamW's count of steps.
+_MOMENTS = {torch.optim.AdamW: ("exp_avg", "exp_avg_sq"), torch.optim.Muon: ("momentum_buffer",)}
+
+
+def _optimizers(
+    parameters: dict[str, Tensor], train: TrainConfig
+) -> list[tuple[torch.optim.Optimizer, float]]:
+    """Optimizers with their learning rate's ratio to the schedule's.
+
+    muon: Muon for the blocks' matrices, AdamW for everything else.
+    """
+    muon, adamw = [], []
+    for name, p in parameters.items():
+        matrix = train.optimizer == "muon" and name.startswith("blocks.") and p.ndim == 2
+        (muon if matrix else adamw).append(p)
+    chosen: list[tuple[torch.optim.Optimizer, float]] = [
+        (
+            torch.optim.AdamW(
+                adamw,
+                betas=(train.beta1, train.beta2),
+                eps=train.adam_epsilon,
+                weight_decay=train.weight_decay,
+                fused=True,
+            ),
+            1.0,
+        )
+    ]
+    if muon:
+        optimizer = torch.optim.Muon(
+            muon, momentum=train.muon_momentum, weight_decay=train.weight_decay
+        )
+        chosen.append((optimizer, train.muon_lr_ratio))
+    return chosen

@@ -33,7 +33,7 @@ def assert_uniform_over(values, support):
     """Chi-square test that `values` are uniform over `support`, and nothing else occurs."""
     counts = Counter(values)
     support = list(support)
-    assert set(counts) <= set(support), set(counts) - set(support)
+    assert set(counts) == set(support), set(counts) ^ set(support)
     p = stats.chisquare([counts[value] for value in support]).pvalue
     assert p > ALPHA, f"not uniform over {support[:12]}: p = {p:.2e}"
 

@@ -197,7 +197,7 @@ def test_changing_the_plan_changes_only_what_it_names():
     assert weak.x.tobytes() != generate_microbatch(CONFIG, 100, 0, 0).x.tobytes()
 
 
-def test_the_factors_of_an_address_are_those_of_prior_algorithm_1():
+def test_the_factors_of_an_address_are_those_of_prior_algorithm_2():
     # Choices and integers, which no instruction set can change. When these change, every shard
     # ever made is another plan: raise PRIOR_ALGORITHM together with them.
     assert PRIOR_ALGORITHM == 1

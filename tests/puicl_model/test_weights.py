@@ -57,7 +57,7 @@ def test_saving_writes_plain_safetensors_and_json_and_nothing_else(saved):
     assert sorted(p.name for p in saved.parent.iterdir()) == ["model.json", "model.safetensors"]
     assert load_file(saved).keys() == PUICL(CONFIG).state_dict().keys()
     card = json.loads(saved.with_suffix(".json").read_text(encoding="utf-8"))
-    assert card["model"] == CONFIG.model_dump()
+    assert card["model"] == CONFIG.model_dump(mode="json")
 
 
 def test_saving_twice_writes_the_same_bytes(saved, tmp_path):

@@ -1,0 +1,133 @@
+"""Muon, revealed negatives, and runs that begin from another run's checkpoint."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from puicl_config import PriorConfig, TrainConfig, load_config
+from shard_io import open_shards
+from trainer.checkpoint import checkpoints, load_checkpoint
+from trainer.cli import _resolve
+from trainer.gradient import microbatch_gradient
+from trainer.loader import load
+from trainer.reveal import revealed_rows, revealed_share
+from trainer.state import TrainState
+
+CPU = torch.device("cpu")
+MAIN = Path(__file__).resolve().parent.parent.parent / "trainer" / "main.py"
+RECIPE = (
+    "model.norm=rmsnorm",
+    "model.thinking_rows=3",
+    "model.feature_group=[0,1,3]",
+    "model.row_heads=1",
+    "model.reveals_negatives=true",
+    "train.optimizer=muon",
+    "train.reveal_negatives={share: 0.5, until: 0.5}",
+)
+
+
+def test_muon_moves_a_blocks_matrices_by_orthogonal_steps_and_adamw_the_rest(tiny_yaml):
+    settings = _resolve(load_config(tiny_yaml, ["train.optimizer=muon"]), "cpu")
+    state = TrainState(settings, CPU)
+    before = {name: p.detach().clone() for name, p in state.parameters.items()}
+    gradient = torch.randn(state.gradient.shape, generator=torch.Generator().manual_seed(0))
+    rate = 1e-3
+    state.update(gradient, rate)
+    for name, p in state.parameters.items():
+        step = (before[name] * (1 - rate * 1e-4) - p.detach()) / rate
+        if name.startswith("blocks.") and p.ndim == 2:
+            # Newton-Schulz brings all singular values near one, times max(1, rows / columns)^1/2.
+            scale = settings.train.muon_lr_ratio * max(1.0, p.shape[0] / p.shape[1]) ** 0.5
+            values = torch.linalg.svdvals(step) / scale
+            assert 0.5 < values.median() < 1.4, name
+            assert values.max() < 1.5, name
+        else:
+            # AdamW's first step is the sign of the gradient.
+            np.testing.assert_allclose(step.abs().numpy(), 1, atol=2e-3, err_msg=name)
+
+
+def test_the_revealed_share_falls_linearly_to_nothing():
+    prior = PriorConfig(stages=10, steps_per_stage=10, tail_steps=100)
+    train = TrainConfig(reveal_negatives={"share": 0.6, "until": 0.5})
+    shares = [revealed_share(prior, train, step) for step in (0, 25, 50, 100, 199)]
+    np.testing.assert_allclose(shares, [0.6, 0.45, 0.3, 0.0, 0.0], atol=1e-12)
+    assert revealed_share(prior, TrainConfig(), 0) == 0
+
+
+def test_only_negatives_are_revealed_by_seed_and_address_alone():
+    y = np.random.default_rng(0).integers(0, 2, (8, 500))
+    rows = revealed_rows(TrainConfig(), (3, 1, 0), y, 0.3)
+    assert rows.shape == y.shape
+    assert not rows[y == 1].any()
+    assert abs(rows[y == 0].mean() - 0.3) < 0.05
+    np.testing.assert_array_equal(rows, revealed_rows(TrainConfig(), (3, 1, 0), y, 0.3))
+    assert (rows != revealed_rows(TrainConfig(), (3, 1, 1), y, 0.3)).any()
+    assert (rows != revealed_rows(TrainConfig(seed=1), (3, 1, 0), y, 0.3)).any()
+    # A falling share only hides rows again, it never shows others.
+    assert not (revealed_rows(TrainConfig(), (3, 1, 0), y, 0.1) & ~rows).any()
+
+
+def test_revealed_rows_are_left_out_of_the_loss(tiny_yaml, all_shards):
+    settings = _resolve(load_config(tiny_yaml, ["model.reveals_negatives=true"]), "cpu")
+    state = TrainState(settings, CPU)
+    batch = load(open_shards(all_shards), (3, 0, 0))
+    share = 0.5
+    shown = torch.from_numpy(revealed_rows(settings.train, batch.address, batch.y.numpy(), share))
+    assert shown.any()
+    vector = microbatch_gradient(state, batch, settings.train, share)
+    with torch.no_grad():
+        logits = state.model(batch.x, batch.n_labeled, shown)
+    losses = -logits.log_softmax(-1).gather(-1, batch.y.unsqueeze(-1)).squeeze(-1)
+    means = [losses[task][~shown[task]].mean() for task in range(len(batch.y))]
+    assert vector[-1].item() == pytest.approx(torch.stack(means).mean().item(), abs=1e-6)
+
+
+def test_the_whole_recipe_gives_the_same_bits_on_two_processes_and_resumed(
+    tiny_yaml, all_shards, run_command, tmp_path
+):
+    def command(out, *more):
+        return (MAIN, "--config", tiny_yaml, "--shards", all_shards, "--out", out, *RECIPE, *more)
+
+    one, two = tmp_path / "one", tmp_path / "two"
+    run_command(*command(one))
+    launch = ("-m", "torch.distributed.run", "--nproc-per-node", 2)
+    rendezvous = ("--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0")
+    run_command(*launch, *rendezvous, *command(two, "train.max_steps=7"))
+    run_command(*command(two))
+    for name in ("ledger.jsonl", "model.safetensors"):
+        assert (one / name).read_bytes() == (two / name).read_bytes()
+    newest = [checkpoints(run / "checkpoints")[-1] / "state.safetensors" for run in (one, two)]
+    assert newest[0].read_bytes() == newest[1].read_bytes()
+
+
+def test_a_run_begins_from_anothers_checkpoint_and_records_it(
+    tiny_yaml, all_shards, run_command, tmp_path
+):
+    def command(out, *more):
+        return (MAIN, "--config", tiny_yaml, "--shards", all_shards, "--out", out, *more)
+
+    parent, child = tmp_path / "parent", tmp_path / "child"
+    run_command(*command(parent, "train.max_steps=5"))
+    source = checkpoints(parent / "checkpoints")[-1]
+    begin = ("train.phase1.peak=1e-3", f"train.init_from={source}")
+    run_command(*command(child, *begin, "train.max_steps=4"))
+    run_command(*command(child, *begin, "train.max_steps=6"))  # resumes within the lineage
+    about, _ = load_checkpoint(checkpoints(child / "checkpoints")[-1])
+    theirs, tensors = load_checkpoint(source)
+    assert about.step == 6
+    assert [ancestor["step"] for ancestor in about.lineage.ancestors] == [5]
+    assert about.lineage.parent == theirs.tensors_digest
+    card = json.loads((child / "model.json").read_text())
+    assert card["lineage"][0]["run_digest"] == theirs.run_digest
+    assert card["run_digest"] != theirs.run_digest
+    state = TrainState(_resolve(load_config(tiny_yaml), "cpu"), CPU)
+    state.begin_from(tensors)
+    assert state.parameters["unlabeled_token"].equal(tensors["model.unlabeled_token"])
+
+    other = ("model.layers=1", "model.embedding_size=8", f"train.init_from={source}")
+    done = run_command(*command(tmp_path / "other", *other), check=False)
+    assert done.returncode == 2
+    assert "train.init_from: its unlabeled_token is [16], this model's is [8]" in done.stderr

@@ -1,0 +1,162 @@
+"""One optimizer step, written out by hand; and a whole run as nothing but such steps."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from puicl_config import TrainConfig, load_config
+from puicl_model import weights_digest
+from shard_io import open_shards
+from trainer.checkpoint import checkpoints, load_checkpoint
+from trainer.cli import _resolve
+from trainer.gradient import microbatch_gradient
+from trainer.ledger import read_ledger
+from trainer.loader import load
+from trainer.sampler import addresses_of_step
+from trainer.schedule import learning_rate
+from trainer.state import TrainState
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def settings(tiny_yaml):
+    return _resolve(load_config(tiny_yaml), "cpu")
+
+
+def flat(state):
+    return torch.cat([p.detach().flatten() for p in state.parameters.values()]).double().numpy()
+
+
+def flat_ema(state):
+    return torch.cat([t.flatten() for t in state.ema.values()]).double().numpy()
+
+
+def test_an_update_is_clipped_adamw_and_the_ema_follows_the_weights(settings):
+    train = settings.train
+    state = TrainState(settings, CPU)
+    weights, ema = flat(state), flat_ema(state)
+    np.testing.assert_array_equal(weights, ema)  # the average starts at the first weights
+    m, v = np.zeros_like(weights), np.zeros_like(weights)
+    rng = np.random.default_rng(0)
+    for t, (size, rate) in enumerate([(3.0, 1e-2), (0.5, 3e-3), (1e-4, 2e-3)], start=1):
+        gradient = rng.standard_normal(len(weights))
+        gradient *= size / np.linalg.norm(gradient)
+        norm = state.update(torch.from_numpy(gradient).float(), rate)
+        assert norm == pytest.approx(size, rel=1e-5)
+        clipped = gradient * min(1.0, 1.0 / size)
+        m = 0.9 * m + 0.1 * clipped
+        v = 0.95 * v + 0.05 * clipped**2
+        weights = weights * (1 - rate * 1e-4)
+        step = (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.95**t)) + train.adam_epsilon)
+        weights = weights - rate * step
+        ema = 0.95 * ema + 0.05 * weights
+        np.testing.assert_allclose(flat(state), weights, atol=2e-6)
+        np.testing.assert_allclose(flat_ema(state), ema, atol=2e-6)
+
+
+def test_every_parameter_decays(settings):
+    state = TrainState(settings, CPU)
+    before = flat(state)
+    state.update(torch.zeros_like(state.gradient), 1.0)
+    np.testing.assert_allclose(flat(state), before * (1 - 1e-4), atol=1e-7)
+
+
+def test_the_loss_is_the_mean_cross_entropy_of_the_unlabelled_rows(settings, all_shards):
+    state = TrainState(settings, CPU)
+    batch = load(open_shards(all_shards), (1, 0, 0))
+    vector = microbatch_gradient(state, batch, settings.train)
+    with torch.no_grad():
+        logits = state.model(batch.x, batch.n_labeled).double()
+    per_task = []
+    for task_logits, labels in zip(logits, batch.y, strict=True):
+        losses = [
+            math.log(sum(math.exp(value) for value in row)) - row[label]
+            for row, label in zip(task_logits.tolist(), labels.tolist(), strict=True)
+        ]
+        per_task.append(sum(losses) / len(losses))
+    assert vector[-1].item() == pytest.approx(sum(per_task) / len(per_task), abs=1e-6)
+
+
+@pytest.mark.parametrize("slices", [1, 2])
+def test_slices_of_tasks_give_the_gradient_of_the_whole(settings, all_shards, slices):
+    # Three tasks in slices of two: the last slice is short.
+    state = TrainState(settings, CPU)
+    batch = load(open_shards(all_shards), (1, 0, 0))
+    whole = microbatch_gradient(state, batch, settings.train)
+    sliced = settings.train.model_copy(update={"tasks_per_forward": slices})
+    parts = microbatch_gradient(state, batch, sliced)
+    torch.testing.assert_close(parts, whole, atol=2e-6, rtol=1e-4)
+
+
+def test_bfloat16_keeps_weights_gradients_and_loss_in_float32(settings, all_shards):
+    state = TrainState(settings, CPU)
+    batch = load(open_shards(all_shards), (1, 0, 0))
+    exact = microbatch_gradient(state, batch, settings.train)
+    rough = microbatch_gradient(
+        state, batch, settings.train.model_copy(update={"precision": "bfloat16"})
+    )
+    assert rough.dtype == torch.float32
+    assert all(p.dtype == torch.float32 for p in state.parameters.values())
+    assert rough[-1].item() == pytest.approx(exact[-1].item(), abs=0.02)
+    assert rough[-1].item() != exact[-1].item()
+    cosine = torch.nn.functional.cosine_similarity(rough[:-1], exact[:-1], dim=0)
+    assert cosine > 0.98
+
+
+def test_auto_precision_is_float32_on_cpu_and_bfloat16_on_cuda(tiny):
+    for device, precision in (("cpu", "float32"), ("cuda", "bfloat16")):
+        resolved = _resolve(tiny, device).train
+        assert (resolved.device, resolved.precision) == (device, precision)
+        kept = tiny.model_copy(
+            update={"train": tiny.train.model_copy(update={"precision": "float32"})}
+        )
+        assert _resolve(kept, device).train.precision == "float32"
+
+
+def test_the_seed_of_training_draws_the_weights(settings):
+    def weights(seed):
+        train = settings.train.model_copy(update={"seed": seed})
+        return flat(TrainState(settings.model_copy(update={"train": train}), CPU))
+
+    np.testing.assert_array_equal(weights(0), weights(0))
+    assert not np.array_equal(weights(0), weights(1))
+
+
+def test_a_run_is_nothing_but_its_steps(settings, tiny_yaml, all_shards, run_command, tmp_path):
+    """Both phases: mean gradient over a step's microbatches, the schedule's rate, one state."""
+    out = tmp_path / "run"
+    main = Path(__file__).resolve().parent.parent.parent / "trainer" / "main.py"
+    options = ("--config", tiny_yaml, "--shards", all_shards, "--out", out)
+    run_command(main, *options, "train.digest_every=1")
+    lines = list(read_ledger(out / "ledger.jsonl"))
+    torch.set_num_threads(1)
+    state, reader = TrainState(settings, CPU), open_shards(all_shards)
+    prior, train = settings.prior, settings.train
+    for step in range(prior.total_steps):
+        vectors = [
+            microbatch_gradient(state, load(reader, address), train)
+            for address in addresses_of_step(prior, train, step)
+        ]
+        total = vectors[0].clone()
+        for vector in vectors[1:]:
+            total += vector
+        total /= len(vectors)
+        assert float.fromhex(lines[step]["loss"]) == total[-1].item()
+        rate = learning_rate(prior, train, step)
+        assert float.fromhex(lines[step]["learning_rate"]) == rate
+        norm = state.update(total[:-1], rate)
+        assert float.fromhex(lines[step]["gradient_norm"]) == norm
+        assert lines[step]["weights"] == weights_digest(state.parameters), step
+    _, tensors = load_checkpoint(checkpoints(out / "checkpoints")[-1])
+    assert weights_digest(tensors) == weights_digest(state.tensors())
+
+
+def test_paper_yamls_optimizer_is_plain_adamw_with_nothing_revealed():
+    train = load_config("paper").train
+    assert train.optimizer == "adamw"
+    assert train.reveal_negatives.share == 0
+    assert TrainConfig().init_from is None
