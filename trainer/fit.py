@@ -244,7 +244,7 @@ def _begin(state: TrainState, init_from: str | None) -> Lineage:
     if init_from is None:
         return Lineage()
     about, tensors = load_checkpoint(Path(init_from))
-    state.begin_from(tensors)
+    state.begin_from(tensors, about.step)
     ancestor = {
         "run_digest": about.run_digest,
         "plan_digest": about.plan_digest,

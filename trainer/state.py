@@ -65,21 +65,22 @@ class TrainState:
             for name, p in self.parameters.items():
                 p.copy_(tensors[f"model.{name}"])
                 self.ema[name].copy_(tensors[f"ema.{name}"])
-                optimizer = self._optimizer_of(p)
-                optimizer.state[p] = {
-                    moment: tensors[f"{moment}.{name}"].to(p.device).clone()
-                    for moment in _MOMENTS[type(optimizer)]
-                }
-                if isinstance(optimizer, torch.optim.AdamW):
-                    optimizer.state[p]["step"] = torch.tensor(float(step), device=p.device)
+                moments = _MOMENTS[type(self._optimizer_of(p))]
+                self._set_moments(p, {m: tensors[f"{m}.{name}"] for m in moments}, step)
 
-    def begin_from(self, tensors: dict[str, Tensor]) -> None:
-        """Take over another run's weights and their EMA at step 0, with fresh moments.
+    def begin_from(self, tensors: dict[str, Tensor], step: int) -> None:
+        """Take over the state of another run after its `step` updates, as this run's step 0.
 
-        Raises `InputError` naming the first parameter that does not fit.
+        Weights and their EMA must fit; the optimizers' moments are taken where the other run kept
+        the same ones, and begin afresh otherwise. Raises `InputError` naming the first parameter
+        that does not fit.
         """
         with torch.no_grad():
             for name, p in self.parameters.items():
+                optimizer = self._optimizer_of(p)
+                kept = {m: tensors.get(f"{m}.{name}") for m in _MOMENTS[type(optimizer)]}
+                if step and all(moment is not None for moment in kept.values()):
+                    self._set_moments(p, kept, step)
                 for kind, ours in (("model", p), ("ema", self.ema[name])):
                     theirs = tensors.get(f"{kind}.{name}")
                     if theirs is None or theirs.shape != ours.shape:
@@ -89,6 +90,15 @@ class TrainState:
                             f"{list(ours.shape)}"
                         )
                     ours.copy_(theirs)
+
+    def _set_moments(self, parameter: Tensor, moments: dict[str, Tensor], step: int) -> None:
+        optimizer = self._optimizer_of(parameter)
+        optimizer.state[parameter] = {
+            name: torch.empty_like(parameter).copy_(moment) for name, moment in moments.items()
+        }
+        if isinstance(optimizer, torch.optim.AdamW):
+            count = torch.tensor(float(step), device=parameter.device)
+            optimizer.state[parameter]["step"] = count
 
     def _optimizer_of(self, parameter: Tensor) -> torch.optim.Optimizer:
         for optimizer, _ in self._optimizers:

@@ -124,8 +124,10 @@ def test_a_run_begins_from_anothers_checkpoint_and_records_it(
     assert card["lineage"][0]["run_digest"] == theirs.run_digest
     assert card["run_digest"] != theirs.run_digest
     state = TrainState(_resolve(load_config(tiny_yaml), "cpu"), CPU)
-    state.begin_from(tensors)
-    assert state.parameters["unlabeled_token"].equal(tensors["model.unlabeled_token"])
+    state.begin_from(tensors, theirs.step)
+    taken = state.tensors()
+    assert taken.keys() == tensors.keys()
+    assert all(taken[name].equal(tensors[name]) for name in tensors)
 
     other = ("model.layers=1", "model.embedding_size=8", f"train.init_from={source}")
     done = run_command(*command(tmp_path / "other", *other), check=False)
