@@ -1,5 +1,6 @@
 """`PUICLClassifier`: positive-unlabeled learning in context, in scikit-learn's manner."""
 
+from collections.abc import Callable
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from puicl_config import InputError
@@ -17,7 +19,7 @@ _SHIPPED_WEIGHTS = Path(__file__).parent / "weights" / "default.safetensors"
 
 
 class PUICLClassifier(ClassifierMixin, BaseEstimator):
-    """Classify the unlabelled rows of a table in one forward pass of a pretrained network.
+    """Classify the unlabelled rows of a table in a forward pass of a pretrained network.
 
     Nothing is fitted to the table: `fit` reads it as the network's context.
 
@@ -26,6 +28,11 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     model : str, Path or None
         A `model.safetensors` with its `model.json` beside it, as the trainer writes them; None
         takes the weights that come with the package.
+    n_estimators : int or None
+        Column orders to average the probabilities over, the first as given. Only networks that
+        embed columns in groups see their order; None takes 1 where they do not, else 4.
+    random_state : int, RandomState or None
+        Draws the column orders.
     device : str
         Where the network runs, such as "cpu" or "cuda".
     batch_rows : int
@@ -42,6 +49,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         Which rows of `fit` these are.
     class_prior_ : float
         Estimated share of positives among the unlabelled rows: the mean of `unlabeled_proba_`.
+    column_orders_ : list of ndarray [d]
+        The column orders averaged over.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
@@ -50,10 +59,14 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         self,
         model: str | Path | None = None,
         *,
+        n_estimators: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
         device: str = "cpu",
         batch_rows: int = 256,
     ):
         self.model = model
+        self.n_estimators = n_estimators
+        self.random_state = random_state
         self.device = device
         self.batch_rows = batch_rows
 
@@ -74,8 +87,12 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError("s holds no labelled positive: mark at least one row with 1")
         if labeled.all():
             raise ValueError("s holds no unlabelled row: there is nothing to classify")
-        if not isinstance(self.batch_rows, Integral) or self.batch_rows < 1:
-            raise ValueError(f"batch_rows must be a whole number from 1, not {self.batch_rows!r}")
+        for name in ("batch_rows", "n_estimators"):
+            value = getattr(self, name)
+            if name == "n_estimators" and value is None:
+                continue
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"{name} must be a whole number from 1, not {value!r}")
         if self.model is None and not _SHIPPED_WEIGHTS.exists():
             raise InputError(
                 "this package ships no weights yet: give model=PATH of a model.safetensors"
@@ -95,11 +112,12 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         self._spread = np.where(spread > 0, spread, 1.0)
         self._n_labeled = int(labeled.sum())
         self._context = self._tensor(np.concatenate([X[labeled], X[~labeled]]))
-        with torch.inference_mode():
-            logits = self.network_(self._context, self._n_labeled)
+        self.column_orders_ = self._draw_orders(X.shape[1])
         self.classes_ = np.array([0, 1])
         self.unlabeled_rows_ = np.flatnonzero(~labeled)
-        self.unlabeled_proba_ = _positive(logits)
+        self.unlabeled_proba_ = self._average(
+            lambda order: self.network_(self._context[..., order], self._n_labeled)
+        )
         self.class_prior_ = float(self.unlabeled_proba_.mean())
         self._seen = dict(zip(_keys(X[~labeled]), self.unlabeled_proba_, strict=True))
         return self
@@ -117,11 +135,12 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         new = np.flatnonzero(np.isnan(positive))
         for start in range(0, len(new), self.batch_rows):
             rows = new[start : start + self.batch_rows]
-            with torch.inference_mode():
-                logits = self.network_.score_new_rows(
-                    self._context, self._n_labeled, self._tensor(X[rows])
+            new_rows = self._tensor(X[rows])
+            positive[rows] = self._average(
+                lambda order, new_rows=new_rows: self.network_.score_new_rows(
+                    self._context[..., order], self._n_labeled, new_rows[..., order]
                 )
-            positive[rows] = _positive(logits)
+            )
         return np.column_stack([1 - positive, positive])
 
     def predict(self, X: Any) -> np.ndarray:
@@ -135,6 +154,18 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             "the labels of a PU task are no truth to score against; where you know the true "
             "classes, give predict_proba's answer to a metric of sklearn.metrics"
         )
+
+    def _draw_orders(self, d: int) -> list[np.ndarray]:
+        count = self.n_estimators
+        if count is None:
+            count = 1 if self.network_.config.feature_group == (0,) else 4
+        rng = check_random_state(self.random_state)
+        return [np.arange(d), *(rng.permutation(d) for _ in range(count - 1))]
+
+    def _average(self, logits_of: Callable[[np.ndarray], torch.Tensor]) -> np.ndarray:
+        """Mean P(positive) over the column orders."""
+        with torch.inference_mode():
+            return np.mean([_positive(logits_of(order)) for order in self.column_orders_], axis=0)
 
     def _tensor(self, X: np.ndarray) -> torch.Tensor:
         """[m, d] float64 as [1, m, d] float32 on the device."""

@@ -77,10 +77,6 @@ class TrainState:
         """
         with torch.no_grad():
             for name, p in self.parameters.items():
-                optimizer = self._optimizer_of(p)
-                kept = {m: tensors.get(f"{m}.{name}") for m in _MOMENTS[type(optimizer)]}
-                if step and all(moment is not None for moment in kept.values()):
-                    self._set_moments(p, kept, step)
                 for kind, ours in (("model", p), ("ema", self.ema[name])):
                     theirs = tensors.get(f"{kind}.{name}")
                     if theirs is None or theirs.shape != ours.shape:
@@ -90,6 +86,10 @@ class TrainState:
                             f"{list(ours.shape)}"
                         )
                     ours.copy_(theirs)
+                moments = _MOMENTS[type(self._optimizer_of(p))]
+                kept = {m: tensors[f"{m}.{name}"] for m in moments if f"{m}.{name}" in tensors}
+                if step and len(kept) == len(moments):
+                    self._set_moments(p, kept, step)
 
     def _set_moments(self, parameter: Tensor, moments: dict[str, Tensor], step: int) -> None:
         optimizer = self._optimizer_of(parameter)

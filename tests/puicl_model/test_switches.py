@@ -132,3 +132,30 @@ def test_weights_begin_as_pytorchs_would():
         assert block.feedforward.outer.bias.abs().max() > 0.05
         assert (block.row_norm.weight == 1).all()
     assert 0.5 < model.unlabeled_token.abs().max() <= 1
+
+
+def test_the_classifier_averages_over_column_orders_where_they_matter(tmp_path):
+    import numpy as np
+
+    from puicl_model import PUICLClassifier, save_model
+
+    rng = np.random.default_rng(0)
+    x, s = rng.normal(size=(40, 5)), (np.arange(40) < 15).astype(int)
+    for name, orders in (("thinking rows", 1), ("feature group", 4)):
+        model = PUICL(ModelConfig(**BASE, **SWITCHES[name]))
+        path = tmp_path / f"{orders}.safetensors"
+        save_model(path, model.state_dict(), {"model": model.config.model_dump(mode="json")})
+        fitted = PUICLClassifier(path).fit(x, s)
+        assert len(fitted.column_orders_) == orders
+        singles = [
+            PUICLClassifier(path, n_estimators=1).fit(x[:, order], s).unlabeled_proba_
+            for order in fitted.column_orders_
+        ]
+        np.testing.assert_allclose(fitted.unlabeled_proba_, np.mean(singles, axis=0), atol=1e-6)
+        again = PUICLClassifier(path).fit(x, s)
+        np.testing.assert_array_equal(fitted.unlabeled_proba_, again.unlabeled_proba_)
+        np.testing.assert_array_equal(
+            fitted.predict_proba(x[20:25])[:, 1], fitted.unlabeled_proba_[5:10]
+        )
+    with pytest.raises(ValueError, match="n_estimators must be a whole number from 1"):
+        PUICLClassifier(path, n_estimators=0).fit(x, s)
