@@ -291,9 +291,10 @@ def test_batches_of_no_rows_are_refused(weights, batch_rows):
 
 
 def test_cloning_and_setting_parameters_follow_scikit_learn(weights, fitted):
-    assert fitted.get_params() == {"model": weights, "device": "cpu", "batch_rows": 256}
+    defaults = {"n_estimators": None, "random_state": 0, "device": "cpu", "batch_rows": 256}
+    assert fitted.get_params() == {"model": weights, **defaults}
     other = clone(fitted).set_params(batch_rows=7)
-    assert other.get_params() == {"model": weights, "device": "cpu", "batch_rows": 7}
+    assert other.get_params() == {"model": weights, **defaults, "batch_rows": 7}
     with pytest.raises(NotFittedError):
         other.predict_proba(table())
     other.fit(table(), S)
