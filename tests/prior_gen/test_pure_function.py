@@ -200,7 +200,7 @@ def test_changing_the_plan_changes_only_what_it_names():
 def test_the_factors_of_an_address_are_those_of_prior_algorithm_2():
     # Choices and integers, which no instruction set can change. When these change, every shard
     # ever made is another plan: raise PRIOR_ALGORITHM together with them.
-    assert PRIOR_ALGORITHM == 1
+    assert PRIOR_ALGORITHM == 2
     prior = PriorConfig()
     known = {
         ((1, 0, 0), "train"): (11, 100, 5, 18, "head", "square"),
