@@ -14,17 +14,17 @@ _TRIES = 24
 def accepted_classes(
     rng: np.random.Generator,
     counts: ClassCounts,
-    propose: Callable[[], tuple[np.ndarray, list[int]]],
+    propose: Callable[[int], tuple[np.ndarray, list[int]]],
 ) -> tuple[np.ndarray, dict]:
     """Classes of a pool that has enough rows of both: is_negative [n], and what to tag.
 
-    `propose` returns a condition on the rows (bool [n]) and the columns it reads; it or its
-    contrary gives the negatives. After some tries the best is completed with random rows, whose
-    number is the fact `forced`.
+    `propose`, told how many tries there were, returns a condition on the rows (bool [n]) and the
+    columns it reads; it or its contrary gives the negatives. After the last try the best one is
+    completed with random rows of the other class, whose number is the fact `forced`.
     """
     best = None
-    for _ in range(_TRIES):
-        holds, columns = propose()
+    for attempt in range(_TRIES):
+        holds, columns = propose(attempt)
         turned = rng.random() < 0.5
         for negative in (holds, ~holds) if turned else (~holds, holds):
             shortage = counts.shortage(negative)

@@ -14,6 +14,8 @@ product       the product of `arity` standardised columns is large: a smooth int
 A condition says that one column's code is in a random set.
 """
 
+import functools
+
 import numpy as np
 
 from prior_gen.extensions.border import ClassCounts
@@ -23,6 +25,7 @@ from prior_gen.extensions.propose import accepted_classes
 from puicl_config import ExtensionsConfig
 
 _MOST_COLUMNS = 8  # of a count or a score card
+_PATIENCE = 8  # tries before a rule reads one column less
 
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
@@ -48,23 +51,29 @@ def rule_labels(
 ) -> tuple[np.ndarray, dict]:
     """is_negative [n] by a random rule over x and its codes, both [n, d], and its facts."""
     relevant = relevant_columns(x.shape[1], drawn)
-    codes = binned(codes, x, parameters["bins"])
     holds = RULES[parameters["kind"]]
 
-    def propose():
-        columns = rng.permutation(relevant)[: parameters["arity"]]
-        return holds(rng, codes[:, columns], x[:, columns]), sorted(columns.tolist())
+    @functools.cache
+    def coded(column: int) -> np.ndarray:
+        if codes[0, column] != CONTINUOUS:
+            return codes[:, column]
+        return quantile_bins(x[:, column], parameters["bins"])
+
+    def propose(attempt: int):
+        # Conditions of many columns may hold too rarely: read fewer after some tries.
+        arity = max(parameters["arity"] - attempt // _PATIENCE, min(2, parameters["arity"]))
+        columns = rng.permutation(relevant)[:arity].tolist()
+        read = np.stack([coded(column) for column in columns], axis=1)
+        return holds(rng, read, x[:, columns]), sorted(columns)
 
     return accepted_classes(rng, counts, propose)
 
 
-def binned(codes: np.ndarray, x: np.ndarray, bins: int) -> np.ndarray:
-    """Codes of all columns: continuous ones fall into `bins` quantile bins."""
-    codes = codes.copy()
-    for column in np.flatnonzero(codes[0] == CONTINUOUS):
-        cuts = np.quantile(x[:, column], np.arange(1, bins) / bins)
-        codes[:, column] = np.searchsorted(cuts, x[:, column], side="left")
-    return codes
+def quantile_bins(values: np.ndarray, bins: int) -> np.ndarray:
+    """0, 1, ... for each value [n]: bins of equally many rows, up to ties."""
+    places = len(values) * np.arange(1, bins) // bins - 1
+    cuts = np.partition(values, places)[places]
+    return (values[:, None] > cuts).sum(axis=1)
 
 
 # A rule takes (rng, codes [n, arity], x [n, arity]) and says where it holds.

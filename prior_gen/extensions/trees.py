@@ -23,7 +23,7 @@ def tree_labels(
     """is_negative [n] by a random tree over x [n, d], and its facts."""
     relevant = relevant_columns(x.shape[1], drawn)
 
-    def propose():
+    def propose(attempt: int):
         leaves, columns = _leaves(rng, x, relevant, parameters["depth"])
         return _classes_of_leaves(rng, leaves, counts), columns
 

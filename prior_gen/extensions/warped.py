@@ -15,6 +15,7 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
     """For each column the warp and its two numbers; discrete columns have no use for one."""
     levels = drawn.get("discrete", {}).get("levels", [0] * d)
     chosen = rng.random(d) < rng.uniform(0.2, 1.0)
+    chosen[int(rng.integers(d))] = True
     warps = [
         _warp(rng) if chosen[column] and not levels[column] else IDENTITY for column in range(d)
     ]
