@@ -7,6 +7,7 @@ from importlib.metadata import version
 import numpy as np
 from threadpoolctl import ThreadpoolController, threadpool_info
 
+from prior_gen.extensions.warped import warped_sample
 from prior_gen.factors import Factors
 from prior_gen.microbatch import generate_task
 from prior_gen.seeding import task_generator
@@ -56,6 +57,8 @@ def canary_digest(prior: PriorConfig) -> str:
             rng = task_generator(prior.seed, "heldout", 0, 0, 0, number)
             x, y, pi = generate_task(rng, prior, factors)
             digest.update(x.tobytes() + y.tobytes() + pi.hex().encode())
+        if prior.extensions.share:
+            digest.update(warped_sample().tobytes())
     return digest.hexdigest()
 
 

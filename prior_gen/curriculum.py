@@ -1,5 +1,6 @@
 """The curriculum: which ranges a stage draws eta, pi and `causal` from (paper, Section 4.1)."""
 
+import math
 from dataclasses import dataclass
 
 from puicl_config import PriorConfig
@@ -7,11 +8,15 @@ from puicl_config import PriorConfig
 
 @dataclass(frozen=True)
 class StageRanges:
-    """Ranges of one stage: `eta` and `pi` are (low, high), `p_causal` a probability."""
+    """Ranges of one stage: `eta` and `pi` are (low, high), `p_causal` a probability.
+
+    `max_rows` bounds P + n_u in extended microbatches; the paper has no such bound.
+    """
 
     eta: tuple[float, float]
     pi: tuple[float, float]
     p_causal: float
+    max_rows: float = math.inf
 
 
 def stage_ranges(prior: PriorConfig, stage: int) -> StageRanges:

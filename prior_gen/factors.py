@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from prior_gen.curriculum import stage_ranges
+from prior_gen.extensions.choices import choose_extensions
 from prior_gen.seeding import Split, microbatch_generator, stage_generator
 from prior_gen.sizes import ceil_count
 from puicl_config import PriorConfig
@@ -22,6 +23,8 @@ class Factors:
     `source` is "head" or "causes" when non-causal, "clique" or "subset" when causal. Nodes index
     the causal pool of (L_g - 1) * h hidden units in block-major order; `feature_order` permutes
     the d features of a non-causal task. `pi` is (low, high); a task draws uniformly between them.
+    `extensions` maps what an extended microbatch has beyond the paper to its parameters; it is
+    None where the microbatch is the paper's.
     """
 
     n_features: int
@@ -42,6 +45,7 @@ class Factors:
     label_position: str | None = None
     label_node: int | None = None
     feature_nodes: np.ndarray | None = None
+    extensions: dict[str, dict[str, Any]] | None = None
 
     @property
     def blocks_read(self) -> int:
@@ -52,6 +56,7 @@ class Factors:
 
     def tags(self) -> dict[str, Any]:
         """The factors as the JSON tags that a shard carries."""
+        extended = {} if self.extensions is None else {"extensions": self.extensions}
         return {
             "n_features": self.n_features,
             "n_labeled": self.n_labeled,
@@ -67,6 +72,7 @@ class Factors:
             "source": self.source,
             "label_position": self.label_position,
             "ordering": self.ordering,
+            **extended,
         }
 
 
@@ -77,10 +83,13 @@ def draw_factors(
     layers, width = draw_architecture(prior, stage, split)
     rng = microbatch_generator(prior.seed, split, stage, step, index)
     ranges = stage_ranges(prior, stage)
+    chosen = choose_extensions(prior, stage, step, index, split)
+    if chosen:
+        prior, ranges, layers = chosen.widen(prior, ranges, layers)
 
     d = _integer(rng, prior.n_features)
     n_labeled = _integer(rng, prior.n_labeled)
-    eta = _uniform(rng, ranges.eta)
+    eta = min(_uniform(rng, ranges.eta), ranges.max_rows / n_labeled - 1)
     pi = ranges.pi
     if prior.pi_drawn_per == "microbatch":
         pi = (_uniform(rng, ranges.pi),) * 2
@@ -125,6 +134,7 @@ def draw_factors(
         label_position=label_position,
         label_node=label_node,
         feature_nodes=feature_nodes,
+        extensions=chosen.parameters(d) if chosen else None,
     )
 
 

@@ -28,6 +28,7 @@ def describe_shards(folder: Path) -> dict[str, Any]:
     entries = [reader.entry(part) for part in published]
     stages = sorted({part.stage for part in published})
     counts: dict[str, Counter] = {name: Counter() for name in (*_COUNTED, "activations")}
+    extended: Counter = Counter()
     measured: dict[str, list[float]] = {name: [] for name in (*_MEASURED, "pi")}
     for part_id in published:
         part = reader.part(part_id)
@@ -35,9 +36,12 @@ def describe_shards(folder: Path) -> dict[str, Any]:
             for name in _COUNTED:
                 counts[name][str(tags[name])] += 1
             counts["activations"].update(tags["activations"])
+            extended.update(["extended", *tags["extensions"]] if "extensions" in tags else ["none"])
             for name in _MEASURED:
                 measured[name].append(tags[name])
             measured["pi"].extend(tags["pi"])
+    if set(extended) - {"none"}:
+        counts["extensions"] = extended
     return {
         "plan_digest": manifest.plan_digest,
         "split": manifest.split,

@@ -6,6 +6,7 @@ from typing import get_args
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from prior_gen.extensions.task import generate_extended_tasks
 from prior_gen.factors import Factors, draw_factors
 from prior_gen.pu_split import negative_rows, split_rows
 from prior_gen.scm import draw_scm, run_scm, standardize
@@ -38,19 +39,24 @@ def generate_microbatch(
             f"{prior.microbatches_per_step} microbatches"
         )
     factors = draw_factors(prior, stage, step, index, split)
+    tags = {"stage": stage, "step": step, "index": index, **factors.tags()}
     # The number of BLAS threads could change the order of a sum, hence the bits.
     with _blas.limit(limits=1):
-        tasks = [
-            generate_task(
-                task_generator(prior.seed, split, stage, step, index, task), prior, factors
+        if factors.extensions is None:
+            tasks = [
+                generate_task(
+                    task_generator(prior.seed, split, stage, step, index, task), prior, factors
+                )
+                for task in range(prior.tasks_per_microbatch)
+            ]
+        else:
+            tasks, tags["extensions"] = generate_extended_tasks(
+                prior, factors, (stage, step, index), split
             )
-            for task in range(prior.tasks_per_microbatch)
-        ]
-    address = {"stage": stage, "step": step, "index": index}
     return Microbatch(
         x=np.stack([x for x, _, _ in tasks]).astype(config.shards.x_dtype),
         y=np.stack([y for _, y, _ in tasks]),
-        tags={**address, **factors.tags(), "pi": [pi for _, _, pi in tasks]},
+        tags={**tags, "pi": [pi for _, _, pi in tasks]},
     )
 
 

@@ -13,7 +13,7 @@ Split = Literal["train", "heldout"]
 
 # Words of the spawn key. Appending is safe; renumbering would change every task ever generated.
 _SPLITS = {"train": 0, "heldout": 1}
-_PURPOSES = {"stage": 0, "microbatch": 1, "task": 2}
+_PURPOSES = {"stage": 0, "microbatch": 1, "task": 2, "extension": 3, "extension_task": 4}
 
 
 def stage_generator(seed: int, split: Split, stage: int) -> np.random.Generator:
@@ -43,6 +43,20 @@ def task_generator(
 def _task_word(seed: int, split: Split, stage: int, step: int, index: int) -> int:
     key = (_SPLITS[split], _PURPOSES["task"], stage, step, index)
     return int(np.random.SeedSequence(seed, spawn_key=key).generate_state(1, np.uint64)[0])
+
+
+def extension_generator(
+    seed: int, split: Split, extension: int, stage: int, step: int, index: int
+) -> np.random.Generator:
+    """Stream of what one extension (by number; 0 chooses among them) draws for a microbatch."""
+    return _generator(seed, split, "extension", stage, step, index, extension)
+
+
+def extension_task_generator(
+    seed: int, split: Split, extension: int, stage: int, step: int, index: int, task: int
+) -> np.random.Generator:
+    """Stream of what one extension draws for one task; the task's own stream stays as it is."""
+    return _generator(seed, split, "extension_task", stage, step, index, task, extension)
 
 
 def _generator(seed: int, split: Split, purpose: str, *address: int) -> np.random.Generator:

@@ -9,6 +9,7 @@ from puicl_config.digests import (
     sha256_of,
 )
 from puicl_config.errors import InputError, exit_on_input_error
+from puicl_config.extensions import EXTENSIONS, RANGES, RULE_KINDS, ExtensionsConfig
 from puicl_config.loading import config_yaml, find_config, load_config, parse_config
 from puicl_config.progress import ProgressReport, duration
 from puicl_config.schema import (
@@ -25,8 +26,12 @@ from puicl_config.schema import (
 
 __all__ = [
     "ACTIVATIONS",
+    "EXTENSIONS",
+    "RANGES",
+    "RULE_KINDS",
     "RUN_DIGEST_EXCLUDES",
     "Config",
+    "ExtensionsConfig",
     "InputError",
     "ModelConfig",
     "PhaseConfig",

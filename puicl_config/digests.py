@@ -10,6 +10,9 @@ from puicl_config.schema import RUN_DIGEST_EXCLUDES, Config, PriorConfig
 # of draws, a changed rule. Shards made by another version are another plan.
 PRIOR_ALGORITHM = 2
 
+# The same for what `prior.extensions` adds: raised alone, it leaves the paper's plans as they are.
+EXTENSIONS_ALGORITHM = 1
+
 
 def canonical_json(value: Any) -> str:
     """JSON with sorted keys and no spaces: equal values give equal text."""
@@ -22,8 +25,16 @@ def sha256_of(value: Any) -> str:
 
 
 def plan_of(prior: PriorConfig) -> dict[str, Any]:
-    """The plan as plain data: the `prior` section and the version of the algorithm."""
-    return {"algorithm": PRIOR_ALGORITHM, "prior": prior.model_dump(mode="json")}
+    """The plan as plain data: the `prior` section and the version of the algorithm.
+
+    A plan that extends no microbatch is the paper's, whatever else stands in `extensions`.
+    """
+    plain = prior.model_dump(mode="json")
+    if not prior.extensions.share:
+        plain.pop("extensions", None)
+        return {"algorithm": PRIOR_ALGORITHM, "prior": plain}
+    versions = {"algorithm": PRIOR_ALGORITHM, "extensions_algorithm": EXTENSIONS_ALGORITHM}
+    return {**versions, "prior": plain}
 
 
 def plan_digest(prior: PriorConfig) -> str:

@@ -7,7 +7,21 @@ eta = n_u / P, pi = negative prevalence, d features, k causes, h hidden width, L
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_serializer, model_validator
+
+from puicl_config.extensions import ExtensionsConfig
+from puicl_config.fields import (
+    AtLeastTwo,
+    Distinct,
+    FractionInterval,
+    Interval,
+    IntInterval,
+    NotNegative,
+    Ordered,
+    Positive,
+    PositiveFloat,
+    Section,
+)
 
 ACTIVATIONS = (
     "tanh",
@@ -24,34 +38,6 @@ ACTIVATIONS = (
 Activation = Literal[
     "tanh", "relu", "gelu", "identity", "sign", "step", "rbf", "sin", "square", "abs"
 ]
-
-
-def _ordered(interval: tuple) -> tuple:
-    if interval[0] > interval[1]:
-        raise ValueError(f"the lower end {interval[0]} lies above the upper end {interval[1]}")
-    return interval
-
-
-def _distinct(values: tuple) -> tuple:
-    if not values:
-        raise ValueError("at least one value is needed")
-    if len(set(values)) != len(values):
-        raise ValueError("a value is listed twice")
-    return values
-
-
-Positive = Annotated[int, Field(ge=1)]
-PositiveFloat = Annotated[float, Field(gt=0)]
-Fraction = Annotated[float, Field(gt=0, lt=1)]
-Interval = Annotated[tuple[PositiveFloat, PositiveFloat], AfterValidator(_ordered)]
-FractionInterval = Annotated[tuple[Fraction, Fraction], AfterValidator(_ordered)]
-IntInterval = Annotated[tuple[Positive, Positive], AfterValidator(_ordered)]
-
-
-class Section(BaseModel):
-    """A frozen mapping that refuses keys it does not know and values that are not finite."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class PriorConfig(Section):
@@ -80,47 +66,60 @@ class PriorConfig(Section):
     p_causal_final: float = Field(default=0.5, ge=0, le=1)
 
     # The SCM: L_g and h once a stage, weights once a task, the rest once a microbatch.
-    hidden_layers: Annotated[
-        tuple[Annotated[int, Field(ge=2)], Annotated[int, Field(ge=2)]], AfterValidator(_ordered)
-    ] = (4, 12)
+    hidden_layers: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (4, 12)
     hidden_width: IntInterval = (12, 36)
     n_causes: Literal["n_features"] | Positive = "n_features"
     sigma_init: float = Field(default=0.8, gt=0, le=100)
-    sigma_noise: Annotated[tuple[Annotated[float, Field(ge=0)], ...], AfterValidator(_distinct)] = (
+    sigma_noise: Annotated[tuple[NotNegative, ...], Distinct] = (
         0.005,
         0.01,
         0.02,
     )
-    activations: Annotated[tuple[Activation, ...], AfterValidator(_distinct)] = ACTIVATIONS
+    activations: Annotated[tuple[Activation, ...], Distinct] = ACTIVATIONS
     activation_schedule: Literal["per_layer", "shared"] = "per_layer"
-    input_distributions: Annotated[
-        tuple[Literal["gaussian", "uniform"], ...], AfterValidator(_distinct)
-    ] = ("gaussian", "uniform")
-    noncausal_sources: Annotated[
-        tuple[Literal["head", "causes"], ...], AfterValidator(_distinct)
-    ] = ("head", "causes")
-    causal_sources: Annotated[
-        tuple[Literal["clique", "subset"], ...], AfterValidator(_distinct)
-    ] = ("clique", "subset")
-    label_positions: Annotated[tuple[Literal["first", "last"], ...], AfterValidator(_distinct)] = (
+    input_distributions: Annotated[tuple[Literal["gaussian", "uniform"], ...], Distinct] = (
+        "gaussian",
+        "uniform",
+    )
+    noncausal_sources: Annotated[tuple[Literal["head", "causes"], ...], Distinct] = (
+        "head",
+        "causes",
+    )
+    causal_sources: Annotated[tuple[Literal["clique", "subset"], ...], Distinct] = (
+        "clique",
+        "subset",
+    )
+    label_positions: Annotated[tuple[Literal["first", "last"], ...], Distinct] = (
         "first",
         "last",
     )
     clique_window: Literal["uniform", "centered"] = "uniform"
-    feature_orderings: Annotated[
-        tuple[Literal["graph", "shuffled"], ...], AfterValidator(_distinct)
-    ] = ("graph", "shuffled")
+    feature_orderings: Annotated[tuple[Literal["graph", "shuffled"], ...], Distinct] = (
+        "graph",
+        "shuffled",
+    )
     # Squares of clamped states times h weights must stay finite in float32.
     state_clamp: float = Field(default=1e6, gt=0, le=1e12)
     value_clip: PositiveFloat = 20.0
 
+    # Beyond the paper, off by default; the last key, and left out of a plan that lacks it.
+    extensions: ExtensionsConfig = ExtensionsConfig()
+
+    @model_serializer(mode="wrap")
+    def _without_default_extensions(self, dump):
+        """Plain data; `extensions` is written only where it is not the default."""
+        plain = dump(self)
+        if self.extensions == ExtensionsConfig():
+            plain.pop("extensions", None)
+        return plain
+
     @model_validator(mode="after")
     def _causes_can_be_features(self):
-        fixed_width = self.n_features[0] == self.n_features[1]
+        widths = {*self.n_features, *(self.extensions.n_features or ())}
         if (
             self.n_causes != "n_features"
             and "causes" in self.noncausal_sources
-            and not (fixed_width and self.n_features[0] == self.n_causes)
+            and widths != {self.n_causes}
         ):
             raise ValueError(
                 "noncausal_sources holds 'causes', which takes the causes as features, so "
@@ -131,10 +130,20 @@ class PriorConfig(Section):
     @model_validator(mode="after")
     def _both_classes_fit(self):
         smallest_eta = min(self.eta_first[0], self.eta_final[0])
-        if self.n_labeled[0] * smallest_eta < 1 + 1e-6:
+        extended = self.extensions
+        n_labeled = extended.n_labeled or self.n_labeled
+        extended_eta = extended.eta[0] if extended.eta else smallest_eta
+        smallest = min(self.n_labeled[0] * smallest_eta, n_labeled[0] * extended_eta)
+        if smallest < 1 + 1e-6:
             raise ValueError(
                 "n_labeled times eta can fall to one unlabelled row; at least two are needed, "
                 "one of each class"
+            )
+        most = n_labeled[1] * (1 + extended_eta)
+        if extended.max_rows and extended.max_rows < most - 1e-6:
+            raise ValueError(
+                f"extensions.max_rows {extended.max_rows} is less than the {most:g} rows that the "
+                "largest n_labeled needs at the smallest eta"
             )
         return self
 

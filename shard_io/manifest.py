@@ -133,7 +133,10 @@ def claim_folder(folder: Path, manifest: Manifest) -> Manifest:
 def describe_differences(wanted: dict[str, Any], present: dict[str, Any]) -> list[str]:
     """What another plan, split or storage differs in, key by key."""
     keys = ["split", *(f"storage.{key}" for key in wanted["storage"])]
-    keys += ["plan.algorithm", *(f"plan.prior.{key}" for key in wanted["plan"]["prior"])]
+    plan_keys = {**wanted["plan"], **present["plan"]}  # extensions stand only where they are on
+    keys += [f"plan.{key}" for key in plan_keys if key != "prior"]
+    prior_keys = {**wanted["plan"]["prior"], **present["plan"]["prior"]}
+    keys += [f"plan.prior.{key}" for key in prior_keys]
     differences = []
     for key in keys:
         here, there = _lookup(wanted, key), _lookup(present, key)
@@ -150,5 +153,5 @@ def merge_entries(folder: Path, manifest: Manifest, entries: dict[str, Any]) -> 
 
 def _lookup(value: dict[str, Any], dotted: str) -> Any:
     for step in dotted.split("."):
-        value = value[step]
+        value = value.get(step)
     return value

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from puicl_config import Config
+from puicl_config import Config, plan_of
 from shard_io import ShardError, ShardReader, describe_differences
 from trainer.sampler import addresses_of_step, stages_of_steps
 
@@ -13,7 +13,7 @@ def check_plan(config: Config, reader: ShardReader) -> None:
     wanted = {
         **present,
         "split": "train",
-        "plan": {**present["plan"], "prior": config.prior.model_dump(mode="json")},
+        "plan": {**present["plan"], "prior": plan_of(config.prior)["prior"]},
     }
     differences = describe_differences(wanted, present)
     if differences:

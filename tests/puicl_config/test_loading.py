@@ -4,7 +4,9 @@ import pytest
 import yaml
 
 from puicl_config import (
+    EXTENSIONS,
     Config,
+    ExtensionsConfig,
     InputError,
     config_yaml,
     find_config,
@@ -139,6 +141,30 @@ def test_the_plan_digest_names_the_data_and_nothing_else():
         assert plan_digest(load_config("paper", [override]).prior) == plan_digest(base.prior)
     for override in ("prior.seed=1", "prior.sigma_init=0.9", "prior.tail_steps=0"):
         assert plan_digest(load_config("paper", [override]).prior) != plan_digest(base.prior)
+
+
+def test_extensions_are_off_in_every_shipped_config_and_part_of_the_plan_once_on():
+    base = load_config("paper")
+    assert base.prior.extensions == ExtensionsConfig()
+    assert base.prior.extensions.share == 0
+    switched = ["prior.extensions.discrete=0.5", "prior.extensions.levels=[2, 3]"]
+    assert plan_digest(load_config("paper", switched).prior) == plan_digest(base.prior)
+    digests = set()
+    for share in (0.5, 0.6):
+        config = load_config("paper", [*switched, f"prior.extensions.share={share}"])
+        digests |= {plan_digest(config.prior), run_digest(config)}
+    assert len({plan_digest(base.prior), run_digest(base), *digests}) == 6
+
+
+def test_the_extensions_page_documents_every_key_and_its_example_loads():
+    page = (ROOT / "docs" / "prior_extensions.md").read_text(encoding="utf-8")
+    for key, value in ExtensionsConfig().model_dump().items():
+        assert f"`{key}`" in page, key
+        if isinstance(value, tuple) and not isinstance(value[0], str):
+            assert f"[{value[0]}, {value[1]}]" in page, key
+    example = yaml.safe_load(page.split("```yaml")[1].split("```")[0])
+    extensions = ExtensionsConfig.model_validate(example["prior"]["extensions"])
+    assert all(getattr(extensions, name) for name in EXTENSIONS)
 
 
 def test_the_run_digest_ignores_stopping_logging_and_loading():

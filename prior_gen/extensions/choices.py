@@ -1,0 +1,113 @@
+"""Which extensions a microbatch has, with which parameters: drawn first, and kept as its tag."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from prior_gen.curriculum import StageRanges
+from prior_gen.extensions import (
+    border,
+    discrete,
+    duplicated,
+    independent,
+    irrelevant,
+    labeling,
+    missing,
+    noise,
+    rules,
+    trees,
+    warped,
+)
+from prior_gen.extensions.drawn import Parameters, labeled_by_columns
+from prior_gen.extensions.streams import Streams
+from prior_gen.seeding import Split
+from puicl_config import EXTENSIONS, RANGES, ExtensionsConfig, PriorConfig
+
+# In the order of drawing: what comes later may look at what was drawn (irrelevant columns, say).
+_DRAWS: dict[str, Callable[..., Parameters | None]] = {
+    "independent": independent.draw,
+    "discrete": discrete.draw,
+    "warped": warped.draw,
+    "irrelevant": irrelevant.draw,
+    "duplicated": duplicated.draw,
+    "tree_labels": trees.draw,
+    "rule_labels": rules.draw,
+    "free_border": border.draw,
+    "label_noise": noise.draw,
+    "sar": labeling.draw,
+    "missing": missing.draw,
+}
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The extensions of one microbatch, before their parameters are drawn."""
+
+    config: ExtensionsConfig
+    names: frozenset[str]
+    streams: Streams
+
+    def widen(
+        self, prior: PriorConfig, ranges: StageRanges, layers: int
+    ) -> tuple[PriorConfig, StageRanges, int]:
+        """Sizes, ranges and depth that the microbatch's factors are drawn with."""
+        config = self.config
+        prior = prior.model_copy(
+            update={
+                "n_features": config.n_features or prior.n_features,
+                "n_labeled": config.n_labeled or prior.n_labeled,
+            }
+        )
+        ranges = replace(
+            ranges,
+            eta=config.eta or ranges.eta,
+            pi=config.pi or ranges.pi,
+            max_rows=config.max_rows or ranges.max_rows,
+        )
+        if "shallow" in self.names:
+            layers = self._shallow_layers()
+        return prior, ranges, layers
+
+    def parameters(self, n_features: int) -> dict[str, Parameters]:
+        """What each extension does, as JSON values: the microbatch's tag `extensions`.
+
+        An extension that has nothing to act on (one column cannot be duplicated) is left out.
+        """
+        drawn: dict[str, Parameters] = {}
+        if changed := [name for name in RANGES if getattr(self.config, name)]:
+            drawn["ranges"] = {"of": changed}
+        if "shallow" in self.names:
+            drawn["shallow"] = {"hidden_layers": self._shallow_layers()}
+        for name, draw in _DRAWS.items():
+            if name in self.names:
+                parameters = draw(self.streams.of(name), self.config, n_features, drawn)
+                if parameters is not None:
+                    drawn[name] = parameters
+        return drawn
+
+    def _shallow_layers(self) -> int:
+        return int(self.streams.of("shallow").integers(*self.config.shallow_layers, endpoint=True))
+
+
+def choose_extensions(
+    prior: PriorConfig, stage: int, step: int, index: int, split: Split
+) -> Choices | None:
+    """The extensions of microbatch [stage, step, index]; None where it is the paper's."""
+    config = prior.extensions
+    if not config.share:
+        return None
+    streams = Streams(prior.seed, split, (stage, step, index))
+    rng = streams.of("choice")
+    if rng.random() >= config.share:
+        return None
+    # One number each, in a fixed order, whether it is on or not.
+    luck = dict(zip(EXTENSIONS, rng.random(len(EXTENSIONS)), strict=True))
+    names = {name for name in EXTENSIONS if luck[name] < getattr(config, name)}
+    # Labels come from a tree, from a rule or from the SCM: one number decides between the three.
+    names -= {"tree_labels", "rule_labels"}
+    if luck["tree_labels"] < config.tree_labels:
+        names.add("tree_labels")
+    elif luck["tree_labels"] < config.tree_labels + config.rule_labels:
+        names.add("rule_labels")
+    # Trees and rules have borders of their own; the SCM's label needs the SCM's columns.
+    names -= {"free_border"} if labeled_by_columns(names) else {"independent"}
+    return Choices(config, frozenset(names), streams)

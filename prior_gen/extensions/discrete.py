@@ -1,0 +1,64 @@
+"""Discrete columns: counts of few levels, grades, categories coded as numbers, yes and no.
+
+Layout "shared" gives every column the same levels with the same shares, like the attributes of
+MONK's; "own" bins some columns only, each into its own levels, with skewed yes/no among them.
+Order "ordinal" keeps the column's order; "nominal" shuffles the codes, as a coded category has no
+order.
+"""
+
+import numpy as np
+
+from puicl_config import ExtensionsConfig
+
+CONTINUOUS = -1
+
+
+def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
+    """Shares of each column's levels; an empty list leaves the column continuous."""
+    layout = ("shared", "own")[int(rng.integers(2))]
+    order = ("ordinal", "nominal")[int(rng.integers(2))]
+    if layout == "shared":
+        shares = [_shares(rng, config.levels)] * d
+    else:
+        binned = rng.random(d) < rng.uniform(0.3, 1.0)
+        binned[int(rng.integers(d))] = True
+        shares = [_shares(rng, config.levels) if chosen else [] for chosen in binned]
+    return {
+        "layout": layout,
+        "order": order,
+        "levels": [len(column) for column in shares],
+        "shares": shares,
+    }
+
+
+def level_codes(rng: np.random.Generator, parameters: dict, x: np.ndarray) -> np.ndarray:
+    """Codes 0, 1, ... of the binned columns, `CONTINUOUS` elsewhere: int64 [n, d].
+
+    Columns are cut at their own quantiles, so that level l holds its share of the rows up to
+    ties; equal cells get equal codes.
+    """
+    codes = np.full(x.shape, CONTINUOUS)
+    most = max(parameters["levels"])
+    # One order of the codes for the whole table: shared marginals stay shared.
+    order = rng.permutation(most) if parameters["order"] == "nominal" else np.arange(most)
+    for column, shares in enumerate(parameters["shares"]):
+        if shares:
+            ranked = np.sort(x[:, column])
+            ends = np.round(np.cumsum(shares[:-1]) * len(x)).astype(int)
+            cuts = ranked[np.clip(ends - 1, 0, len(x) - 1)]
+            own_order = order[order < len(shares)]
+            codes[:, column] = own_order[np.searchsorted(cuts, x[:, column], side="left")]
+    return codes
+
+
+def _shares(rng: np.random.Generator, levels: tuple[int, int]) -> list[float]:
+    """Shares of one column's levels: equal, or uneven; two uneven ones are a rare yes."""
+    count = int(rng.integers(*levels, endpoint=True))
+    if rng.random() < 0.5:
+        shares = np.full(count, 1 / count)
+    elif count == 2:
+        rare = rng.uniform(0.05, 0.4)
+        shares = np.array([1 - rare, rare])
+    else:
+        shares = 0.3 / count + 0.7 * rng.dirichlet(np.ones(count))
+    return [round(float(share), 4) for share in shares]

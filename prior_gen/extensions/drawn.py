@@ -1,0 +1,31 @@
+"""Reading what was drawn: extensions by name with their parameters, as the tag holds them."""
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+Parameters = dict[str, Any]
+
+
+def labeled_by_columns(names: Collection[str]) -> bool:
+    """Whether a tree or a rule over the columns gives the labels, not the SCM."""
+    return "tree_labels" in names or "rule_labels" in names
+
+
+def relevant_columns(n_features: int, drawn: dict[str, Parameters]) -> np.ndarray:
+    """The columns that are neither irrelevant nor copies of another."""
+    others = [*drawn.get("irrelevant", {}).get("columns", ())]
+    others += [copy for _, copy in drawn.get("duplicated", {}).get("pairs", ())]
+    return np.setdiff1d(np.arange(n_features), others)
+
+
+def some_columns(
+    rng: np.random.Generator, share: tuple[float, float], columns: np.ndarray
+) -> list[int]:
+    """A uniform share of `columns` in random order: at least one, and one is left; else none."""
+    if len(columns) < 2:
+        return []
+    count = round(float(rng.uniform(*share)) * len(columns))
+    count = min(max(count, 1), len(columns) - 1)
+    return rng.permutation(columns)[:count].tolist()

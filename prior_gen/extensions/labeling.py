@@ -1,0 +1,40 @@
+"""Who gets labelled (SAR): clear cases are diagnosed first, and whoever comes to the clinic.
+
+The paper draws the labelled positives at random (SCAR). Here a positive is labelled with
+probability proportional to exp(strength z), where z is standardised among the positives: one of
+the features, or how far the row lies from the negatives (minus its score). Strength 0 is SCAR.
+"""
+
+import numpy as np
+
+from prior_gen.extensions.drawn import labeled_by_columns
+from puicl_config import ExtensionsConfig
+
+
+def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
+    """By what, and how strongly; a negative strength prefers low values."""
+    by = ("score", "feature")[int(rng.integers(2))]
+    strength = float(rng.uniform(*config.sar_strength)) * (1 if rng.random() < 0.5 else -1)
+    by = "feature" if labeled_by_columns(drawn) else by
+    return {"by": by, "strength": round(strength, 4)}
+
+
+def labeling_column(
+    rng: np.random.Generator, parameters: dict, x: np.ndarray, score: np.ndarray | None
+) -> tuple[np.ndarray, dict]:
+    """What the labelling depends on [n], and the task's facts (column -1: the score)."""
+    if parameters["by"] == "score":
+        return -score, {"column": -1}
+    column = int(rng.integers(x.shape[1]))
+    return x[:, column], {"column": column}
+
+
+def labeled_first(rng: np.random.Generator, strength: float, values: np.ndarray) -> np.ndarray:
+    """An order of the positives; its first P are the labelled ones.
+
+    values: [positives]. Gumbel noise on the log-propensities makes the order a draw without
+    replacement in proportion to exp(strength z), with z clipped to +-4.
+    """
+    spread = float(values.std())
+    z = (values - values.mean()) / spread if spread > 0 else np.zeros(len(values))
+    return np.argsort(-(strength * np.clip(z, -4, 4) + rng.gumbel(size=len(values))))

@@ -1,0 +1,38 @@
+"""Label noise: diagnoses that were wrong, classes that overlap.
+
+Labels are exchanged before the PU split: `y` and the labelled positives are those observed, so the
+labelled rows are a fair sample of the observed positives. Equally many rows of each class change,
+so that pi holds.
+"""
+
+import numpy as np
+
+from prior_gen.extensions.drawn import labeled_by_columns
+from puicl_config import ExtensionsConfig
+
+_NEAR = 1 / 3  # of each class, by score, is "near the border"
+
+
+def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
+    """The share of the rarer class that changes sides, and where; a rule has no near and far."""
+    share = round(float(rng.uniform(*config.noise_share)), 4)
+    where = ("uniform", "border")[int(rng.integers(2))]
+    return {"share": share, "where": "uniform" if labeled_by_columns(drawn) else where}
+
+
+def flipped_rows(
+    rng: np.random.Generator, parameters: dict, negative: np.ndarray, score: np.ndarray | None
+) -> np.ndarray:
+    """Which rows of a pool change class: bool [n], as many positives as negatives.
+
+    score: [n], large for negatives; needed where noise is near the border.
+    """
+    flipped = np.zeros(len(negative), dtype=bool)
+    sides = [np.flatnonzero(~negative), np.flatnonzero(negative)]
+    count = round(parameters["share"] * min(len(side) for side in sides))
+    for side, sign in zip(sides, (-1, 1), strict=True):
+        if parameters["where"] == "border":
+            near = max(count, round(_NEAR * len(side)))
+            side = side[np.argsort(sign * score[side], kind="stable")[:near]]
+        flipped[rng.permutation(side)[:count]] = True
+    return flipped

@@ -1,0 +1,46 @@
+"""Labels from columns: propose classes until a pool of rows holds enough of both."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from prior_gen.extensions.border import ClassCounts
+
+# Pools for trees and rules are this many times the rows of the finished task.
+POOL_FACTOR = 3
+_TRIES = 24
+
+
+def accepted_classes(
+    rng: np.random.Generator,
+    counts: ClassCounts,
+    propose: Callable[[int], tuple[np.ndarray, list[int]]],
+) -> tuple[np.ndarray, dict]:
+    """Classes of a pool that has enough rows of both: is_negative [n], and what to tag.
+
+    `propose`, told how many tries there were, returns a condition on the rows (bool [n]) and the
+    columns it reads; it or its contrary gives the negatives. After the last try the best one is
+    completed with random rows of the other class, whose number is the fact `forced`.
+    """
+    best = None
+    for attempt in range(_TRIES):
+        holds, columns = propose(attempt)
+        turned = rng.random() < 0.5
+        for negative in (holds, ~holds) if turned else (~holds, holds):
+            shortage = counts.shortage(negative)
+            if best is None or shortage < best[0]:
+                best = shortage, negative, columns
+        if best[0] == 0:
+            break
+    shortage, negative, columns = best
+    if shortage:
+        scarce_is_negative = int(negative.sum()) < counts.negative
+        surplus = np.flatnonzero(negative != scarce_is_negative)
+        negative = negative.copy()
+        negative[rng.permutation(surplus)[:shortage]] = scarce_is_negative
+    facts = {
+        "columns": columns,
+        "negative_share": round(float(negative.mean()), 4),
+        "forced": shortage,
+    }
+    return negative, facts

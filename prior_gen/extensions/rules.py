@@ -1,0 +1,145 @@
+"""Rule-shaped labels: what the MONK's and Car problems are made of, where columns act together.
+
+A rule reads codes: the levels of discrete columns, quantile bins of continuous ones.
+
+equality      two columns have the same code
+parity        an odd number of `arity` conditions holds (XOR)
+count         exactly so many of `arity` columns have a certain code
+conjunction   all of `arity` conditions hold
+disjunction   one of them does
+dnf           one of two or three terms holds, each an equality or two conditions at once
+points        weighted codes of `arity` columns sum to more than a limit, like a score card
+product       the product of `arity` standardised columns is large: a smooth interaction
+
+A condition says that one column's code is in a random set.
+"""
+
+import functools
+
+import numpy as np
+
+from prior_gen.extensions.border import ClassCounts
+from prior_gen.extensions.discrete import CONTINUOUS
+from prior_gen.extensions.drawn import relevant_columns
+from prior_gen.extensions.propose import accepted_classes
+from puicl_config import ExtensionsConfig
+
+_MOST_COLUMNS = 8  # of a count or a score card
+_PATIENCE = 8  # tries before a rule reads one column less
+
+
+def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
+    """Kind and arity, and into how many bins a continuous column falls; the rest is each task's."""
+    available = len(relevant_columns(d, drawn))
+    kind = config.rule_kinds[int(rng.integers(len(config.rule_kinds)))]
+    arity = int(rng.integers(*config.rule_arity, endpoint=True))
+    many = int(rng.integers(3, _MOST_COLUMNS, endpoint=True))
+    bins = int(rng.integers(2, 4, endpoint=True))
+    arity = {"equality": 2, "dnf": 4, "count": many, "points": many}.get(kind, arity)
+    if available < 2:
+        kind = "conjunction"  # of one condition: all that a single column can carry
+    return {"kind": kind, "arity": min(arity, available), "bins": bins}
+
+
+def rule_labels(
+    rng: np.random.Generator,
+    parameters: dict,
+    drawn: dict,
+    x: np.ndarray,
+    codes: np.ndarray,
+    counts: ClassCounts,
+) -> tuple[np.ndarray, dict]:
+    """is_negative [n] by a random rule over x and its codes, both [n, d], and its facts."""
+    relevant = relevant_columns(x.shape[1], drawn)
+    holds = RULES[parameters["kind"]]
+
+    @functools.cache
+    def coded(column: int) -> np.ndarray:
+        if codes[0, column] != CONTINUOUS:
+            return codes[:, column]
+        return quantile_bins(x[:, column], parameters["bins"])
+
+    def propose(attempt: int):
+        # Conditions of many columns may hold too rarely: read fewer after some tries.
+        arity = max(parameters["arity"] - attempt // _PATIENCE, min(2, parameters["arity"]))
+        columns = rng.permutation(relevant)[:arity].tolist()
+        read = np.stack([coded(column) for column in columns], axis=1)
+        return holds(rng, read, x[:, columns]), sorted(columns)
+
+    return accepted_classes(rng, counts, propose)
+
+
+def quantile_bins(values: np.ndarray, bins: int) -> np.ndarray:
+    """0, 1, ... for each value [n]: bins of equally many rows, up to ties."""
+    places = len(values) * np.arange(1, bins) // bins - 1
+    cuts = np.partition(values, places)[places]
+    return (values[:, None] > cuts).sum(axis=1)
+
+
+# A rule takes (rng, codes [n, arity], x [n, arity]) and says where it holds.
+
+
+def equality(rng, codes, x):
+    """Two columns have the same code."""
+    return codes[:, 0] == codes[:, 1]
+
+
+def parity(rng, codes, x):
+    """An odd number of conditions holds."""
+    return np.logical_xor.reduce(_conditions(rng, codes), axis=1)
+
+
+def count(rng, codes, x):
+    """Exactly so many columns have a certain code."""
+    code = rng.integers(codes.max(initial=0), endpoint=True)
+    return (codes == code).sum(axis=1) == rng.integers(1, codes.shape[1], endpoint=True)
+
+
+def conjunction(rng, codes, x):
+    """All conditions hold."""
+    return _conditions(rng, codes).all(axis=1)
+
+
+def disjunction(rng, codes, x):
+    """At least one condition holds."""
+    return _conditions(rng, codes).any(axis=1)
+
+
+def dnf(rng, codes, x):
+    """One of two or three terms holds."""
+    holds = np.zeros(len(codes), dtype=bool)
+    for _ in range(rng.integers(2, 3, endpoint=True)):
+        pair = codes[:, rng.permutation(codes.shape[1])[:2]]
+        alike = rng.random() < 0.3
+        holds |= pair[:, 0] == pair[:, 1] if alike else conjunction(rng, pair, x)
+    return holds
+
+
+def points(rng, codes, x):
+    """Weighted codes sum to more than a limit."""
+    weights = rng.choice([-2, -1, 1, 2, 3], size=codes.shape[1])
+    total = codes @ weights
+    return total > np.quantile(total, rng.uniform(0.25, 0.75), method="lower")
+
+
+def product(rng, codes, x):
+    """The product of the columns is large."""
+    total = np.prod(x, axis=1)
+    return total > np.quantile(total, rng.uniform(0.25, 0.75), method="lower")
+
+
+RULES = {
+    rule.__name__: rule
+    for rule in (equality, parity, count, conjunction, disjunction, dnf, points, product)
+}
+
+
+def _conditions(rng: np.random.Generator, codes: np.ndarray) -> np.ndarray:
+    """Whether each column's code is in a random set that is neither empty nor all: bool [n, m]."""
+    holds = np.empty(codes.shape, dtype=bool)
+    for column in range(codes.shape[1]):
+        levels = int(codes[:, column].max()) + 1
+        inside = np.zeros(levels, dtype=bool)
+        inside[rng.permutation(levels)[: rng.integers(1, max(levels, 2))]] = True
+        holds[:, column] = inside[codes[:, column]]
+    return holds

@@ -1,0 +1,42 @@
+"""A stream of random numbers for each extension: switching one changes no draw of another."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from prior_gen.seeding import Split, extension_generator, extension_task_generator
+
+# Words of the spawn key. Appending is safe; renumbering would change every extended task.
+NUMBERS = {
+    "choice": 0,
+    "shallow": 1,
+    "independent": 2,
+    "discrete": 3,
+    "warped": 4,
+    "irrelevant": 5,
+    "duplicated": 6,
+    "tree_labels": 7,
+    "rule_labels": 8,
+    "free_border": 9,
+    "label_noise": 10,
+    "sar": 11,
+    "missing": 12,
+    "split": 13,
+}
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The streams of one microbatch or, with `task`, of one of its tasks."""
+
+    seed: int
+    split: Split
+    address: tuple[int, int, int]
+    task: int | None = None
+
+    def of(self, extension: str) -> np.random.Generator:
+        """The extension's own stream, from its beginning."""
+        number = NUMBERS[extension]
+        if self.task is None:
+            return extension_generator(self.seed, self.split, number, *self.address)
+        return extension_task_generator(self.seed, self.split, number, *self.address, self.task)

@@ -1,0 +1,138 @@
+"""One task of an extended microbatch: the paper's line, with the chosen extensions in their places.
+
+A pool of rows gets columns, then classes, then label noise; the finished task is sampled from the
+pool's classes. Without extensions of the border or the label, the pool is the paper's: all n rows.
+"""
+
+import numpy as np
+
+from prior_gen.extensions.border import ClassCounts, border_quantile, pool_rows
+from prior_gen.extensions.discrete import CONTINUOUS, level_codes
+from prior_gen.extensions.drawn import Parameters, labeled_by_columns
+from prior_gen.extensions.duplicated import duplicate_columns
+from prior_gen.extensions.independent import independent_columns
+from prior_gen.extensions.irrelevant import shuffle_irrelevant
+from prior_gen.extensions.labeling import labeled_first, labeling_column
+from prior_gen.extensions.missing import blank_cells
+from prior_gen.extensions.noise import flipped_rows
+from prior_gen.extensions.propose import POOL_FACTOR
+from prior_gen.extensions.rules import rule_labels
+from prior_gen.extensions.streams import Streams
+from prior_gen.extensions.trees import tree_labels
+from prior_gen.extensions.warped import warp_columns
+from prior_gen.factors import Factors
+from prior_gen.pu_split import negative_rows
+from prior_gen.scm import draw_scm, run_scm, standardize
+from prior_gen.seeding import Split, task_generator
+from prior_gen.sizes import task_sizes
+from puicl_config import PriorConfig
+
+Facts = dict[str, Parameters]
+
+
+def generate_extended_tasks(
+    prior: PriorConfig, factors: Factors, address: tuple[int, int, int], split: Split
+) -> tuple[list[tuple[np.ndarray, np.ndarray, float]], Facts]:
+    """All tasks of a microbatch as (x, y, pi), and its tag `extensions`.
+
+    The tag holds each extension's parameters; what tasks drew for themselves stands there as
+    lists, one value a task.
+    """
+    tasks, tag = [], {name: dict(parameters) for name, parameters in factors.extensions.items()}
+    for task in range(prior.tasks_per_microbatch):
+        rng = task_generator(prior.seed, split, *address, task)
+        streams = Streams(prior.seed, split, address, task)
+        x, y, pi, facts = generate_extended_task(rng, streams, prior, factors)
+        tasks.append((x, y, pi))
+        for extension, values in facts.items():
+            for name, value in values.items():
+                tag[extension].setdefault(name, []).append(value)
+    return tasks, tag
+
+
+def generate_extended_task(
+    rng: np.random.Generator, streams: Streams, prior: PriorConfig, factors: Factors
+) -> tuple[np.ndarray, np.ndarray, float, Facts]:
+    """One task: x [P + n_u, d] (labelled positives first), y [n_u], pi, and its facts."""
+    chosen, facts = factors.extensions, {}
+    pi = float(rng.uniform(*factors.pi))
+    sizes = task_sizes(factors.n_labeled, factors.n_unlabeled, pi)
+    counts = ClassCounts.of(sizes)
+
+    n, n_negative = sizes.n_rows, sizes.n_negative
+    if "free_border" in chosen:
+        quantile = border_quantile(streams.of("free_border"), chosen["free_border"])
+        facts["free_border"] = {"quantile": quantile}
+        n = pool_rows(quantile, counts)
+        n_negative = min(max(round(quantile * n), counts.negative), n - counts.positive)
+    elif labeled_by_columns(chosen):
+        n = POOL_FACTOR * (counts.positive + counts.negative)
+
+    x, codes, score = _columns(rng, streams, prior, factors, n)
+
+    if "tree_labels" in chosen:
+        negative, facts["tree_labels"] = tree_labels(
+            streams.of("tree_labels"), chosen["tree_labels"], chosen, x, counts
+        )
+    elif "rule_labels" in chosen:
+        negative, facts["rule_labels"] = rule_labels(
+            streams.of("rule_labels"), chosen["rule_labels"], chosen, x, codes, counts
+        )
+    else:
+        negative = np.zeros(n, dtype=bool)
+        negative[negative_rows(rng, score, n_negative)] = True
+
+    flipped = np.zeros(n, dtype=bool)
+    if "label_noise" in chosen:
+        rng_noise = streams.of("label_noise")
+        flipped = flipped_rows(rng_noise, chosen["label_noise"], negative, score)
+        negative = negative ^ flipped
+
+    if "duplicated" in chosen:
+        is_discrete = codes[0] != CONTINUOUS
+        duplicate_columns(streams.of("duplicated"), chosen["duplicated"], x, is_discrete)
+
+    rng_split = streams.of("split")
+    positives = rng_split.permutation(np.flatnonzero(~negative))[: counts.positive]
+    if "sar" in chosen:
+        rng_sar, sar = streams.of("sar"), chosen["sar"]
+        values, facts["sar"] = labeling_column(rng_sar, sar, x, score)
+        positives = positives[labeled_first(rng_sar, sar["strength"], values[positives])]
+    labeled, hidden = np.split(positives, [factors.n_labeled])
+    negatives = rng_split.permutation(np.flatnonzero(negative))[: counts.negative]
+    unlabeled = rng_split.permutation(np.concatenate([hidden, negatives]))
+    rows = np.concatenate([labeled, unlabeled])
+
+    if "label_noise" in chosen:
+        facts["label_noise"] = {"realized": round(float(flipped[rows].mean()), 4)}
+    if "missing" in chosen:
+        blank_cells(streams.of("missing"), chosen["missing"], x)
+    return x[rows], (~negative[unlabeled]).astype(np.uint8), pi, facts
+
+
+def _columns(
+    rng: np.random.Generator, streams: Streams, prior: PriorConfig, factors: Factors, n: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """x [n, d] standardised float32, level codes [n, d], and the SCM's score [n] if it has one."""
+    chosen = factors.extensions
+    if "independent" in chosen:
+        score = None
+        x = independent_columns(
+            streams.of("independent"), chosen["independent"], n, factors.n_features
+        )
+    else:
+        draws = draw_scm(rng, prior, factors, n, factors.blocks_read)
+        x, score = run_scm(draws, factors, prior.state_clamp)
+        score = standardize(score, prior.value_clip)
+    x = standardize(x, prior.value_clip)
+
+    if "warped" in chosen:
+        x = standardize(warp_columns(chosen["warped"], x), prior.value_clip).astype(np.float32)
+    codes = np.full(x.shape, CONTINUOUS)
+    if "discrete" in chosen:
+        codes = level_codes(streams.of("discrete"), chosen["discrete"], x)
+        levels = standardize(codes.astype(np.float32), prior.value_clip)
+        x = np.where(codes == CONTINUOUS, x, levels)
+    if "irrelevant" in chosen:
+        shuffle_irrelevant(streams.of("irrelevant"), chosen["irrelevant"], x, codes)
+    return x, codes, score

@@ -1,0 +1,125 @@
+"""The section `prior.extensions`: what the prior can do beyond the paper, all of it off."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from puicl_config.fields import (
+    AtLeastTwo,
+    Distinct,
+    Fraction,
+    FractionInterval,
+    Interval,
+    IntInterval,
+    NotNegative,
+    Ordered,
+    Probability,
+    Section,
+)
+
+RULE_KINDS = (
+    "equality",
+    "parity",
+    "count",
+    "conjunction",
+    "disjunction",
+    "dnf",
+    "points",
+    "product",
+)
+RuleKind = Literal[
+    "equality", "parity", "count", "conjunction", "disjunction", "dnf", "points", "product"
+]
+
+
+class ExtensionsConfig(Section):
+    """A share of the microbatches is extended; each extension then happens by its own probability.
+
+    docs/prior_extensions.md says what each one stands for. At the defaults nothing is extended.
+    """
+
+    share: Probability = 0.0
+
+    # Ranges of every extended microbatch; null keeps the plan's own.
+    n_features: IntInterval | None = None
+    n_labeled: IntInterval | None = None
+    eta: Interval | None = None
+    pi: FractionInterval | None = None
+    max_rows: AtLeastTwo | None = None  # eta is lowered until P + n_u fits
+
+    # Probability of each extension within an extended microbatch.
+    shallow: Probability = 0.0
+    independent: Probability = 0.0
+    discrete: Probability = 0.0
+    warped: Probability = 0.0
+    irrelevant: Probability = 0.0
+    duplicated: Probability = 0.0
+    tree_labels: Probability = 0.0
+    rule_labels: Probability = 0.0
+    free_border: Probability = 0.0
+    label_noise: Probability = 0.0
+    sar: Probability = 0.0
+    missing: Probability = 0.0
+
+    # How much of it, drawn uniformly where it happens.
+    shallow_layers: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (2, 3)
+    levels: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (2, 6)
+    irrelevant_share: FractionInterval = (0.1, 0.6)
+    duplicated_share: FractionInterval = (0.05, 0.3)
+    tree_depth: IntInterval = (1, 5)
+    rule_kinds: Annotated[tuple[RuleKind, ...], Distinct] = RULE_KINDS
+    rule_arity: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (2, 4)
+    border: FractionInterval = (0.2, 0.8)
+    noise_share: Annotated[tuple[NotNegative, Annotated[float, Field(ge=0, le=0.5)]], Ordered] = (
+        0.0,
+        0.2,
+    )
+    sar_strength: Annotated[tuple[NotNegative, Annotated[float, Field(ge=0, le=20)]], Ordered] = (
+        0.0,
+        2.0,
+    )
+    missing_share: Annotated[tuple[NotNegative, Fraction], Ordered] = (0.02, 0.3)
+
+    @model_validator(mode="after")
+    def _one_source_of_labels(self):
+        if self.tree_labels + self.rule_labels > 1 + 1e-9:
+            raise ValueError(
+                f"tree_labels {self.tree_labels} and rule_labels {self.rule_labels} exclude each "
+                "other, so they must not sum to more than 1"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _a_share_extends_something(self):
+        if self.share and not any(getattr(self, name) for name in (*RANGES, *EXTENSIONS)):
+            raise ValueError(
+                f"share is {self.share}, but no extension has a probability above 0 and no range "
+                "is given"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _independent_columns_need_labels_from_columns(self):
+        if self.independent and not self.tree_labels + self.rule_labels:
+            raise ValueError(
+                "independent needs tree_labels or rule_labels above 0: the SCM's label says "
+                "nothing about independent columns"
+            )
+        return self
+
+
+RANGES = ("n_features", "n_labeled", "eta", "pi", "max_rows")
+EXTENSIONS = (
+    "shallow",
+    "independent",
+    "discrete",
+    "warped",
+    "irrelevant",
+    "duplicated",
+    "tree_labels",
+    "rule_labels",
+    "free_border",
+    "label_noise",
+    "sar",
+    "missing",
+)

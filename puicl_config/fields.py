@@ -1,0 +1,39 @@
+"""What sections are made of: the frozen base and the kinds of values that several of them hold."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+
+def _ordered(interval: tuple) -> tuple:
+    if interval[0] > interval[1]:
+        raise ValueError(f"the lower end {interval[0]} lies above the upper end {interval[1]}")
+    return interval
+
+
+def _distinct(values: tuple) -> tuple:
+    if not values:
+        raise ValueError("at least one value is needed")
+    if len(set(values)) != len(values):
+        raise ValueError("a value is listed twice")
+    return values
+
+
+Ordered = AfterValidator(_ordered)
+Distinct = AfterValidator(_distinct)
+
+Positive = Annotated[int, Field(ge=1)]
+AtLeastTwo = Annotated[int, Field(ge=2)]
+PositiveFloat = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
+Fraction = Annotated[float, Field(gt=0, lt=1)]
+Probability = Annotated[float, Field(ge=0, le=1)]
+Interval = Annotated[tuple[PositiveFloat, PositiveFloat], Ordered]
+FractionInterval = Annotated[tuple[Fraction, Fraction], Ordered]
+IntInterval = Annotated[tuple[Positive, Positive], Ordered]
+
+
+class Section(BaseModel):
+    """A frozen mapping that refuses keys it does not know and values that are not finite."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

@@ -1,0 +1,300 @@
+"""Extensions and the promises: off they change nothing; on, tasks stay pure, finite and tagged."""
+
+import hashlib
+import random
+from itertools import product
+
+import numpy as np
+import pytest
+
+from prior_gen import generate_microbatch
+from prior_gen.canary import canary_digest
+from prior_gen.estimate import estimate
+from prior_gen.extensions.streams import NUMBERS, Streams
+from prior_gen.factors import draw_factors
+from prior_gen.generator import generate_shards
+from prior_gen.info import describe_shards
+from prior_gen.seeding import microbatch_generator, stage_generator, task_generator
+from puicl_config import (
+    EXTENSIONS,
+    Config,
+    InputError,
+    PriorConfig,
+    canonical_json,
+    config_yaml,
+    load_config,
+    parse_config,
+    plan_digest,
+    plan_of,
+)
+from shard_io import Manifest, PartId, ShardError, open_shards
+
+SMALL = {"n_labeled": (12, 30), "tasks_per_microbatch": 4}
+SWITCHED = {
+    "shallow": 0.3,
+    "independent": 0.5,
+    "discrete": 0.5,
+    "warped": 0.4,
+    "irrelevant": 0.3,
+    "duplicated": 0.3,
+    "tree_labels": 0.25,
+    "rule_labels": 0.35,
+    "free_border": 0.5,
+    "label_noise": 0.4,
+    "sar": 0.4,
+    "missing": 0.3,
+}
+WIDE = {"n_features": (1, 12), "n_labeled": (4, 60), "eta": (0.5, 4.0), "pi": (0.03, 0.97)}
+EVERYTHING = {"share": 1.0, **SWITCHED, **WIDE}
+ADDRESSES = [(1, 0, 0), (57, 749, 1), (100, 3, 0), (100, 4, 0), (134, 249, 1)]
+
+
+def extended(**extensions) -> Config:
+    return Config(prior={**SMALL, "extensions": extensions})
+
+
+def test_without_extensions_the_plan_is_the_one_it_always_was():
+    default = "748c38b92538a33acc9b8feff77ec1307c26cb2e7a6714dbd612fc8fbab2532a"
+    assert plan_digest(PriorConfig()) == default
+    assert plan_digest(PriorConfig(extensions=SWITCHED)) == default
+    assert "extensions" not in plan_of(PriorConfig(extensions=SWITCHED))["prior"]
+    assert "extensions" not in config_yaml(Config())
+    header = Manifest(Config(), "train", "", {}).header()
+    assert set(header["plan"]) == {"algorithm", "prior"}
+    assert "extensions" not in header["plan"]["prior"]
+
+
+def test_without_extensions_every_factor_and_tag_is_the_one_it_always_was():
+    tags = [
+        draw_factors(prior, stage, step, index).tags()
+        for stage, step, index in product((1, 50, 100, 134), range(20), (0, 1))
+        for prior in [PriorConfig()]
+    ]
+    digest = hashlib.sha256(canonical_json(tags).encode()).hexdigest()
+    assert digest == "9bd461896de1155fedb840048ddd514d09ee9df81dbcec13527d0721311af13a"
+
+
+def test_a_share_of_zero_gives_the_papers_bytes_and_canary_whatever_else_is_switched():
+    plain, off = Config(prior=SMALL), extended(**{**EVERYTHING, "share": 0.0})
+    for address, split in product(ADDRESSES, ("train", "heldout")):
+        ours, theirs = (generate_microbatch(c, *address, split=split) for c in (plain, off))
+        assert ours.digest() == theirs.digest()
+        assert "extensions" not in ours.tags
+    assert canary_digest(plain.prior) == canary_digest(off.prior)
+    assert canary_digest(plain.prior) != canary_digest(extended(**EVERYTHING).prior)
+
+
+def test_the_microbatches_that_are_not_extended_keep_the_papers_bytes():
+    plain, some = Config(prior=SMALL), extended(**{**EVERYTHING, "share": 0.5})
+    kept = 0
+    for step in range(30):
+        ours, theirs = (generate_microbatch(c, 100, step, 0) for c in (plain, some))
+        if "extensions" in theirs.tags:
+            assert ours.x.tobytes() != theirs.x.tobytes()
+        else:
+            assert ours.digest() == theirs.digest()
+            kept += 1
+    assert 5 < kept < 25
+
+
+def test_a_share_of_one_extends_every_microbatch():
+    prior = extended(**EVERYTHING).prior
+    for stage, step, index in product((1, 60, 134), range(30), (0, 1)):
+        assert "extensions" in draw_factors(prior, stage, step, index).tags()
+
+
+def test_each_extension_happens_with_its_own_probability():
+    # With labels from columns half of the time: only there can columns be independent.
+    prior = extended(**{**EVERYTHING, "n_features": (4, 6), "share": 0.8}).prior
+    names = [
+        {*factors.extensions}
+        for step in range(750)
+        for factors in [draw_factors(prior, 100, step, 0)]
+        if factors.extensions is not None
+    ]
+    assert len(names) == pytest.approx(600, abs=50)
+    by_columns = SWITCHED["tree_labels"] + SWITCHED["rule_labels"]
+    expected = {
+        **SWITCHED,
+        "independent": SWITCHED["independent"] * by_columns,
+        "free_border": SWITCHED["free_border"] * (1 - by_columns),
+    }
+    for name, probability in expected.items():
+        # A warp may find only discrete columns, and is then left out.
+        low = 0.5 if name == "warped" else 1
+        rate = np.mean([name in chosen for chosen in names])
+        assert low * probability - 0.08 < rate < probability + 0.08, name
+    assert not any({"tree_labels", "rule_labels"} <= chosen for chosen in names)
+
+
+@pytest.mark.parametrize("name", EXTENSIONS)
+def test_an_extension_can_be_switched_alone_and_is_the_only_one_tagged(name):
+    with_labels = {"rule_labels": 1.0} if name == "independent" else {}
+    config = extended(share=1.0, **{name: 1.0}, **with_labels)
+    for step in range(3):
+        tags = generate_microbatch(config, 100, step, 0).tags["extensions"]
+        assert {*tags} == {name, *with_labels}
+
+
+def test_extended_tasks_are_finite_tagged_in_json_and_hold_both_classes():
+    config = extended(**EVERYTHING)
+    combinations = set()
+    for step in range(150):
+        batch = generate_microbatch(config, 100, step, 0)
+        tags = batch.tags
+        assert batch.x.dtype == np.float16
+        assert batch.x.shape == (4, tags["n_labeled"] + tags["n_unlabeled"], tags["n_features"])
+        assert batch.y.shape == (4, tags["n_unlabeled"])
+        assert np.isfinite(batch.x).all()
+        assert np.abs(batch.x.astype(float)).max() <= 21
+        assert ((batch.y.sum(axis=1) > 0) & (batch.y.sum(axis=1) < batch.y.shape[1])).all()
+        canonical_json(tags)
+        for name, parameters in tags["extensions"].items():
+            assert parameters, name
+        combinations.add(frozenset(tags["extensions"]))
+    assert len(combinations) > 100
+
+
+@pytest.mark.parametrize("plan", [{"state_clamp": 1e12}, {"sigma_noise": (0.0,), "n_causes": 1}])
+def test_dead_and_exploding_scms_stay_finite_under_every_extension(plan):
+    plan = {**SMALL, **plan, "noncausal_sources": ("head",), "activations": ("square", "step")}
+    config = Config(prior={**plan, "extensions": EVERYTHING})
+    for step in range(30):
+        batch = generate_microbatch(config, 100, step, 0)
+        assert np.isfinite(batch.x).all()
+        assert (batch.y.min(axis=1) == 0).all()
+        assert (batch.y.max(axis=1) == 1).all()
+
+
+def test_an_extended_task_is_a_pure_function_of_its_address():
+    config = extended(**EVERYTHING)
+    first = [generate_microbatch(config, *address).digest() for address in ADDRESSES]
+    random.seed(5)
+    np.random.seed(5)  # noqa: NPY002
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    again = [generate_microbatch(config, *address).digest() for address in reversed(ADDRESSES)]
+    assert again[::-1] == first
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+    heldout = [generate_microbatch(config, *a, split="heldout").digest() for a in ADDRESSES]
+    assert len({*first, *heldout}) == 2 * len(ADDRESSES)
+
+
+def test_an_extended_task_does_not_depend_on_how_many_there_are():
+    for step in range(6):
+        one, four = (
+            generate_microbatch(
+                Config(prior={**SMALL, "tasks_per_microbatch": n, "extensions": EVERYTHING}),
+                100,
+                step,
+                0,
+            )
+            for n in (1, 4)
+        )
+        np.testing.assert_array_equal(one.x[0], four.x[0])
+        np.testing.assert_array_equal(one.y[0], four.y[0])
+
+
+def test_tasks_of_one_microbatch_differ_in_everything_they_draw():
+    config = extended(share=1.0, independent=1.0, rule_labels=1.0, missing=1.0)
+    for step in range(5):
+        batch = generate_microbatch(config, 100, step, 0)
+        assert len({task.tobytes() for task in batch.x}) == 4
+        holes = {(task == 0).tobytes() for task in batch.x}
+        assert len(holes) == 4
+
+
+def test_switching_one_extension_changes_no_draw_of_another():
+    alone = extended(share=1.0, discrete=1.0, sar=1.0)
+    both = extended(share=1.0, discrete=1.0, sar=1.0, missing=1.0, label_noise=1.0, shallow=1.0)
+    for step in range(10):
+        ours = draw_factors(alone.prior, 100, step, 0).extensions
+        theirs = draw_factors(both.prior, 100, step, 0).extensions
+        assert ours["discrete"] == theirs["discrete"]
+        assert ours["sar"] == theirs["sar"]
+
+
+def test_every_stream_of_the_extensions_is_its_own():
+    firsts = []
+    for split, a, b, c in product(("train", "heldout"), (1, 2), (0, 1), (0, 1)):
+        generators = [microbatch_generator(0, split, a, b, c)]
+        generators += [Streams(0, split, (a, b, c)).of(name) for name in NUMBERS]
+        for task in (0, 1):
+            generators.append(task_generator(0, split, a, b, c, task))
+            generators += [Streams(0, split, (a, b, c), task).of(name) for name in NUMBERS]
+        firsts += [rng.integers(2**63) for rng in generators]
+    firsts += [stage_generator(0, split, a).integers(2**63) for split in ("train",) for a in (1, 2)]
+    assert len(set(firsts)) == len(firsts)
+
+
+def test_extended_shards_count_their_extensions_and_refuse_another_plan(tiny, tmp_path):
+    settings = {"share": 0.7, "discrete": 0.5, "rule_labels": 0.5, "missing": 0.5}
+    prior = {**tiny.prior.model_dump(), "extensions": settings}
+    config = Config(prior=prior, shards=tiny.shards)
+    generate_shards(config, tmp_path / "s", [1, 2], jobs=1)
+    reader = open_shards(tmp_path / "s")
+    assert reader.manifest.config.prior == config.prior
+    expected = generate_microbatch(config, 2, 1, 3)
+    assert reader[2, 1, 3].digest() == expected.digest()
+    counts = describe_shards(tmp_path / "s")["tags"]["extensions"]
+    assert counts["extended"] + counts["none"] == 32
+    assert counts["extended"] > counts["none"]
+    assert 0 < counts["discrete"] < counts["extended"]
+    assert estimate(config, [PartId(1, 0)], "train").tasks > 0
+    plain = Config(prior=tiny.prior, shards=tiny.shards)
+    with pytest.raises(ShardError, match="extensions is"):
+        generate_shards(plain, tmp_path / "s", [1], jobs=1)
+    generate_shards(plain, tmp_path / "plain", [1], jobs=1)
+    with pytest.raises(ShardError, match="extensions is None there"):
+        generate_shards(config, tmp_path / "plain", [1], jobs=1)
+    assert "extensions" not in describe_shards(tmp_path / "plain")["tags"]
+
+
+def test_an_extended_plan_survives_its_yaml_and_has_a_digest_of_its_own(tmp_path):
+    config = extended(**EVERYTHING)
+    (tmp_path / "e.yaml").write_text(config_yaml(config), encoding="utf-8")
+    assert load_config(tmp_path / "e.yaml") == config
+    digests = {
+        plan_digest(extended(share=1.0, **{name: 0.5}, rule_labels=0.25).prior)
+        for name in EXTENSIONS
+        if name != "rule_labels"
+    }
+    assert len({plan_digest(Config(prior=SMALL).prior), *digests}) == len(EXTENSIONS)
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("share=0.5", "no extension has a probability above 0 and no range is given"),
+        ("share=1.5", "less than or equal to 1, got 1.5"),
+        ("sare=1", "unknown key prior.extensions.sare; did you mean prior.extensions."),
+        ("tree_labels=0.7", "must not sum to more than 1"),
+        ("levels=[1, 3]", "greater than or equal to 2, got 1"),
+        ("levels=[5, 3]", "the lower end 5 lies above the upper end 3"),
+        ("rule_kinds=[xor]", "prior.extensions.rule_kinds.0"),
+        ("rule_kinds=[]", "at least one value is needed"),
+        ("noise_share=[0.1, 0.7]", "less than or equal to 0.5, got 0.7"),
+        ("border=[0.0, 0.5]", "greater than 0, got 0.0"),
+        ("missing_share=[0.5, 1.0]", "less than 1, got 1.0"),
+        ("pi=[0.1, 1.0]", "less than 1, got 1.0"),
+        ("n_labeled=[1, 20]", "at least two are needed"),
+        ("max_rows=100", "is less than the 450 rows that the largest n_labeled needs"),
+        ("max_rows=1", "greater than or equal to 2, got 1"),
+    ],
+)
+def test_a_bad_extension_is_refused_in_one_sentence_that_names_it(override, sentence):
+    raw = ["prior.extensions.rule_labels=0.4"] if "tree" in override else []
+    with pytest.raises(InputError, match=r".") as caught:
+        load_config("paper", [*raw, f"prior.extensions.{override}"])
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_independent_columns_without_labels_from_columns_are_refused():
+    with pytest.raises(InputError, match="independent needs tree_labels or rule_labels above 0"):
+        parse_config({"prior": {"extensions": {"share": 1, "independent": 1}}}, where="here")
+
+
+def test_a_fixed_number_of_causes_binds_the_extended_widths_too():
+    raw = {"n_causes": 5, "n_features": (5, 5), "extensions": {"share": 1, "n_features": (2, 5)}}
+    with pytest.raises(InputError, match="equal both ends of n_features"):
+        parse_config({"prior": raw}, where="here")
