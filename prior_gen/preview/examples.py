@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from prior_gen.preview.difficulty import pu_auc, task_seed
 from prior_gen.preview.sample import Sample, Seen, stage_groups
 
 SOURCES = ("head", "causes", "clique", "subset")
@@ -12,12 +13,16 @@ MAX_COLUMNS = 3
 
 @dataclass(frozen=True)
 class Example:
-    """One task in full: x [P + n_u, d] float64, labelled positives first, and y [n_u]."""
+    """One task in full: x [P + n_u, d] float64, labelled positives first, and y [n_u].
+
+    `auc` is what the tree baseline reaches on it.
+    """
 
     seen: Seen
     task: int
     x: np.ndarray
     y: np.ndarray
+    auc: float
 
     @property
     def source(self) -> str:
@@ -53,9 +58,9 @@ def choose_examples(sample: Sample) -> tuple[list[list[int]], dict[tuple[str, in
                 seen = fitting[int(rng.integers(len(fitting)))]
                 task = int(rng.integers(len(seen.negatives)))
                 batch = sample.read(seen)
-                examples[source, column] = Example(
-                    seen, task, batch.x[task].astype(np.float64), batch.y[task]
-                )
+                x, y = batch.x[task].astype(np.float64), batch.y[task]
+                auc = pu_auc("trees", x, y, task_seed(sample.seed, seen.address, task))
+                examples[source, column] = Example(seen, task, x, y, auc)
     return columns, examples
 
 

@@ -38,7 +38,7 @@ def draw_difficulty(sample: Sample, scored: Sequence[ScoredTask]) -> Picture:
     below.set(ylabel="AUC on the unlabelled rows", xlim=(-0.6, len(present) - 0.4))
     for axes in (above, below):
         axes.axhline(0.5, color=QUIET, lw=0.8, ls=(0, (4, 3)), zorder=0)
-        axes.set_ylim(0.2 if _lowest(scored) > 0.2 else 0, 1.02)
+        axes.set_ylim(min(0.38, _lowest(scored) - 0.02), 1.02)
     above.legend(loc="lower left", ncols=2)
     per_source = "; ".join(_in_words(scored, source) for source in present)
     return Picture(

@@ -53,7 +53,8 @@ def draw_tasks(
             "panel shows all rows of one task in the plane of its first two principal components; "
             "the axes have no unit, and rows beyond the middle 98 % of either may lie outside. "
             "Where blue and orange mix, the plane does not separate the classes; the other "
-            "components may. Filled marks are what a learner is told, open ones what it must sort."
+            "components may: AUC is what the cross-fitted trees of the difficulty picture reach on "
+            "all of them. Filled marks are what a learner is told, open ones what it must sort."
             + (f" No sampled microbatch has source {' or '.join(absent)}." if absent else "")
         ),
         alt="Scatter plots of example tasks by class and by labelled or unlabelled",
@@ -65,6 +66,15 @@ def _draw_one(axes, example: Example) -> None:
     points = example.plane()
     scatter_rows(axes, points, example.groups, scale=min(1.0, 330 / len(points)))
     axes.set(xlim=bulk_limits(points[:, 0]), ylim=bulk_limits(points[:, 1]))
+    axes.text(
+        0.98,
+        0.03,
+        f"AUC {example.auc:.2f}",
+        ha="right",
+        transform=axes.transAxes,
+        fontsize=8,
+        bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5},
+    )
     tags = example.seen.tags
     negative = 1 - example.y.mean()
     axes.set_title(

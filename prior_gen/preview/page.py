@@ -31,16 +31,14 @@ caption { text-align: left; color: #444; padding-bottom: .3rem; }
 th, td { padding: .2rem .8rem .2rem 0; text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
 thead th { border-bottom: 1px solid #999; font-weight: 600; }
+.hint { display: none; color: #666; font-size: .85rem; }
 @media (max-width: 40rem) {
   body { padding: .8rem .8rem 2rem; }
   dl { grid-template-columns: 1fr; gap: 0; }
   dd { margin-bottom: .4rem; }
   .picture img { width: auto; min-width: 34rem; max-width: none; }
-  .picture.narrow img { width: 100%; min-width: 0; }
   .hint { display: block; }
 }
-.hint { display: none; color: #666; font-size: .85rem; }
-@media (max-width: 40rem) { .hint { display: block; } }
 @media print {
   body { max-width: none; padding: 0; font-size: 10pt; }
   h2 { break-after: avoid; margin-top: 1.2rem; }

@@ -1,6 +1,5 @@
 """Which microbatches of a folder the preview looks at: bounded, seeded, spread over stages."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from shard_io import Microbatch, PartId, ShardReader, open_shards
 
 # A part is hashed when it is opened, so bytes bound the time a large folder takes.
 MAX_BYTES = 1_500_000_000
-MAX_MICROBATCHES = 2400
+MAX_MICROBATCHES = 2000
 # Seed words of the independent choices made here and elsewhere in the preview.
 PURPOSES = {"parts": 0, "microbatches": 1, "examples": 2, "difficulty": 3}
 
@@ -165,25 +164,27 @@ def missing_in_words(missing: Sequence[PartId]) -> str:
     for stage, lacking in numbers.items():
         alike.setdefault(ranges_in_words(lacking), []).append(stage)
     return "; ".join(
-        f"{_plural('stage', stages)} {ranges_in_words(stages)}: "
-        f"{_plural('part', lacking.split(','))} {lacking}"
+        f"{'stage' if len(stages) == 1 else 'stages'} {ranges_in_words(stages)}: "
+        f"{'part' if lacking.isdigit() else 'parts'} {lacking}"
         for lacking, stages in alike.items()
     )
 
 
 def ranges_in_words(numbers: Sequence[int]) -> str:
-    """[1, 2, 3, 7] as `1-3, 7`, [1, 4, 7, 10] as `1, 4, .. 10`."""
-    from prior_gen.info import as_ranges
-
-    steps = set(np.diff(numbers).tolist())
-    if len(numbers) > 4 and len(steps) == 1 and steps != {1}:
-        return f"{numbers[0]}, {numbers[1]}, .. {numbers[-1]}"
-    return as_ranges(list(numbers))
-
-
-def count_by(values) -> dict[str, int]:
-    """How often each value occurs, by its text, most frequent last decided by nobody: sorted."""
-    return dict(sorted(Counter(map(str, values)).items()))
+    """[1, 2, 3, 7] as `1-3, 7`, and [1, 4, 7, 10, 11] as `1-10 by 3, 11`."""
+    pieces, start = [], 0
+    while start < len(numbers):
+        end = start + 1
+        step = numbers[end] - numbers[start] if end < len(numbers) else 1
+        while end < len(numbers) and numbers[end] - numbers[end - 1] == step:
+            end += 1
+        if step > 1 and end - start < 4:
+            end = start + 1
+        run = numbers[start:end]
+        shown = str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}"
+        pieces.append(shown + (f" by {step}" if len(run) > 1 and step > 1 else ""))
+        start = end
+    return ", ".join(pieces)
 
 
 def _look(batch: Microbatch) -> Seen:
@@ -194,7 +195,3 @@ def _look(batch: Microbatch) -> Seen:
         n_unlabeled=batch.y.shape[1],
         negatives=tuple(int(count) for count in (batch.y == 0).sum(axis=1)),
     )
-
-
-def _plural(word: str, things: Sequence) -> str:
-    return word if len(things) == 1 and "-" not in str(things[0]) else f"{word}s"

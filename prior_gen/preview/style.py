@@ -17,7 +17,7 @@ DPI = 130
 # Okabe and Ito's palette.
 POSITIVE, NEGATIVE = "#0072B2", "#D55E00"
 TREES, LOGISTIC = "#009E73", "#B0568C"
-INK, QUIET, BAND = "#222222", "#767676", "#DADADA"
+INK, QUIET, BAND = "#222222", "#767676", "#E4E4E4"
 _SETTINGS = {
     "font.family": "DejaVu Sans",
     "font.size": 9,

@@ -26,7 +26,7 @@ from puicl_config import InputError, ProgressReport, write_atomically
 PAGE, NUMBERS = "index.html", "preview.json"
 
 
-def write_preview(folder: Path, out: Path, tasks: int = 200, seed: int = 0) -> dict[str, Any]:
+def write_preview(folder: Path, out: Path, tasks: int = 160, seed: int = 0) -> dict[str, Any]:
     """Draw what `folder` holds into `out`: index.html, one PNG a figure, and preview.json.
 
     Reads shards only; generates nothing. `tasks` is how many are scored for difficulty. A pure
