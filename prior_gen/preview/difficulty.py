@@ -53,8 +53,8 @@ class Summary:
     upper_quartile: float
 
 
-def cross_fitted_scores(baseline: str, x: np.ndarray, s: np.ndarray, seed: int) -> np.ndarray:
-    """P(s = 1) of every row from a model that was fitted without it, [n].
+def cross_fitted_scores(make: Callable, x: np.ndarray, s: np.ndarray, seed: int) -> np.ndarray:
+    """P(s = 1) of every row from a model `make(seed)` that was fitted without it, [n].
 
     x: [n, d]; s: [n], the binary target. Folds are stratified by s. Raises `ValueError` where
     a class of s has fewer than two rows.
@@ -70,7 +70,7 @@ def cross_fitted_scores(baseline: str, x: np.ndarray, s: np.ndarray, seed: int) 
             first = [np.flatnonzero(s[fit] == label)[0] for label in (0, 1)]
             some = rng.choice(len(fit), MAX_TRAINING_ROWS - 2, replace=False)
             fit = fit[np.unique([*first, *some])]
-        model = BASELINES[baseline](seed)
+        model = make(seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(x[fit], s[fit])
@@ -87,12 +87,9 @@ def pu_auc(baseline: str, x: np.ndarray, y: np.ndarray, seed: int) -> float:
     n_labeled = len(x) - len(y)
     s = np.zeros(len(x), dtype=int)
     s[:n_labeled] = 1
-    try:
-        scores = cross_fitted_scores(baseline, np.asarray(x, dtype=np.float64), s, seed)
-        if len(np.unique(y)) < 2:
-            return float("nan")
-    except ValueError:
+    if min(n_labeled, len(y)) < 2 or len(np.unique(y)) < 2:
         return float("nan")
+    scores = cross_fitted_scores(BASELINES[baseline], np.asarray(x, dtype=np.float64), s, seed)
     return float(roc_auc_score(y, scores[n_labeled:]))
 
 

@@ -36,7 +36,7 @@ thead th { border-bottom: 1px solid #999; font-weight: 600; }
   body { padding: .8rem .8rem 2rem; }
   dl { grid-template-columns: 1fr; gap: 0; }
   dd { margin-bottom: .4rem; }
-  .picture img { width: auto; min-width: 34rem; max-width: none; }
+  .picture img { width: 36rem; max-width: none; }
   .hint { display: block; }
 }
 @media print {
