@@ -80,37 +80,54 @@ def show(title: str, heading: str, rows: list[tuple[str, np.ndarray]]) -> None:
     Console(width=110).print(table)
 
 
+def by_source(prior: PriorConfig, stages: list[int], count: int) -> None:
+    """Every source at each stage."""
+    for stage in stages:
+        layers, width = draw_architecture(prior, stage)
+        rows = [(source, measure(prior, stage, source, count)) for source in SOURCES]
+        show(f"stage {stage}: L_g = {layers}, h = {width}; median (quartiles)", "source", rows)
+
+
+def by_depth(prior: PriorConfig, count: int) -> None:
+    """Causes as features, at the first stage from 30 on of each depth."""
+    rows = []
+    for layers in range(prior.hidden_layers[0], prior.hidden_layers[1] + 1):
+        for stage in range(30, prior.stages + 1):
+            depth, width = draw_architecture(prior, stage)
+            if depth == layers:
+                label = f"L_g = {layers} (stage {stage}, h = {width})"
+                rows.append((label, measure(prior, stage, "causes", count)))
+                break
+    show("source causes, by depth", "depth", rows)
+
+
+def by_spread(prior: PriorConfig, stages: list[int], sigmas: list[float], count: int) -> None:
+    """Causes as features, under other spreads of the weights: other plans, same addresses."""
+    rows = []
+    for sigma in sigmas:
+        changed = prior.model_copy(update={"sigma_init": sigma})
+        parts = [measure(changed, stage, "causes", count) for stage in stages]
+        rows.append((f"sigma_init = {sigma:g}", np.concatenate(parts)))
+    shown = ", ".join(map(str, stages))
+    show(f"source causes, by spread of the weights (stages {shown})", "plan", rows)
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    tables = ("source", "depth", "spread")
+    parser.add_argument("--tables", nargs="+", choices=tables, default=tables)
     parser.add_argument("--stages", type=int, nargs="+", default=[10, 40, 70, 100])
-    parser.add_argument("--tasks", type=int, default=30, help="tasks a row")
+    parser.add_argument("--tasks", type=int, default=30, help="tasks a row (others: half of it)")
     parser.add_argument("--sigma-init", type=float, nargs="+", default=[0.8, 0.4, 0.2])
     arguments = parser.parse_args()
-    prior = load_config("paper", []).prior
-    shapes = {stage: draw_architecture(prior, stage) for stage in range(1, prior.stages + 1)}
-
-    for stage in arguments.stages:
-        layers, width = shapes[stage]
-        rows = [(source, measure(prior, stage, source, arguments.tasks)) for source in SOURCES]
-        show(f"stage {stage}: L_g = {layers}, h = {width}; median (quartiles)", "source", rows)
-
-    rows = []
-    for layers in range(prior.hidden_layers[0], prior.hidden_layers[1] + 1):
-        # Late enough for a varied pi; one stage of each depth.
-        stage = next((s for s in range(30, prior.stages + 1) if shapes[s][0] == layers), None)
-        if stage:
-            label = f"L_g = {layers} (stage {stage}, h = {shapes[stage][1]})"
-            rows.append((label, measure(prior, stage, "causes", arguments.tasks)))
-    show("source causes, by depth", "depth", rows)
-
-    rows = []
-    for sigma in arguments.sigma_init:
-        changed = prior.model_copy(update={"sigma_init": sigma})
-        parts = [measure(changed, stage, "causes", arguments.tasks) for stage in arguments.stages]
-        rows.append((f"sigma_init = {sigma:g}", np.concatenate(parts)))
-    shown = ", ".join(map(str, arguments.stages))
-    show(f"source causes, by spread of the weights (stages {shown})", "plan", rows)
+    prior, half = load_config("paper").prior, -(-arguments.tasks // 2)
+    if "source" in arguments.tables:
+        by_source(prior, arguments.stages, arguments.tasks)
+    if "depth" in arguments.tables:
+        by_depth(prior, half)
+    if "spread" in arguments.tables:
+        by_spread(prior, arguments.stages, arguments.sigma_init, half)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,10 @@ import pytest
 import prior_gen.preview.sample as sampling
 from prior_gen.preview import write_preview
 from prior_gen.preview.curriculum import wilson
-from prior_gen.preview.difficulty import BASELINES, pu_auc
+from prior_gen.preview.difficulty import BASELINES, pu_auc, score_tasks
 from prior_gen.preview.examples import first_components
 from prior_gen.preview.sample import evenly, missing_in_words, ranges_in_words, take_sample
+from prior_gen.preview.write import collect_numbers
 from puicl_config import InputError
 from shard_io import PartId, ShardError, open_shards
 
@@ -26,6 +27,12 @@ def page(all_shards, tmp_path_factory):
     out = tmp_path_factory.mktemp("preview") / "page"
     write_preview(all_shards, out, tasks=12)
     return out
+
+
+def numbers_of(folder, tasks, seed=0):
+    """What preview.json would hold, without a picture drawn."""
+    sample = take_sample(folder, seed)
+    return collect_numbers(sample, score_tasks(sample, tasks, lambda: None))
 
 
 def contents(folder):
@@ -89,9 +96,8 @@ def test_a_folder_and_a_seed_give_the_same_bytes_of_every_file(all_shards, page,
     assert np.array_equal(before, np.random.get_state()[1])  # noqa: NPY002
 
 
-def test_another_seed_looks_at_other_tasks(all_shards, page, tmp_path):
-    write_preview(all_shards, tmp_path / "other", tasks=12, seed=1)
-    other = json.loads((tmp_path / "other" / "preview.json").read_text())
+def test_another_seed_looks_at_other_tasks(all_shards, page):
+    other = numbers_of(all_shards, tasks=12, seed=1)
     ours = json.loads((page / "preview.json").read_text())
     assert other["difficulty"] != ours["difficulty"]
     assert other["curriculum"] == ours["curriculum"]  # all of a small folder is read
@@ -151,8 +157,8 @@ def test_webdataset_shards_give_the_same_numbers(tiny_yaml, page, tmp_path):
 
     config = load_config(tiny_yaml, ["shards.format=webdataset"])
     generate_shards(config, tmp_path / "shards", range(1, 6), jobs=1)
-    write_preview(tmp_path / "shards", tmp_path / "page", tasks=12)
-    assert contents(tmp_path / "page") == contents(page)
+    numbers = numbers_of(tmp_path / "shards", tasks=12)
+    assert numbers == json.loads((page / "preview.json").read_text())
 
 
 def test_a_large_folder_is_sampled_within_bounds_and_evenly(all_shards, monkeypatch):
@@ -190,8 +196,8 @@ def test_a_task_too_small_to_be_cross_fitted_has_no_auc():
     assert np.isnan(pu_auc("logistic", np.zeros((8, 2)), np.ones(4, dtype=np.uint8), 0))
 
 
-def test_a_tasks_auc_does_not_depend_on_how_many_others_are_scored(all_shards, page, tmp_path):
-    many = write_preview(all_shards, tmp_path / "many", tasks=30)["difficulty"]["tasks"]
+def test_a_tasks_auc_does_not_depend_on_how_many_others_are_scored(all_shards, page):
+    many = numbers_of(all_shards, tasks=30)["difficulty"]["tasks"]
     auc = {(*task["address"], task["task"]): task["auc"] for task in many}
     few = json.loads((page / "preview.json").read_text())["difficulty"]["tasks"]
     shared = [task for task in few if (*task["address"], task["task"]) in auc]
