@@ -141,6 +141,29 @@ def repair(folder: Folder, jobs: Jobs = None) -> None:
     print(f"{folder}: made {len(result.written)} parts again")
 
 
+@app.command()
+def preview(
+    folder: Folder,
+    out: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("results/preview"),
+    tasks: Annotated[
+        int, typer.Option(min=1, help="Tasks scored for difficulty; most of the time goes there.")
+    ] = 160,
+    seed: Annotated[int, typer.Option(min=0, help="Of what is sampled.")] = 0,
+) -> None:
+    """Draw what a folder holds: tasks, curriculum, tags and how hard it is, on one page."""
+    # Imported here: scikit-learn and matplotlib would cost every other command seconds.
+    from prior_gen.preview import write_preview
+
+    numbers = write_preview(folder, out, tasks, seed)
+    missing = len(numbers["missing_parts"])
+    print(
+        f"{out / 'index.html'}: {len(numbers['stages_sampled'])} stages of plan "
+        f"{numbers['plan_digest'][:16]}, {numbers['microbatches_sampled']:,} microbatches sampled, "
+        f"{numbers['tasks_scored']:,} tasks scored"
+        + (f"; {missing:,} parts of the stages begun are missing" if missing else "")
+    )
+
+
 def main() -> None:
     """Entry point of `prior-gen`."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -1,0 +1,55 @@
+"""The pictures of docs/prior.md: a thin slice of the paper's plan, and its preview.
+
+The plan is configs/paper.yaml's, so the digest is that of the real shards; only the parts are
+cut finer (60 a stage, which is storage and no part of the plan), and one part of every third
+stage and of four stages of the tail is made: some 23,000 tasks.
+"""
+
+import argparse
+import shutil
+import tempfile
+from pathlib import Path
+
+from prior_gen.canary import canary_digest, software
+from prior_gen.generator import write_parts
+from prior_gen.preview import write_preview
+from puicl_config import Config, load_config
+from shard_io import Manifest, PartId, claim_folder
+
+STAGES = (*range(1, 101, 3), 101, 112, 123, 134)
+
+
+def make_shards(folder: Path, jobs: int) -> None:
+    """The first sixtieth of each of `STAGES` of the paper's plan."""
+    config = load_config("paper", ["shards.parts_per_stage=60"])
+    manifest = Manifest(
+        config=Config(prior=config.prior, shards=config.shards),
+        split="train",
+        canary=canary_digest(config.prior),
+        software=software(),
+    )
+    write_parts(claim_folder(folder, manifest), folder, [PartId(s, 0) for s in STAGES], jobs)
+
+
+def main() -> None:
+    """Make the shards (or take those of --shards), then the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("docs/images/prior"))
+    parser.add_argument("--shards", type=Path, help="folder to keep the slice in")
+    parser.add_argument("--tasks", type=int, default=400, help="tasks scored for difficulty")
+    parser.add_argument("--jobs", type=int, default=1)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        shards = arguments.shards or Path(temporary) / "shards"
+        if not shards.exists():
+            make_shards(shards, arguments.jobs)
+        page = Path(temporary) / "page"
+        write_preview(shards, page, tasks=arguments.tasks)
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        for picture in sorted(page.glob("*.png")):
+            shutil.copyfile(picture, arguments.out / picture.name)
+            print(arguments.out / picture.name, f"{picture.stat().st_size / 1e3:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""The curriculum as it came out: eta, pi and the causal share of each sampled stage."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from prior_gen.curriculum import stage_ranges
+from prior_gen.preview.sample import Sample
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Five numbers and the mean."""
+
+    low: float
+    lower_quartile: float
+    median: float
+    upper_quartile: float
+    high: float
+    mean: float
+
+
+@dataclass(frozen=True)
+class RealisedStage:
+    """One stage: eta = n_u / P over microbatches, pi = 1 - mean(y) over tasks."""
+
+    stage: int
+    microbatches: int
+    tasks: int
+    causal: int
+    eta: Spread
+    pi: Spread
+
+    @property
+    def causal_share(self) -> float:
+        """Share of the stage's sampled microbatches that are causal."""
+        return self.causal / self.microbatches
+
+
+def spread(values) -> Spread:
+    """Least, quartiles, greatest and mean of some numbers."""
+    five = np.percentile(values, [0, 25, 50, 75, 100])
+    return Spread(*(float(value) for value in (*five, np.mean(values))))
+
+
+def realised(sample: Sample) -> list[RealisedStage]:
+    """Every sampled stage in order; from shapes and stored labels, not from the tags."""
+    stages = []
+    for stage in sample.stages:
+        here = sample.of_stage(stage)
+        stages.append(
+            RealisedStage(
+                stage=stage,
+                microbatches=len(here),
+                tasks=sum(len(seen.negatives) for seen in here),
+                causal=sum(bool(seen.tags["causal"]) for seen in here),
+                eta=spread([seen.n_unlabeled / seen.n_labeled for seen in here]),
+                pi=spread([k / seen.n_unlabeled for seen in here for k in seen.negatives]),
+            )
+        )
+    return stages
+
+
+def rows_outside(sample: Sample) -> tuple[float, float]:
+    """How far eta and pi lie outside the plan's ranges at most, in rows of a task.
+
+    The plan rounds to whole rows, so anything below one row of each is right.
+    """
+    eta, pi = 0.0, 0.0
+    for seen in sample.seen:
+        ranges = stage_ranges(sample.prior, seen.stage)
+        eta = max(eta, _outside(seen.n_unlabeled, seen.n_labeled, ranges.eta))
+        for negatives in seen.negatives:
+            pi = max(pi, _outside(negatives, seen.n_unlabeled, ranges.pi))
+    return eta, pi
+
+
+def wilson(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
+    """The 95 % Wilson interval of a share."""
+    share = successes / trials
+    centre = (share + z * z / (2 * trials)) / (1 + z * z / trials)
+    half = z * np.sqrt(share * (1 - share) / trials + z * z / (4 * trials**2))
+    half /= 1 + z * z / trials
+    return float(max(centre - half, 0.0)), float(min(centre + half, 1.0))
+
+
+def _outside(count: int, of: int, interval: tuple[float, float]) -> float:
+    return max(interval[0] * of - count, count - interval[1] * of, 0.0)

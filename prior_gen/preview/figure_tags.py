@@ -1,0 +1,85 @@
+"""Small histograms of every tag."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from prior_gen.preview.sample import Sample
+from prior_gen.preview.style import INK, Picture, new_figure, png_of
+from prior_gen.preview.tags import TagCounts, tag_counts
+
+BAR = "#8FB8D6"
+MAX_BARS = 26
+HEADINGS = {
+    "d": "features, d",
+    "P": "labelled positives, P",
+    "n_u": "unlabelled rows, $n_u$",
+    "L_g": "hidden layers, $L_g$",
+    "h": "hidden width, h",
+    "sigma_noise": "noise, $σ_{noise}$",
+}
+
+
+def draw_tags(sample: Sample) -> Picture:
+    """Eleven panels and the legend in the twelfth."""
+    counts = tag_counts(sample)
+    figure = new_figure(8.2)
+    panels = figure.subplots(4, 3).ravel()
+    for axes, tag in zip(panels, counts, strict=False):
+        (_draw_numbers if tag.numeric else _draw_names)(axes, tag)
+        axes.set_title(HEADINGS.get(tag.name, tag.name), fontweight="bold", loc="left")
+    panels[-1].axis("off")
+    panels[-1].legend(
+        handles=[
+            Patch(color=BAR, label="sampled"),
+            Line2D([], [], color=INK, lw=1.3, label="expected under\nthe plan"),
+        ],
+        loc="center",
+        fontsize=9,
+    )
+    return Picture(
+        name="tags",
+        title="What the microbatches are made of",
+        caption=(
+            f"Tags of {len(sample.seen):,} sampled microbatches of {len(sample.stages)} stages. "
+            f"L_g and h are drawn once a stage, so they are counted over the "
+            f"{len(sample.stages)} stages; activations over all hidden layers of all sampled "
+            "microbatches; label positions over causal ones only. The black line is the count "
+            "expected under the plan at these stages; n_u follows from P and η and has none."
+        ),
+        alt="Histograms of sizes, architecture, noise, activations and modes",
+        png=png_of(figure),
+    )
+
+
+def _draw_numbers(axes: Axes, tag: TagCounts) -> None:
+    """Bars of one or several whole numbers each; expected counts as a step line."""
+    values = np.array(tag.values)
+    per_bar = -(-len(values) // MAX_BARS)
+    edges = np.append(np.arange(0, len(values), per_bar), len(values))
+    heights = np.add.reduceat(tag.counts, edges[:-1])
+    # The last bar may hold fewer values: draw its height per full bar, as the others'.
+    scale = per_bar / np.diff(edges)
+    where = np.append(values[edges[:-1]], values[-1] + 1) - 0.5
+    axes.bar(where[:-1], heights * scale, 0.86 * np.diff(where), align="edge", color=BAR)
+    if tag.expected:
+        expected = np.add.reduceat(tag.expected, edges[:-1]) * scale
+        axes.stairs(expected, where, color=INK, lw=1.3, baseline=None)
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.set_ylabel(tag.unit)
+    axes.set_ylim(bottom=0)
+
+
+def _draw_names(axes: Axes, tag: TagCounts) -> None:
+    """Lying bars, first value on top, with the expected count as a stroke across each."""
+    places = np.arange(len(tag.values))[::-1]
+    axes.barh(places, tag.counts, height=0.72, color=BAR)
+    axes.vlines(tag.expected, places - 0.36, places + 0.36, color=INK, lw=1.3)
+    axes.set_yticks(places, [str(value) for value in tag.values])
+    axes.tick_params(axis="y", length=0)
+    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.set_xlabel(tag.unit)
+    axes.set_ylim(-0.6, len(tag.values) - 0.4)

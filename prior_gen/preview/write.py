@@ -1,0 +1,124 @@
+"""From a folder of shards to a folder of pictures, a page and the numbers behind them."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from prior_gen.preview.curriculum import realised, rows_outside
+from prior_gen.preview.difficulty import BASELINES, ScoredTask, score_tasks, summarise
+from prior_gen.preview.examples import SOURCES, choose_examples, choose_pairs
+from prior_gen.preview.figure_curriculum import draw_curriculum
+from prior_gen.preview.figure_difficulty import draw_difficulty, groups_of
+from prior_gen.preview.figure_pairs import draw_pairs
+from prior_gen.preview.figure_tags import draw_tags
+from prior_gen.preview.figure_tasks import draw_tasks
+from prior_gen.preview.page import build_page
+from prior_gen.preview.sample import Sample, take_sample
+from prior_gen.preview.style import house_style
+from prior_gen.preview.tags import tag_counts
+from puicl_config import InputError, ProgressReport, write_atomically
+
+PAGE, NUMBERS = "index.html", "preview.json"
+
+
+def write_preview(folder: Path, out: Path, tasks: int = 160, seed: int = 0) -> dict[str, Any]:
+    """Draw what `folder` holds into `out`: index.html, one PNG a figure, and preview.json.
+
+    Reads shards only; generates nothing. `tasks` is how many are scored for difficulty. A pure
+    function of the folder's content, `tasks` and `seed`, on one set of software. Everything is
+    computed before anything is written. Returns what preview.json holds.
+
+    Raises `InputError` where `folder` has no finished part or `out` is no place for pictures.
+    """
+    _check_out(folder, out)
+    sample = take_sample(folder, seed)
+    n_tasks = min(tasks, sample.n_tasks)
+    # A number of threads could change the order of a sum, hence a last digit.
+    with ThreadpoolController().limit(limits=1), house_style():
+        with ProgressReport("prior-gen preview", n_tasks, "tasks") as progress:
+            scored = score_tasks(sample, n_tasks, progress.advance)
+        columns, examples = choose_examples(sample)
+        pictures = [
+            draw_tasks(sample, columns, examples),
+            *(draw_pairs(one, number) for number, one in enumerate(choose_pairs(examples), 1)),
+            draw_curriculum(sample),
+            draw_difficulty(sample, scored),
+            draw_tags(sample),
+        ]
+    numbers = collect_numbers(sample, scored)
+    files = {f"{picture.name}.png": picture.png for picture in pictures}
+    files[NUMBERS] = (json.dumps(numbers, indent=1, allow_nan=False) + "\n").encode()
+    files[PAGE] = build_page(sample, numbers, pictures).encode()
+    out.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        write_atomically(out / name, content)
+    return numbers
+
+
+def collect_numbers(sample: Sample, scored: Sequence[ScoredTask]) -> dict[str, Any]:
+    """Everything the pictures show, as JSON values; an AUC that has no value is null."""
+    eta_rows, pi_rows = rows_outside(sample)
+    groups = groups_of(sample, scored)
+    return {
+        "plan_digest": sample.reader.manifest.plan_digest,
+        "split": sample.reader.manifest.split,
+        "seed": sample.seed,
+        "stages": sample.published_stages,
+        "stages_sampled": list(sample.stages),
+        "parts": len(sample.published),
+        "parts_sampled": sample.parts_opened,
+        "missing_parts": [part.name for part in sample.missing],
+        "microbatches_sampled": len(sample.seen),
+        "tasks_sampled": sample.n_tasks,
+        "tasks_scored": len(scored),
+        "curriculum": [
+            {**asdict(stage), "causal_share": stage.causal_share} for stage in realised(sample)
+        ],
+        "rows_outside_the_plan": {"eta": eta_rows, "pi": pi_rows},
+        "tags": {tag.name: asdict(tag) for tag in tag_counts(sample)},
+        "difficulty": {
+            "tasks": [
+                {
+                    "address": list(task.address),
+                    "task": task.task,
+                    "source": task.source,
+                    "auc": {k: None if np.isnan(v) else v for k, v in task.auc.items()},
+                }
+                for task in scored
+            ],
+            "by_stages": [
+                {"stages": [group[0], group[-1]], **_summaries(scored, stages=set(group))}
+                for group in groups
+            ],
+            "by_source": {
+                source: _summaries(scored, source=source)
+                for source in SOURCES
+                if any(task.source == source for task in scored)
+            },
+        },
+    }
+
+
+def _summaries(scored: Sequence[ScoredTask], stages=None, source=None) -> dict[str, Any]:
+    chosen = [
+        task
+        for task in scored
+        if (stages is None or task.stage in stages) and (source is None or task.source == source)
+    ]
+    summaries = {name: summarise([task.auc[name] for task in chosen]) for name in BASELINES}
+    return {name: summary and asdict(summary) for name, summary in summaries.items()}
+
+
+def _check_out(folder: Path, out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise InputError(f"--out {out} is a file; give a folder for the pictures")
+    if folder.resolve() in (out.resolve(), *out.resolve().parents):
+        raise InputError(
+            f"--out {out} lies in the folder of shards {folder}, which holds nothing else; "
+            "give another folder"
+        )
