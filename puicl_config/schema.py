@@ -194,9 +194,7 @@ class ModelConfig(Section):
     feature_heads: Positive | None = None  # heads of the attention within rows; None: `heads`
     row_heads: Positive | None = None  # heads of the attention within columns; None: `heads`
     thinking_rows: int = Field(default=0, ge=0)
-    feature_group: Annotated[tuple[Annotated[int, Field(ge=0)], ...], AfterValidator(_distinct)] = (
-        0,
-    )
+    feature_group: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Distinct] = (0,)
     reveals_negatives: bool = False
 
     @model_validator(mode="after")
