@@ -28,10 +28,6 @@ class ClassCounts:
         negative = sizes.n_negative - sizes.n_removed
         return cls(sizes.n_labeled + sizes.n_unlabeled - negative, negative)
 
-    def fit(self, negative: np.ndarray) -> bool:
-        """Whether a pool with these classes (bool [n]) has enough rows of both."""
-        return self.shortage(negative) == 0
-
     def shortage(self, negative: np.ndarray) -> int:
         """Rows of the scarcer class that a pool lacks."""
         n_negative = int(negative.sum())
