@@ -54,7 +54,7 @@ def extended(**extensions) -> Config:
 
 
 def test_without_extensions_the_plan_is_the_one_it_always_was():
-    default = "748c38b92538a33acc9b8feff77ec1307c26cb2e7a6714dbd612fc8fbab2532a"
+    default = "32ab74d1a436cb6c4c4df70eff2edb96f3745d127a327ed815ad51987fc4d9e6"
     assert plan_digest(PriorConfig()) == default
     assert plan_digest(PriorConfig(extensions=SWITCHED)) == default
     assert "extensions" not in plan_of(PriorConfig(extensions=SWITCHED))["prior"]
