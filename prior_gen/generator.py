@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import functools
-import json
 import shutil
 import threading
 import time
@@ -18,16 +17,18 @@ from prior_gen.canary import canary_digest, software
 from prior_gen.estimate import estimate
 from prior_gen.microbatch import generate_microbatch
 from prior_gen.seeding import Split
+from prior_gen.stages import WHOLE, PartRange, share_of
 from puicl_config import Config, PriorConfig, ProgressReport
 from shard_io import (
     Manifest,
+    Microbatch,
     PartEntry,
     PartId,
     ShardError,
     claim_folder,
-    merge_entries,
     open_shards,
     publish_part,
+    refresh_manifest,
     sweep_staging,
 )
 
@@ -49,10 +50,12 @@ def generate_shards(
     jobs: int | None = None,
     backend: Backend = "loky",
     address: str | None = None,
+    share: PartRange = WHOLE,
 ) -> GenerationResult:
     """Write all parts of `stages` that `folder` lacks, with `jobs` workers (default: all cores).
 
-    `backend` and `address` say where the workers live: see `prior_gen.backends`.
+    `backend` and `address` say where the workers live: see `prior_gen.backends`. `share` (i, n)
+    leaves all but the i-th of n shares of the parts to others.
 
     Raises `ShardError` where the folder holds other shards, the disk has too little room or runs
     full, or this machine makes other bits than the folder's first writer.
@@ -67,11 +70,15 @@ def generate_shards(
     check_canary(manifest)
     sweep_staging(folder)
     reader = open_shards(folder)
-    parts = reader.missing_parts(stages)
-    n_wanted = sum(len(manifest.layout.parts_of_stage(stage)) for stage in stages)
+    # Shares are cut from all parts, not from those missing now: jobs of one array start at
+    # different times and must still agree on whose a part is.
+    wanted = [part for stage in stages for part in manifest.layout.parts_of_stage(stage)]
+    missing = set(reader.missing_parts(stages))
+    mine = share_of(wanted, share)
+    parts = [part for part in mine if part in missing]
     size = estimate(config, parts, split)
     _check_space(folder, size.bytes)
-    skipped = n_wanted - len(parts)
+    skipped = len(mine) - len(parts)
     return write_parts(manifest, folder, parts, jobs, backend, address, skipped)
 
 
@@ -113,12 +120,16 @@ def write_parts(
 def write_part(manifest: Manifest, folder: Path, part: PartId) -> PartEntry:
     """Generate and publish one part; the work of one worker in one go."""
     check_canary(manifest)
+    return publish_part(folder, part, make_microbatches(manifest, part), manifest.storage)
+
+
+def make_microbatches(manifest: Manifest, part: PartId) -> list[Microbatch]:
+    """What a part holds, made from its seeds."""
     config, layout = manifest.config, manifest.layout
-    microbatches = [
+    return [
         generate_microbatch(config, *layout.address(part.stage, number), manifest.split)
         for number in layout.span(part)
     ]
-    return publish_part(folder, part, microbatches, manifest.storage)
 
 
 def check_canary(manifest: Manifest) -> None:
@@ -136,15 +147,6 @@ def check_canary(manifest: Manifest) -> None:
         + ("; ".join(differing) or "the recorded software is the same: it may be the processor")
         + "); go on with the same software and instruction set, or in another folder"
     )
-
-
-def refresh_manifest(folder: Path) -> None:
-    """Merge the entries of all published parts into the folder's manifest."""
-    reader = open_shards(folder)
-    entries = {
-        part.name: json.loads(reader.entry(part).to_bytes()) for part in reader.published_parts()
-    }
-    merge_entries(folder, reader.manifest, entries)
 
 
 def _unpublished(folder: Path, parts: Sequence[PartId]) -> list[PartId]:

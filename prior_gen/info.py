@@ -27,6 +27,7 @@ def describe_shards(folder: Path) -> dict[str, Any]:
     manifest, published = reader.manifest, reader.published_parts()
     entries = [reader.entry(part) for part in published]
     stages = sorted({part.stage for part in published})
+    lacking = reader.missing_parts(range(1, manifest.config.prior.total_stages + 1))
     counts: dict[str, Counter] = {name: Counter() for name in (*_COUNTED, "activations")}
     measured: dict[str, list[float]] = {name: [] for name in (*_MEASURED, "pi")}
     for part_id in published:
@@ -45,7 +46,8 @@ def describe_shards(folder: Path) -> dict[str, Any]:
         "plan": manifest.config.prior.model_dump(mode="json"),
         "stages": stages,
         "parts": len(published),
-        "missing_parts": [part.name for part in reader.missing_parts(stages)],
+        "missing_stages": sorted({part.stage for part in lacking} - set(stages)),
+        "missing_parts": [part.name for part in lacking if part.stage in stages],
         "microbatches": sum(entry.n_microbatches for entry in entries),
         "tasks": sum(entry.n_tasks for entry in entries),
         "rows": sum(entry.n_rows for entry in entries),

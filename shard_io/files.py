@@ -19,18 +19,29 @@ def sha256_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def create_exclusively(path: Path, content: bytes) -> bool:
-    """Create a whole file, or return False and leave it alone where one exists."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        write_synced(temporary, content)
-        os.link(temporary, path)
-    except FileExistsError:
-        return False
-    finally:
-        temporary.unlink(missing_ok=True)
-    sync_folder(path.parent)
+def create_exclusively(root: Path, name: str, content: bytes) -> bool:
+    """Create ROOT/NAME as a whole file, or return False and leave it alone where one exists."""
+    with staging_folder(root) as staging:
+        write_synced(staging / "content", content)
+        try:
+            os.link(staging / "content", root / name)
+        except FileExistsError:
+            return False
+    sync_folder(root)
     return True
+
+
+def replace_whole(root: Path, name: str, content: bytes) -> None:
+    """Write ROOT/NAME so that a reader sees the old content or the new.
+
+    Unlike `puicl_config.write_atomically`, a writer killed half way leaves nothing but staging.
+    """
+    target = root / name
+    with staging_folder(root) as staging:
+        write_synced(staging / "content", content)
+        target.parent.mkdir(exist_ok=True)
+        (staging / "content").replace(target)
+    sync_folder(target.parent)
 
 
 @contextlib.contextmanager

@@ -14,7 +14,6 @@ from puicl_config import (
     plan_digest,
     plan_of,
     sha256_of,
-    write_atomically,
 )
 from shard_io.errors import ShardError
 from shard_io.files import create_exclusively
@@ -76,6 +75,8 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
         header = {key: raw[key] for key in raw if key not in ("parts", "header_digest")}
+        if not isinstance(raw["parts"], dict):
+            raise ValueError("its parts are no mapping")
         if raw["header_digest"] != sha256_of(header):
             raise ValueError("its header's digest does not match")
         version, stored_digest = header["format_version"], header["plan_digest"]
@@ -111,16 +112,14 @@ def claim_folder(folder: Path, manifest: Manifest) -> Manifest:
     if not (folder / MANIFEST).exists():
         ours = {ENTRIES, "parts", STAGING, MANIFEST}
         strangers = sorted(
-            path.name
-            for path in folder.iterdir()
-            if path.name not in BYSTANDERS | ours and not path.name.startswith(f".{MANIFEST}")
+            path.name for path in folder.iterdir() if path.name not in BYSTANDERS | ours
         )
         if strangers:
             raise ShardError(
                 f"{folder} holds other files ({', '.join(strangers[:3])}) and no manifest; "
                 "give an empty folder"
             )
-        create_exclusively(folder / MANIFEST, manifest.to_bytes({}))
+        create_exclusively(folder, MANIFEST, manifest.to_bytes({}))
     present = read_manifest(folder)
     differences = describe_differences(manifest.header(), present.header())
     if differences:
@@ -141,11 +140,6 @@ def describe_differences(wanted: dict[str, Any], present: dict[str, Any]) -> lis
             name = key.removeprefix("plan.").replace("storage.", "shards.")
             differences.append(f"{name} is {there} there, {here} wanted")
     return differences
-
-
-def merge_entries(folder: Path, manifest: Manifest, entries: dict[str, Any]) -> None:
-    """Rewrite the manifest with all published entries, for readers that cannot list a folder."""
-    write_atomically(folder / MANIFEST, manifest.to_bytes(entries))
 
 
 def _lookup(value: dict[str, Any], dotted: str) -> Any:

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from puicl_config import ShardsConfig, canonical_json, write_atomically
+from puicl_config import ShardsConfig, canonical_json
 from shard_io.errors import ShardError
-from shard_io.files import publish_files, sha256_file, staging_folder
-from shard_io.layout import PARTS, PartId
+from shard_io.files import publish_files, replace_whole, sha256_file, staging_folder
+from shard_io.layout import PARTS, SUFFIXES, PartId
 from shard_io.microbatch import Microbatch
 from shard_io.webdataset_format import WebdatasetPart, write_webdataset
 from shard_io.zarr_format import ZarrPart, write_zarr
@@ -74,7 +74,17 @@ def publish_part(
             if path.is_file()
         }
         publish_files(staging / PARTS, folder / PARTS)
-    entry = PartEntry(
+    files = tuple({"path": path, **facts} for path, facts in hashes.items())
+    entry = describe_part(part, microbatches, files)
+    publish_entry(folder, entry)
+    return entry
+
+
+def describe_part(
+    part: PartId, microbatches: Sequence[Microbatch], files: tuple[dict[str, Any], ...]
+) -> PartEntry:
+    """The entry of a part that holds these microbatches in these files."""
+    return PartEntry(
         stage=part.stage,
         part=part.number,
         n_microbatches=len(microbatches),
@@ -82,12 +92,13 @@ def publish_part(
         n_rows=sum(batch.x.shape[0] * batch.x.shape[1] for batch in microbatches),
         n_cells=sum(batch.x.size for batch in microbatches),
         content_digest=content_digest(microbatches),
-        files=tuple({"path": path, **facts} for path, facts in hashes.items()),
+        files=files,
     )
-    entry_path = folder / part.entry_path
-    entry_path.parent.mkdir(exist_ok=True)
-    write_atomically(entry_path, entry.to_bytes())
-    return entry
+
+
+def publish_entry(folder: Path, entry: PartEntry) -> None:
+    """Make a part exist: its files must lie in `folder`, whole, already."""
+    replace_whole(folder, entry.id.entry_path, entry.to_bytes())
 
 
 def read_entry(folder: Path, part: PartId) -> PartEntry | None:
@@ -105,6 +116,7 @@ def read_entry(folder: Path, part: PartId) -> PartEntry | None:
         entry = PartEntry(**{**fields, "files": tuple(fields["files"])})
         if entry.to_bytes() != raw or entry.id != part:
             raise ValueError("it is not the entry of this part")
+        _check_file_records(entry)
     except (ValueError, KeyError, TypeError) as error:
         raise ShardError(f"{path} is damaged: {error}") from None
     return entry
@@ -138,3 +150,16 @@ def check_files(folder: Path, entry: PartEntry) -> None:
 def open_part(folder: Path, part: PartId, shard_format: str) -> Part:
     """Open a part's data without checking hashes."""
     return _READERS[shard_format](folder / part.data_path(shard_format))
+
+
+def _check_file_records(entry: PartEntry) -> None:
+    """Raise `ValueError` where an entry's files are not described, or lie outside the part."""
+    homes = {entry.id.data_path(shard_format) for shard_format in SUFFIXES}
+    if not entry.files:
+        raise ValueError("it lists no files")
+    for file in entry.files:
+        if set(file) != {"path", "bytes", "sha256"} or type(file["bytes"]) is not int:
+            raise ValueError("a file is not described by path, bytes and sha256")
+        steps = str(file["path"]).split("/")
+        if "/".join(steps[:2]) not in homes or not {"", ".", ".."}.isdisjoint(steps):
+            raise ValueError(f"it lists {file['path']!r}, which is no file of this part")

@@ -1,0 +1,108 @@
+"""The commands of `prior-gen` that look after a folder of shards that is there already."""
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from prior_gen.generator import write_parts
+from prior_gen.info import as_ranges, describe_shards
+from prior_gen.regenerate import regenerate_parts
+from shard_io import absent_parts, open_shards, problems_of, stray_files, verify_part
+
+Folder = Annotated[Path, typer.Argument(help="Folder of shards.", metavar="DIR")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Processes; default: all cores.")]
+_NAMED = 12
+
+
+def add_folder_commands(app: typer.Typer) -> None:
+    """Give `app` the commands of this file."""
+    for command in (info, verify, repair):
+        app.command()(command)
+
+
+def info(
+    folder: Folder,
+    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+) -> None:
+    """Say what a folder holds and lacks: stages, tasks, bytes, tags and config."""
+    facts = describe_shards(folder)
+    if as_json:
+        print(json.dumps(facts, indent=1))
+        return
+    table = Table(title=str(folder), show_header=False)
+    table.add_row("plan", facts["plan_digest"][:16])
+    table.add_row("split", facts["split"])
+    table.add_row("storage", ", ".join(f"{k}={v}" for k, v in facts["storage"].items()))
+    table.add_row("stages", as_ranges(facts["stages"]))
+    table.add_row("stages not begun", as_ranges(facts["missing_stages"]))
+    table.add_row("missing parts of these", _some(facts["missing_parts"]) or "none")
+    for key in ("parts", "microbatches", "tasks", "rows", "cells"):
+        table.add_row(key, f"{facts[key]:,}")
+    table.add_row("bytes on disk", f"{facts['bytes'] / 1e6:,.1f} MB")
+    for name, values in facts["tags"].items():
+        table.add_row(name, ", ".join(f"{key} {_short(count)}" for key, count in values.items()))
+    Console().print(table)
+
+
+def verify(
+    folder: Folder,
+    regenerate: Annotated[
+        int, typer.Option(min=0, help="Also make this many random parts again and compare.")
+    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Which random parts those are.")] = 0,
+    jobs: Jobs = None,
+) -> None:
+    """Re-read and re-hash every file; exit with 1 if anything is wrong."""
+    parts = open_shards(folder).published_parts()
+    problems = list(problems_of(folder))
+    again = ""
+    if regenerate:
+        chosen, unlike = regenerate_parts(folder, regenerate, seed, jobs)
+        problems += unlike
+        again = f"; {len(chosen)} of them, made again from their seeds, are the same"
+    for problem in problems:
+        print(problem)
+    if problems:
+        print(f"{folder}: {len(problems)} problems; `prior-gen repair {folder}` mends bad parts")
+        sys.exit(1)
+    print(f"{folder}: {len(parts)} parts are whole and match their digests{again}")
+
+
+def repair(folder: Folder, jobs: Jobs = None) -> None:
+    """Generate again exactly the bad parts, and the missing ones of stages begun."""
+    reader = open_shards(folder)
+    bad = [part for part in reader.published_parts() if verify_part(folder, part)]
+    with says_how_to_go_on():
+        result = write_parts(reader.manifest, folder, sorted([*bad, *absent_parts(folder)]), jobs)
+    for problem in stray_files(folder):
+        print(f"left alone: {problem}")
+    print(f"{folder}: made {len(result.written)} parts again")
+
+
+@contextlib.contextmanager
+def says_how_to_go_on() -> Iterator[None]:
+    """On Ctrl-C or SIGTERM, one sentence and exit status 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(
+            "stopped; published parts are whole: run the same command again to go on",
+            file=sys.stderr,
+        )
+        sys.exit(130)
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more (--json lists all)" if more > 0 else "")
+
+
+def _short(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
