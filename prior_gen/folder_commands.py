@@ -5,16 +5,24 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from prior_gen.convert import convert_shards
 from prior_gen.generator import write_parts
 from prior_gen.info import as_ranges, describe_shards
 from prior_gen.regenerate import regenerate_parts
-from shard_io import absent_parts, open_shards, problems_of, stray_files, verify_part
+from shard_io import (
+    absent_parts,
+    open_shards,
+    problems_of,
+    slice_shards,
+    stray_files,
+    verify_part,
+)
 
 Folder = Annotated[Path, typer.Argument(help="Folder of shards.", metavar="DIR")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Processes; default: all cores.")]
@@ -23,8 +31,9 @@ _NAMED = 12
 
 def add_folder_commands(app: typer.Typer) -> None:
     """Give `app` the commands of this file."""
-    for command in (info, verify, repair):
+    for command in (info, verify, repair, convert):
         app.command()(command)
+    app.command("slice")(slice_)
 
 
 def info(
@@ -39,6 +48,8 @@ def info(
     table = Table(title=str(folder), show_header=False)
     table.add_row("plan", facts["plan_digest"][:16])
     table.add_row("split", facts["split"])
+    if facts["slice"]:
+        table.add_row("slice of this plan", facts["slice"]["where"])
     table.add_row("storage", ", ".join(f"{k}={v}" for k, v in facts["storage"].items()))
     table.add_row("stages", as_ranges(facts["stages"]))
     table.add_row("stages not begun", as_ranges(facts["missing_stages"]))
@@ -84,6 +95,38 @@ def repair(folder: Folder, jobs: Jobs = None) -> None:
     for problem in stray_files(folder):
         print(f"left alone: {problem}")
     print(f"{folder}: made {len(result.written)} parts again")
+
+
+def convert(
+    source: Annotated[Path, typer.Argument(help="Folder of shards.", metavar="SRC")],
+    out: Annotated[Path, typer.Argument(help="Folder of the new ones.", metavar="DST")],
+    shard_format: Annotated[
+        Literal["zarr", "webdataset"], typer.Option("--format", help="Format of the new ones.")
+    ],
+    jobs: Jobs = None,
+) -> None:
+    """Store the same tasks in another format, without computing them again."""
+    with says_how_to_go_on():
+        result = convert_shards(source, out, shard_format, jobs)
+    size = sum(entry.n_bytes for entry in result.written)
+    already = f", {result.skipped} were there" if result.skipped else ""
+    print(f"{out}: stored {len(result.written)} parts, {size / 1e6:.1f} MB{already}")
+
+
+def slice_(
+    source: Annotated[Path, typer.Argument(help="Folder of shards.", metavar="SRC")],
+    where: Annotated[str, typer.Option(help="Such as 'causal and n_features <= 10'.")],
+    out: Annotated[Path, typer.Option(help="Folder of the slice.")],
+) -> None:
+    """Make an ablation's subset of a folder by tags; its data is linked, not copied."""
+    manifest = slice_shards(source, where, out)
+    index, layout = manifest.slice, manifest.layout
+    for stage, survivors in index.survivors.items():
+        print(
+            f"stage {stage}: {len(survivors)} of {layout.microbatches_in_stage(stage)} "
+            f"microbatches, each read {index.reuse(layout, stage):.3g} times"
+        )
+    print(f"{out}: the slice of plan {manifest.plan_digest[:16]} where {index.where}")
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import functools
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +31,8 @@ from shard_io import (
     refresh_manifest,
     sweep_staging,
 )
+
+MakePart = Callable[[Manifest, Path, PartId], PartEntry]
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def generate_shards(
     mine = share_of(wanted, share)
     parts = [part for part in mine if part in missing]
     size = estimate(config, parts, split)
-    _check_space(folder, size.bytes)
+    check_space(folder, size.bytes)
     skipped = len(mine) - len(parts)
     return write_parts(manifest, folder, parts, jobs, backend, address, skipped)
 
@@ -90,8 +92,13 @@ def write_parts(
     backend: Backend = "loky",
     address: str | None = None,
     skipped: int = 0,
+    make: MakePart | None = None,
 ) -> GenerationResult:
-    """Generate and publish `parts`, then merge all entries into the manifest."""
+    """Make and publish `parts`, then merge all entries into the manifest.
+
+    `make` does the work of one part; left out, it is generated from its seeds.
+    """
+    make = make or write_part
     prior = manifest.config.prior
     n_tasks = sum(len(manifest.layout.span(part)) for part in parts) * prior.tasks_per_microbatch
     jobs = min(jobs or joblib.cpu_count(), max(len(parts), 1))
@@ -101,7 +108,7 @@ def write_parts(
         _watching(folder, manifest, parts, progress),
     ):
         try:
-            joblib.Parallel()(joblib.delayed(write_part)(manifest, folder, part) for part in parts)
+            joblib.Parallel()(joblib.delayed(make)(manifest, folder, part) for part in parts)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
@@ -147,6 +154,16 @@ def check_canary(manifest: Manifest) -> None:
         + ("; ".join(differing) or "the recorded software is the same: it may be the processor")
         + "); go on with the same software and instruction set, or in another folder"
     )
+
+
+def check_space(folder: Path, needed: float) -> None:
+    """Raise `ShardError` where the disk of `folder` has less than `needed` bytes free."""
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise ShardError(
+            f"these shards need about {needed / 1e9:.3g} GB and the disk of {folder} has "
+            f"{free / 1e9:.3g} GB free; make room, or generate fewer stages"
+        )
 
 
 def _unpublished(folder: Path, parts: Sequence[PartId]) -> list[PartId]:
@@ -199,12 +216,3 @@ def _published_since(path: Path, start: float) -> bool:
 @functools.lru_cache(maxsize=4)
 def _canary_here(prior: PriorConfig) -> str:
     return canary_digest(prior)
-
-
-def _check_space(folder: Path, needed: float) -> None:
-    free = shutil.disk_usage(folder).free
-    if needed > free:
-        raise ShardError(
-            f"these shards need about {needed / 1e9:.3g} GB and the disk of {folder} has "
-            f"{free / 1e9:.3g} GB free; make room, or generate fewer stages"
-        )

@@ -22,7 +22,10 @@ _MEASURED = ("n_features", "n_labeled", "n_unlabeled", "eta")
 
 
 def describe_shards(folder: Path) -> dict[str, Any]:
-    """Plan, storage, counts, missing parts and the distribution of tags, as JSON values."""
+    """Plan, storage, counts, missing parts and the distribution of tags, as JSON values.
+
+    Counts are of what is stored; in a slice, the distribution is of the survivors, each once.
+    """
     reader = open_shards(folder)
     manifest, published = reader.manifest, reader.published_parts()
     entries = [reader.entry(part) for part in published]
@@ -32,7 +35,7 @@ def describe_shards(folder: Path) -> dict[str, Any]:
     measured: dict[str, list[float]] = {name: [] for name in (*_MEASURED, "pi")}
     for part_id in published:
         part = reader.part(part_id)
-        for tags in (part.tags(position) for position in range(len(part))):
+        for tags in (part.tags(position) for position in reader.positions(part_id)):
             for name in _COUNTED:
                 counts[name][str(tags[name])] += 1
             counts["activations"].update(tags["activations"])
@@ -43,6 +46,7 @@ def describe_shards(folder: Path) -> dict[str, Any]:
         "plan_digest": manifest.plan_digest,
         "split": manifest.split,
         "storage": manifest.storage.model_dump(mode="json"),
+        "slice": manifest.slice.to_plain(reader.layout) if manifest.slice else None,
         "plan": manifest.config.prior.model_dump(mode="json"),
         "stages": stages,
         "parts": len(published),

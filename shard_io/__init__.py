@@ -8,6 +8,8 @@ from shard_io.merge import refresh_manifest
 from shard_io.microbatch import Microbatch
 from shard_io.parts import PartEntry, content_digest, publish_part, read_entry
 from shard_io.reader import ShardReader, open_shards
+from shard_io.slice import slice_shards
+from shard_io.slice_index import SliceIndex
 from shard_io.verify import absent_parts, problems_of, stray_files, verify_part
 
 __all__ = [
@@ -18,6 +20,7 @@ __all__ = [
     "PartId",
     "ShardError",
     "ShardReader",
+    "SliceIndex",
     "absent_parts",
     "claim_folder",
     "content_digest",
@@ -27,6 +30,7 @@ __all__ = [
     "publish_part",
     "read_entry",
     "refresh_manifest",
+    "slice_shards",
     "stray_files",
     "sweep_staging",
     "verify_part",

@@ -18,18 +18,23 @@ from puicl_config import (
 from shard_io.errors import ShardError
 from shard_io.files import create_exclusively
 from shard_io.layout import BYSTANDERS, ENTRIES, MANIFEST, STAGING, Layout
+from shard_io.slice_index import SliceIndex, slice_from_plain
 
 FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a folder holds. `canary` and `software` are those of the folder's first writer."""
+    """What a folder holds. `canary` and `software` are those of the folder's first writer.
+
+    `slice` is None where the folder holds the plan itself and not a subset of it.
+    """
 
     config: Config
     split: str
     canary: str
     software: dict[str, str]
+    slice: SliceIndex | None = None
 
     @property
     def plan_digest(self) -> str:
@@ -48,7 +53,7 @@ class Manifest:
 
     def header(self) -> dict[str, Any]:
         """The manifest without the merged entries, as plain data."""
-        return {
+        header = {
             "format_version": FORMAT_VERSION,
             "plan": plan_of(self.config.prior),
             "plan_digest": self.plan_digest,
@@ -57,6 +62,9 @@ class Manifest:
             "canary": self.canary,
             "software": self.software,
         }
+        if self.slice:
+            header["slice"] = self.slice.to_plain(self.layout)
+        return header
 
     def to_bytes(self, entries: dict[str, Any]) -> bytes:
         """The file's content: header, its digest, and the entries by part name."""
@@ -97,7 +105,12 @@ def read_manifest(folder: Path) -> Manifest:
             f"{path} was made by another version of the prior (algorithm "
             f"{header['plan']['algorithm']}): its plan digest does not match its plan here"
         )
-    return Manifest(config=config, split=split, canary=canary, software=software)
+    try:
+        layout = Layout(config.prior, config.shards.parts_per_stage)
+        index = slice_from_plain(header.get("slice"), layout)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ShardError(f"{path} is damaged: {error}") from None
+    return Manifest(config, split, canary, software, index)
 
 
 def claim_folder(folder: Path, manifest: Manifest) -> Manifest:
@@ -139,6 +152,11 @@ def describe_differences(wanted: dict[str, Any], present: dict[str, Any]) -> lis
         if canonical_json(here) != canonical_json(there):
             name = key.removeprefix("plan.").replace("storage.", "shards.")
             differences.append(f"{name} is {there} there, {here} wanted")
+    here, there = (side.get("slice", {}) for side in (wanted, present))
+    if here.get("where") != there.get("where"):
+        differences.append(f"{_say_slice(there)} there, {_say_slice(here)} wanted")
+    elif here != there:
+        differences.append("the slice's survivors are others there")
     return differences
 
 
@@ -146,3 +164,7 @@ def _lookup(value: dict[str, Any], dotted: str) -> Any:
     for step in dotted.split("."):
         value = value[step]
     return value
+
+
+def _say_slice(index: dict[str, Any]) -> str:
+    return f"the slice where {index['where']!r}" if index else "the whole plan"

@@ -41,14 +41,51 @@ class ShardReader:
         Raises `KeyError` where the plan has no such address, and `ShardError` where its part is
         not published or damaged.
         """
-        part_id, position = self.layout.locate(*address)
+        part_id, position = self.part_of(address)
         microbatch = self.part(part_id)[position]
-        if microbatch.address != tuple(address):
+        stored = self.layout.address(part_id.stage, self.layout.span(part_id)[position])
+        if microbatch.address != stored:
             raise ShardError(
                 f"{part_id.data_path(self.manifest.storage.format)} in {self.folder} holds "
-                f"{list(microbatch.address)} where {list(address)} belongs"
+                f"{list(microbatch.address)} where {list(stored)} belongs"
             )
         return microbatch
+
+    def part_of(self, address: tuple[int, int, int]) -> tuple[PartId, int]:
+        """The part whose microbatch answers `address`, and that microbatch's place in it.
+
+        In a slice that is a survivor, which keeps its own address in its tags. Raises `KeyError`
+        where the plan has no such address, `ShardError` where the slice does not cover its stage.
+        """
+        part, position = self.layout.locate(*address)
+        index = self.manifest.slice
+        if index is None:
+            return part, position
+        survivors = index.survivors.get(part.stage)
+        if survivors is None:
+            raise ShardError(f"{self.folder} is a slice without stage {part.stage}")
+        number = self.layout.span(part)[position]
+        survivor = survivors[number % len(survivors)]
+        return self.layout.locate(*self.layout.address(part.stage, survivor))
+
+    def parts_of_stage(self, stage: int) -> list[PartId]:
+        """The parts that the stage's addresses are read from, in order.
+
+        All of the stage, but in a slice only those that hold survivors.
+        """
+        index = self.manifest.slice
+        if index is None or stage not in index.survivors:
+            return self.layout.parts_of_stage(stage)
+        addresses = (self.layout.address(stage, number) for number in index.survivors[stage])
+        return sorted({self.layout.locate(*address)[0] for address in addresses})
+
+    def positions(self, part_id: PartId) -> list[int]:
+        """Places in the part that some address reads: all, but in a slice only the survivors."""
+        index, span = self.manifest.slice, self.layout.span(part_id)
+        if index is None or part_id.stage not in index.survivors:
+            return list(range(len(span)))
+        survivors = set(index.survivors[part_id.stage])
+        return [position for position, number in enumerate(span) if number in survivors]
 
     def entry(self, part_id: PartId) -> PartEntry:
         """The part's entry; raises `ShardError` where it is not published."""
@@ -63,7 +100,7 @@ class ShardReader:
         return [
             part
             for stage in stages
-            for part in self.layout.parts_of_stage(stage)
+            for part in self.parts_of_stage(stage)
             if not (self.folder / part.entry_path).exists()
         ]
 
@@ -80,10 +117,7 @@ class ShardReader:
         stages = range(1, self.manifest.config.prior.total_stages + 1)
         missing = set(self.missing_parts(stages))
         return [
-            part
-            for stage in stages
-            for part in self.layout.parts_of_stage(stage)
-            if part not in missing
+            part for stage in stages for part in self.parts_of_stage(stage) if part not in missing
         ]
 
     def part(self, part_id: PartId) -> Part:
