@@ -1,7 +1,6 @@
 """The `prior-gen` command."""
 
 import signal
-from pathlib import Path
 from typing import Annotated, Literal
 
 import joblib
@@ -21,7 +20,7 @@ from prior_gen.stages import (
     tail_stages,
 )
 from puicl_config import Config, InputError, duration, exit_on_input_error, load_config, plan_digest
-from shard_io import Layout, open_shards
+from shard_io import Layout, folder_of, open_shards
 
 app = typer.Typer(
     add_completion=False,
@@ -43,7 +42,9 @@ def generate(
         str | None,
         typer.Option(help="Only share i of n of the parts, as i/n from 1/n to n/n.", metavar="i/n"),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the shards.")] = Path("shards"),
+    out: Annotated[
+        str, typer.Option(help="Folder of the shards, or s3://bucket/prefix.")
+    ] = "shards",
     config: Annotated[str, typer.Option(help="Config: a path or a shipped name.")] = "paper",
     overrides: Annotated[
         list[str] | None, typer.Option("--set", help="Override, section.key=value; repeatable.")
@@ -83,7 +84,9 @@ def generate(
         _show_estimate(settings, wanted, split, share, jobs)
         return
     with says_how_to_go_on():
-        result = generate_shards(settings, out, wanted, split, jobs, backend, address, share)
+        result = generate_shards(
+            settings, folder_of(out), wanted, split, jobs, backend, address, share
+        )
     _show_result(out, result)
     if share != WHOLE:
         _show_what_others_owe(out, wanted)
@@ -95,7 +98,7 @@ def main() -> None:
     exit_on_input_error(app)()
 
 
-def _show_result(out: Path, result: GenerationResult) -> None:
+def _show_result(out: str, result: GenerationResult) -> None:
     tasks = sum(entry.n_tasks for entry in result.written)
     size = sum(entry.n_bytes for entry in result.written)
     already = f", {result.skipped} parts were there" if result.skipped else ""
@@ -105,7 +108,7 @@ def _show_result(out: Path, result: GenerationResult) -> None:
     )
 
 
-def _show_what_others_owe(out: Path, stages: list[int]) -> None:
+def _show_what_others_owe(out: str, stages: list[int]) -> None:
     missing = open_shards(out).missing_parts(stages)
     if missing:
         print(

@@ -4,7 +4,6 @@ import contextlib
 import json
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -17,6 +16,7 @@ from prior_gen.info import as_ranges, describe_shards
 from prior_gen.regenerate import regenerate_parts
 from shard_io import (
     absent_parts,
+    local_folder,
     open_shards,
     problems_of,
     slice_shards,
@@ -24,7 +24,7 @@ from shard_io import (
     verify_part,
 )
 
-Folder = Annotated[Path, typer.Argument(help="Folder of shards.", metavar="DIR")]
+Folder = Annotated[str, typer.Argument(help="Folder of shards.", metavar="DIR")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Processes; default: all cores.")]
 _NAMED = 12
 
@@ -37,10 +37,11 @@ def add_folder_commands(app: typer.Typer) -> None:
 
 
 def info(
-    folder: Folder,
+    place: Folder,
     as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
     """Say what a folder holds and lacks: stages, tasks, bytes, tags and config."""
+    folder = local_folder(place)
     facts = describe_shards(folder)
     if as_json:
         print(json.dumps(facts, indent=1))
@@ -63,7 +64,7 @@ def info(
 
 
 def verify(
-    folder: Folder,
+    place: Folder,
     regenerate: Annotated[
         int, typer.Option(min=0, help="Also make this many random parts again and compare.")
     ] = 0,
@@ -71,6 +72,7 @@ def verify(
     jobs: Jobs = None,
 ) -> None:
     """Re-read and re-hash every file; exit with 1 if anything is wrong."""
+    folder = local_folder(place)
     parts = open_shards(folder).published_parts()
     problems = list(problems_of(folder))
     again = ""
@@ -86,8 +88,9 @@ def verify(
     print(f"{folder}: {len(parts)} parts are whole and match their digests{again}")
 
 
-def repair(folder: Folder, jobs: Jobs = None) -> None:
+def repair(place: Folder, jobs: Jobs = None) -> None:
     """Generate again exactly the bad parts, and the missing ones of stages begun."""
+    folder = local_folder(place)
     reader = open_shards(folder)
     bad = [part for part in reader.published_parts() if verify_part(folder, part)]
     with says_how_to_go_on():
@@ -98,8 +101,8 @@ def repair(folder: Folder, jobs: Jobs = None) -> None:
 
 
 def convert(
-    source: Annotated[Path, typer.Argument(help="Folder of shards.", metavar="SRC")],
-    out: Annotated[Path, typer.Argument(help="Folder of the new ones.", metavar="DST")],
+    source: Annotated[str, typer.Argument(help="Folder of shards.", metavar="SRC")],
+    out: Annotated[str, typer.Argument(help="Folder of the new ones.", metavar="DST")],
     shard_format: Annotated[
         Literal["zarr", "webdataset"], typer.Option("--format", help="Format of the new ones.")
     ],
@@ -107,19 +110,19 @@ def convert(
 ) -> None:
     """Store the same tasks in another format, without computing them again."""
     with says_how_to_go_on():
-        result = convert_shards(source, out, shard_format, jobs)
+        result = convert_shards(local_folder(source), local_folder(out), shard_format, jobs)
     size = sum(entry.n_bytes for entry in result.written)
     already = f", {result.skipped} were there" if result.skipped else ""
     print(f"{out}: stored {len(result.written)} parts, {size / 1e6:.1f} MB{already}")
 
 
 def slice_(
-    source: Annotated[Path, typer.Argument(help="Folder of shards.", metavar="SRC")],
+    source: Annotated[str, typer.Argument(help="Folder of shards.", metavar="SRC")],
     where: Annotated[str, typer.Option(help="Such as 'causal and n_features <= 10'.")],
-    out: Annotated[Path, typer.Option(help="Folder of the slice.")],
+    out: Annotated[str, typer.Option(help="Folder of the slice.")],
 ) -> None:
     """Make an ablation's subset of a folder by tags; its data is linked, not copied."""
-    manifest = slice_shards(source, where, out)
+    manifest = slice_shards(local_folder(source), where, local_folder(out))
     index, layout = manifest.slice, manifest.layout
     for stage, survivors in index.survivors.items():
         print(

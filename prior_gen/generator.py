@@ -25,14 +25,16 @@ from shard_io import (
     PartEntry,
     PartId,
     ShardError,
+    Store,
     claim_folder,
     open_shards,
     publish_part,
     refresh_manifest,
+    store_of,
     sweep_staging,
 )
 
-MakePart = Callable[[Manifest, Path, PartId], PartEntry]
+MakePart = Callable[[Manifest, Path | Store, PartId], PartEntry]
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class GenerationResult:
 
 def generate_shards(
     config: Config,
-    folder: Path,
+    folder: Path | Store,
     stages: Sequence[int],
     split: Split = "train",
     jobs: int | None = None,
@@ -70,7 +72,8 @@ def generate_shards(
     )
     manifest = claim_folder(folder, ours)
     check_canary(manifest)
-    sweep_staging(folder)
+    if isinstance(folder, Path):
+        sweep_staging(folder)
     reader = open_shards(folder)
     # Shares are cut from all parts, not from those missing now: jobs of one array start at
     # different times and must still agree on whose a part is.
@@ -78,15 +81,15 @@ def generate_shards(
     missing = set(reader.missing_parts(stages))
     mine = share_of(wanted, share)
     parts = [part for part in mine if part in missing]
-    size = estimate(config, parts, split)
-    check_space(folder, size.bytes)
+    if isinstance(folder, Path):
+        check_space(folder, estimate(config, parts, split).bytes)
     skipped = len(mine) - len(parts)
     return write_parts(manifest, folder, parts, jobs, backend, address, skipped)
 
 
 def write_parts(
     manifest: Manifest,
-    folder: Path,
+    folder: Path | Store,
     parts: Sequence[PartId],
     jobs: int | None = None,
     backend: Backend = "loky",
@@ -124,7 +127,7 @@ def write_parts(
     return GenerationResult(written, skipped, max(progress.seconds, 1e-9))
 
 
-def write_part(manifest: Manifest, folder: Path, part: PartId) -> PartEntry:
+def write_part(manifest: Manifest, folder: Path | Store, part: PartId) -> PartEntry:
     """Generate and publish one part; the work of one worker in one go."""
     check_canary(manifest)
     return publish_part(folder, part, make_microbatches(manifest, part), manifest.storage)
@@ -166,13 +169,14 @@ def check_space(folder: Path, needed: float) -> None:
         )
 
 
-def _unpublished(folder: Path, parts: Sequence[PartId]) -> list[PartId]:
-    return [part for part in parts if not (folder / part.entry_path).exists()]
+def _unpublished(folder: Path | Store, parts: Sequence[PartId]) -> list[PartId]:
+    published = store_of(folder).present([part.entry_path for part in parts])
+    return [part for part in parts if part.entry_path not in published]
 
 
 @contextlib.contextmanager
 def _watching(
-    folder: Path, manifest: Manifest, parts: Sequence[PartId], progress: ProgressReport
+    folder: Path | Store, manifest: Manifest, parts: Sequence[PartId], progress: ProgressReport
 ) -> Iterator[None]:
     """Show progress by what is published: the same for every backend, and the truth.
 
@@ -180,12 +184,13 @@ def _watching(
     """
     size = {part: len(manifest.layout.span(part)) for part in parts}
     per_microbatch = manifest.config.prior.tasks_per_microbatch
-    start, over = time.time(), threading.Event()
+    store, start, over = store_of(folder), time.time(), threading.Event()
     waiting = list(parts)
 
     def look() -> None:
         nonlocal waiting
-        done = [part for part in waiting if _published_since(folder / part.entry_path, start)]
+        published = store.present([part.entry_path for part in waiting], start)
+        done = [part for part in waiting if part.entry_path in published]
         waiting = [part for part in waiting if part not in set(done)]
         if done:
             count = len(parts) - len(waiting)
@@ -193,7 +198,7 @@ def _watching(
             progress.advance(per_microbatch * sum(size[part] for part in done), note)
 
     def watch() -> None:
-        while not over.wait(0.5):
+        while not over.wait(store.look_every):
             look()
 
     thread = threading.Thread(target=watch, daemon=True)
@@ -204,13 +209,6 @@ def _watching(
         over.set()
         thread.join()
         look()
-
-
-def _published_since(path: Path, start: float) -> bool:
-    try:
-        return path.stat().st_mtime >= start - 1
-    except FileNotFoundError:
-        return False
 
 
 @functools.lru_cache(maxsize=4)

@@ -10,6 +10,7 @@ from shard_io.parts import PartEntry, content_digest, publish_part, read_entry
 from shard_io.reader import ShardReader, open_shards
 from shard_io.slice import slice_shards
 from shard_io.slice_index import SliceIndex
+from shard_io.store import Store, folder_of, local_folder, store_of
 from shard_io.verify import absent_parts, problems_of, stray_files, verify_part
 
 __all__ = [
@@ -21,16 +22,20 @@ __all__ = [
     "ShardError",
     "ShardReader",
     "SliceIndex",
+    "Store",
     "absent_parts",
     "claim_folder",
     "content_digest",
     "describe_differences",
+    "folder_of",
+    "local_folder",
     "open_shards",
     "problems_of",
     "publish_part",
     "read_entry",
     "refresh_manifest",
     "slice_shards",
+    "store_of",
     "stray_files",
     "sweep_staging",
     "verify_part",

@@ -6,10 +6,12 @@ import hashlib
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from puicl_config.atomic import sync_folder, write_synced
+from shard_io.errors import ShardError
 from shard_io.layout import STAGING
 
 
@@ -17,6 +19,31 @@ def sha256_file(path: Path) -> str:
     """Hex SHA-256 of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_sizes(folder: Path, files: Iterable[dict[str, Any]]) -> None:
+    """Raise `ShardError` naming the first of an entry's files that is gone or of another size."""
+    for file in files:
+        path = folder / file["path"]
+        if not path.is_file():
+            raise ShardError(f"{path} is missing; `prior-gen repair {folder}` makes it again")
+        size = path.stat().st_size
+        if size != file["bytes"]:
+            raise ShardError(
+                f"{path} has {size} bytes instead of {file['bytes']}; "
+                f"`prior-gen repair {folder}` makes it again"
+            )
+
+
+def check_files(folder: Path, files: Sequence[dict[str, Any]]) -> None:
+    """Raise `ShardError` naming the first file that is missing, truncated or altered."""
+    check_sizes(folder, files)
+    for file in files:
+        path = folder / file["path"]
+        if sha256_file(path) != file["sha256"]:
+            raise ShardError(
+                f"{path} does not match its SHA-256; `prior-gen repair {folder}` makes it again"
+            )
 
 
 def create_exclusively(root: Path, name: str, content: bytes) -> bool:

@@ -16,9 +16,9 @@ from puicl_config import (
     sha256_of,
 )
 from shard_io.errors import ShardError
-from shard_io.files import create_exclusively
-from shard_io.layout import BYSTANDERS, ENTRIES, MANIFEST, STAGING, Layout
+from shard_io.layout import BYSTANDERS, ENTRIES, MANIFEST, PARTS, STAGING, Layout
 from shard_io.slice_index import SliceIndex, slice_from_plain
+from shard_io.store import Store, store_of
 
 FORMAT_VERSION = 1
 
@@ -73,7 +73,7 @@ class Manifest:
         return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_manifest(folder: Path | Store) -> Manifest:
     """Read and check a folder's manifest.
 
     Raises `ShardError` where there is none, where it is damaged, or where another version of the
@@ -81,7 +81,7 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / MANIFEST
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        raw = json.loads(store_of(folder).read(MANIFEST))
         header = {key: raw[key] for key in raw if key not in ("parts", "header_digest")}
         if not isinstance(raw["parts"], dict):
             raise ValueError("its parts are no mapping")
@@ -113,26 +113,23 @@ def read_manifest(folder: Path) -> Manifest:
     return Manifest(config, split, canary, software, index)
 
 
-def claim_folder(folder: Path, manifest: Manifest) -> Manifest:
+def claim_folder(folder: Path | Store, manifest: Manifest) -> Manifest:
     """Make `folder` a home of this plan, or check that it is one already.
 
     Safe against other writers of the same plan: the manifest is created exclusively.
     Returns the folder's manifest. Raises `ShardError` where the folder holds anything else.
     """
-    if folder.exists() and not folder.is_dir():
-        raise ShardError(f"{folder} is a file; give a folder for the shards")
-    folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / MANIFEST).exists():
-        ours = {ENTRIES, "parts", STAGING, MANIFEST}
-        strangers = sorted(
-            path.name for path in folder.iterdir() if path.name not in BYSTANDERS | ours
-        )
+    store = store_of(folder)
+    names = store.prepare()
+    if MANIFEST not in names:
+        ours = {ENTRIES, PARTS, STAGING, MANIFEST}
+        strangers = [name for name in names if name not in BYSTANDERS | ours]
         if strangers:
             raise ShardError(
                 f"{folder} holds other files ({', '.join(strangers[:3])}) and no manifest; "
                 "give an empty folder"
             )
-        create_exclusively(folder, MANIFEST, manifest.to_bytes({}))
+        store.create(MANIFEST, manifest.to_bytes({}))
     present = read_manifest(folder)
     differences = describe_differences(manifest.header(), present.header())
     if differences:

@@ -9,9 +9,10 @@ from typing import Any
 
 from puicl_config import ShardsConfig, canonical_json
 from shard_io.errors import ShardError
-from shard_io.files import publish_files, replace_whole, sha256_file, staging_folder
+from shard_io.files import sha256_file
 from shard_io.layout import PARTS, SUFFIXES, PartId
 from shard_io.microbatch import Microbatch
+from shard_io.store import Store, store_of
 from shard_io.webdataset_format import WebdatasetPart, write_webdataset
 from shard_io.zarr_format import ZarrPart, write_zarr
 
@@ -58,10 +59,11 @@ def content_digest(microbatches: Sequence[Microbatch]) -> str:
 
 
 def publish_part(
-    folder: Path, part: PartId, microbatches: Sequence[Microbatch], storage: ShardsConfig
+    folder: Path | Store, part: PartId, microbatches: Sequence[Microbatch], storage: ShardsConfig
 ) -> PartEntry:
     """Write a part and, last, its entry. Whatever happens before that, the part does not exist."""
-    with staging_folder(folder) as staging:
+    store = store_of(folder)
+    with store.staging() as staging:
         data = staging / part.data_path(storage.format)
         data.parent.mkdir(parents=True)
         _WRITERS[storage.format](data, microbatches, storage)
@@ -73,7 +75,7 @@ def publish_part(
             for path in sorted((staging / PARTS).rglob("*"))
             if path.is_file()
         }
-        publish_files(staging / PARTS, folder / PARTS)
+        store.publish(staging / PARTS, PARTS)
     files = tuple({"path": path, **facts} for path, facts in hashes.items())
     entry = describe_part(part, microbatches, files)
     publish_entry(folder, entry)
@@ -96,19 +98,18 @@ def describe_part(
     )
 
 
-def publish_entry(folder: Path, entry: PartEntry) -> None:
+def publish_entry(folder: Path | Store, entry: PartEntry) -> None:
     """Make a part exist: its files must lie in `folder`, whole, already."""
-    replace_whole(folder, entry.id.entry_path, entry.to_bytes())
+    store_of(folder).replace(entry.id.entry_path, entry.to_bytes())
 
 
-def read_entry(folder: Path, part: PartId) -> PartEntry | None:
+def read_entry(folder: Path | Store, part: PartId) -> PartEntry | None:
     """The part's entry, or None where the part is not published.
 
     Raises `ShardError` where the entry is damaged or speaks of another part.
     """
-    path = folder / part.entry_path
     try:
-        raw = path.read_bytes()
+        raw = store_of(folder).read(part.entry_path)
     except FileNotFoundError:
         return None
     try:
@@ -118,33 +119,8 @@ def read_entry(folder: Path, part: PartId) -> PartEntry | None:
             raise ValueError("it is not the entry of this part")
         _check_file_records(entry)
     except (ValueError, KeyError, TypeError) as error:
-        raise ShardError(f"{path} is damaged: {error}") from None
+        raise ShardError(f"{folder / part.entry_path} is damaged: {error}") from None
     return entry
-
-
-def check_sizes(folder: Path, entry: PartEntry) -> None:
-    """Raise `ShardError` naming the first file that is missing or has another size."""
-    for file in entry.files:
-        path = folder / file["path"]
-        if not path.is_file():
-            raise ShardError(f"{path} is missing; `prior-gen repair {folder}` makes it again")
-        size = path.stat().st_size
-        if size != file["bytes"]:
-            raise ShardError(
-                f"{path} has {size} bytes instead of {file['bytes']}; "
-                f"`prior-gen repair {folder}` makes it again"
-            )
-
-
-def check_files(folder: Path, entry: PartEntry) -> None:
-    """Raise `ShardError` naming the first file that is missing, truncated or altered."""
-    check_sizes(folder, entry)
-    for file in entry.files:
-        path = folder / file["path"]
-        if sha256_file(path) != file["sha256"]:
-            raise ShardError(
-                f"{path} does not match its SHA-256; `prior-gen repair {folder}` makes it again"
-            )
 
 
 def open_part(folder: Path, part: PartId, shard_format: str) -> Part:

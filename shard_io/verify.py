@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from shard_io.errors import ShardError
+from shard_io.files import check_files
 from shard_io.layout import BYSTANDERS, MANIFEST, STAGING, PartId
 from shard_io.manifest import read_manifest
-from shard_io.parts import check_files, content_digest, describe_part, open_part, read_entry
+from shard_io.parts import content_digest, describe_part, open_part, read_entry
 from shard_io.reader import ShardReader
 
 
@@ -35,7 +36,7 @@ def verify_part(folder: Path, part: PartId) -> str | None:
         entry = read_entry(folder, part)
         if entry is None:
             return f"{part.name} is not published"
-        check_files(folder, entry)
+        check_files(folder, entry.files)
         opened = open_part(folder, part, manifest.storage.format)
         microbatches = [opened[position] for position in range(len(opened))]
     except ShardError as error:

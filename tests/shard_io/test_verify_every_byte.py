@@ -137,17 +137,17 @@ def test_a_manifest_that_a_killed_writer_left_behind_is_told_and_merged(folder):
 
 
 def test_a_manifest_merged_while_another_writer_publishes_leaves_nothing_out(folder, monkeypatch):
-    import shard_io.merge
+    import shard_io.store
 
     late = folder / PartId(2, 1).entry_path
-    content, real = late.read_bytes(), shard_io.merge.replace_whole
+    content, real = late.read_bytes(), shard_io.store.replace_whole
     late.unlink()
 
     def published_meanwhile(*arguments):
         late.write_bytes(content)
         real(*arguments)
 
-    monkeypatch.setattr(shard_io.merge, "replace_whole", published_meanwhile)
+    monkeypatch.setattr(shard_io.store, "replace_whole", published_meanwhile)
     refresh_manifest(folder)
     assert found(folder) == []
 
