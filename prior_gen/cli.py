@@ -1,24 +1,26 @@
 """The `prior-gen` command."""
 
-import contextlib
-import json
 import signal
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Literal
 
+import joblib
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from prior_gen.estimate import estimate
-from prior_gen.generator import generate_shards, write_parts
-from prior_gen.info import as_ranges, describe_shards
+from prior_gen.estimate import estimate, measure
+from prior_gen.folder_commands import Jobs, add_folder_commands, says_how_to_go_on
+from prior_gen.generator import GenerationResult, generate_shards
+from prior_gen.info import as_ranges
 from prior_gen.seeding import Split
-from prior_gen.stages import parse_stages, tail_stages
+from prior_gen.stages import (
+    WHOLE,
+    PartRange,
+    parse_part_range,
+    parse_stages,
+    share_of,
+    tail_stages,
+)
 from puicl_config import Config, InputError, duration, exit_on_input_error, load_config, plan_digest
-from shard_io import Layout, PartId, open_shards, stray_files, verify_part
+from shard_io import Layout, folder_of, open_shards
 
 app = typer.Typer(
     add_completion=False,
@@ -26,8 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Generate the synthetic PU tasks of a plan into shards, and look after them.",
 )
-Folder = Annotated[Path, typer.Argument(help="Folder of shards.", metavar="DIR")]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Processes; default: all cores.")]
+add_folder_commands(app)
 
 
 @app.callback(invoke_without_command=True)
@@ -37,7 +38,13 @@ def generate(
         str | None, typer.Option(help="Stages to generate, such as 1-100 or 1-3,7.")
     ] = None,
     tail: Annotated[bool, typer.Option("--tail", help="The stages above the curriculum.")] = False,
-    out: Annotated[Path, typer.Option(help="Folder of the shards.")] = Path("shards"),
+    part_range: Annotated[
+        str | None,
+        typer.Option(help="Only share i of n of the parts, as i/n from 1/n to n/n.", metavar="i/n"),
+    ] = None,
+    out: Annotated[
+        str, typer.Option(help="Folder of the shards, or s3://bucket/prefix.")
+    ] = "shards",
     config: Annotated[str, typer.Option(help="Config: a path or a shipped name.")] = "paper",
     overrides: Annotated[
         list[str] | None, typer.Option("--set", help="Override, section.key=value; repeatable.")
@@ -72,11 +79,26 @@ def generate(
     wanted = parse_stages(stages, settings.prior) if stages else []
     if tail:
         wanted = sorted({*wanted, *tail_stages(settings.prior)})
+    share = parse_part_range(part_range) if part_range else WHOLE
     if dry_run:
-        _show_estimate(settings, wanted, split)
+        _show_estimate(settings, wanted, split, share, jobs)
         return
-    with _says_how_to_go_on():
-        result = generate_shards(settings, out, wanted, split, jobs, backend, address)
+    with says_how_to_go_on():
+        result = generate_shards(
+            settings, folder_of(out), wanted, split, jobs, backend, address, share
+        )
+    _show_result(out, result)
+    if share != WHOLE:
+        _show_what_others_owe(out, wanted)
+
+
+def main() -> None:
+    """Entry point of `prior-gen`."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    exit_on_input_error(app)()
+
+
+def _show_result(out: str, result: GenerationResult) -> None:
     tasks = sum(entry.n_tasks for entry in result.written)
     size = sum(entry.n_bytes for entry in result.written)
     already = f", {result.skipped} parts were there" if result.skipped else ""
@@ -86,122 +108,32 @@ def generate(
     )
 
 
-@app.command()
-def info(
-    folder: Folder,
-    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
-) -> None:
-    """Say what a folder holds: stages, tasks, bytes, tags and config."""
-    facts = describe_shards(folder)
-    if as_json:
-        print(json.dumps(facts, indent=1))
-        return
-    table = Table(title=str(folder), show_header=False)
-    table.add_row("plan", facts["plan_digest"][:16])
-    table.add_row("split", facts["split"])
-    table.add_row("storage", ", ".join(f"{k}={v}" for k, v in facts["storage"].items()))
-    table.add_row("stages", as_ranges(facts["stages"]))
-    table.add_row("missing parts of these", ", ".join(facts["missing_parts"]) or "none")
-    for key in ("parts", "microbatches", "tasks", "rows", "cells"):
-        table.add_row(key, f"{facts[key]:,}")
-    table.add_row("bytes on disk", f"{facts['bytes'] / 1e6:,.1f} MB")
-    for name, values in facts["tags"].items():
-        table.add_row(name, ", ".join(f"{key} {_short(count)}" for key, count in values.items()))
-    Console().print(table)
-
-
-@app.command()
-def verify(folder: Folder) -> None:
-    """Re-read and re-hash every file; exit with 1 if anything is wrong."""
-    reader = open_shards(folder)
-    parts = reader.published_parts()
-    problems = [
-        *filter(None, (verify_part(folder, part) for part in parts)),
-        *(f"{name} is missing" for name in _missing(folder)),
-        *stray_files(folder),
-    ]
-    for problem in problems:
-        print(problem)
-    if problems:
-        print(f"{folder}: {len(problems)} problems; `prior-gen repair {folder}` mends bad parts")
-        sys.exit(1)
-    print(f"{folder}: {len(parts)} parts are whole and match their digests")
-
-
-@app.command()
-def repair(folder: Folder, jobs: Jobs = None) -> None:
-    """Generate again exactly the bad parts, and the missing ones of stages begun."""
-    reader = open_shards(folder)
-    bad = [part for part in reader.published_parts() if verify_part(folder, part)]
-    missing = [part for part in _missing_ids(folder) if part not in bad]
-    with _says_how_to_go_on():
-        result = write_parts(reader.manifest, folder, sorted([*bad, *missing]), jobs)
-    for problem in stray_files(folder):
-        print(f"left alone: {problem}")
-    print(f"{folder}: made {len(result.written)} parts again")
-
-
-@app.command()
-def preview(
-    folder: Folder,
-    out: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("results/preview"),
-    tasks: Annotated[
-        int, typer.Option(min=1, help="Tasks scored for difficulty; most of the time goes there.")
-    ] = 160,
-    seed: Annotated[int, typer.Option(min=0, help="Of what is sampled.")] = 0,
-) -> None:
-    """Draw what a folder holds: tasks, curriculum, tags and how hard it is, on one page."""
-    # Imported here: scikit-learn and matplotlib would cost every other command seconds.
-    from prior_gen.preview import write_preview
-
-    numbers = write_preview(folder, out, tasks, seed)
-    missing = len(numbers["missing_parts"])
-    print(
-        f"{out / 'index.html'}: {len(numbers['stages_sampled'])} stages of plan "
-        f"{numbers['plan_digest'][:16]}, {numbers['microbatches_sampled']:,} microbatches sampled, "
-        f"{numbers['tasks_scored']:,} tasks scored"
-        + (f"; {missing:,} parts of the stages begun are missing" if missing else "")
-    )
-
-
-def main() -> None:
-    """Entry point of `prior-gen`."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    exit_on_input_error(app)()
-
-
-@contextlib.contextmanager
-def _says_how_to_go_on() -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
+def _show_what_others_owe(out: str, stages: list[int]) -> None:
+    missing = open_shards(out).missing_parts(stages)
+    if missing:
         print(
-            "stopped; published parts are whole: run the same command again to go on",
-            file=sys.stderr,
+            f"{out}: {len(missing)} parts of these stages are still missing; "
+            f"`prior-gen info {out}` names them"
         )
-        sys.exit(130)
 
 
-def _missing_ids(folder: Path) -> list[PartId]:
-    reader = open_shards(folder)
-    begun = sorted({part.stage for part in reader.published_parts()})
-    return reader.missing_parts(begun)
-
-
-def _missing(folder: Path) -> list[str]:
-    return [part.name for part in _missing_ids(folder)]
-
-
-def _show_estimate(settings: Config, stages: list[int], split: Split) -> None:
+def _show_estimate(
+    settings: Config, stages: list[int], split: Split, share: PartRange, jobs: int | None
+) -> None:
     layout = Layout(settings.prior, settings.shards.parts_per_stage)
-    parts = [part for stage in stages for part in layout.parts_of_stage(stage)]
+    parts = share_of([part for stage in stages for part in layout.parts_of_stage(stage)], share)
     size = estimate(settings, parts, split)
     print(
         f"plan {plan_digest(settings.prior)[:16]}: stages {as_ranges(stages)}, {size.parts:,} "
         f"parts, {size.microbatches:,} microbatches, {size.tasks:,} tasks, about "
         f"{size.rows:,.0f} rows, {size.cells:,.0f} cells, {size.bytes / 1e9:.3g} GB uncompressed"
     )
-
-
-def _short(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
+    if not parts:
+        return
+    cost = measure(settings, parts, split, size)
+    workers = min(jobs or joblib.cpu_count(), len(parts))
+    print(
+        f"from {cost.sampled} microbatches made here: about {duration(cost.seconds / workers)} "
+        f"with {workers} {'worker' if workers == 1 else 'workers'}, about {cost.bytes / 1e9:.3g} "
+        f"GB on disk as {settings.shards.format}"
+    )

@@ -1,16 +1,22 @@
-"""What a run will make, before it is made: parts, tasks, bytes."""
+"""What a run will make, before it is made: parts, tasks, bytes, time."""
 
+import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from prior_gen.factors import draw_factors
+from prior_gen.microbatch import generate_microbatch
 from prior_gen.seeding import Split
 from puicl_config import Config
-from shard_io import Layout, PartId
+from shard_io import Layout, PartId, publish_part
 
 _SAMPLE = 400
+_MADE = 16
+_MADE_SECONDS = 10.0
 # Tags, offsets and the formats' own headers, a microbatch.
 _OVERHEAD_BYTES = 2500
 
@@ -56,3 +62,38 @@ def estimate(config: Config, parts: Sequence[PartId], split: Split) -> Estimate:
         cells=total(cells),
         bytes=total(cells) * item + total(hidden) + len(addresses) * _OVERHEAD_BYTES,
     )
+
+
+@dataclass(frozen=True)
+class Cost:
+    """From `sampled` microbatches made here: seconds of one worker, and bytes on disk."""
+
+    sampled: int
+    seconds: float
+    bytes: float
+
+
+def measure(config: Config, parts: Sequence[PartId], split: Split, size: Estimate) -> Cost:
+    """What `parts` will cost, from making a few of their microbatches as a worker makes them.
+
+    `size` is their estimate: seconds and bytes are scaled by cells. `parts` must not be empty.
+    Takes some ten seconds at most; what it writes is gone afterwards.
+    """
+    layout = Layout(config.prior, config.shards.parts_per_stage)
+    addresses = [
+        layout.address(part.stage, number) for part in parts for number in layout.span(part)
+    ]
+    # From the middle of equal stretches, so that neither the first nor the last stage decides.
+    count = min(_MADE, len(addresses))
+    sample = [addresses[(2 * i + 1) * len(addresses) // (2 * count)] for i in range(count)]
+    generate_microbatch(config, *sample[0], split)  # compiles what is compiled once
+    start = time.perf_counter()
+    made = []
+    for address in sample:
+        made.append(generate_microbatch(config, *address, split))
+        if time.perf_counter() - start > _MADE_SECONDS:
+            break
+    with tempfile.TemporaryDirectory() as folder:
+        entry = publish_part(Path(folder), parts[0], made, config.shards)
+    scale = size.cells / entry.n_cells
+    return Cost(len(made), (time.perf_counter() - start) * scale, entry.n_bytes * scale)

@@ -3,11 +3,10 @@
 import contextlib
 import errno
 import functools
-import json
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,18 +17,24 @@ from prior_gen.canary import canary_digest, software
 from prior_gen.estimate import estimate
 from prior_gen.microbatch import generate_microbatch
 from prior_gen.seeding import Split
+from prior_gen.stages import WHOLE, PartRange, share_of
 from puicl_config import Config, PriorConfig, ProgressReport
 from shard_io import (
     Manifest,
+    Microbatch,
     PartEntry,
     PartId,
     ShardError,
+    Store,
     claim_folder,
-    merge_entries,
     open_shards,
     publish_part,
+    refresh_manifest,
+    store_of,
     sweep_staging,
 )
+
+MakePart = Callable[[Manifest, Path | Store, PartId], PartEntry]
 
 
 @dataclass(frozen=True)
@@ -43,16 +48,18 @@ class GenerationResult:
 
 def generate_shards(
     config: Config,
-    folder: Path,
+    folder: Path | Store,
     stages: Sequence[int],
     split: Split = "train",
     jobs: int | None = None,
     backend: Backend = "loky",
     address: str | None = None,
+    share: PartRange = WHOLE,
 ) -> GenerationResult:
     """Write all parts of `stages` that `folder` lacks, with `jobs` workers (default: all cores).
 
-    `backend` and `address` say where the workers live: see `prior_gen.backends`.
+    `backend` and `address` say where the workers live: see `prior_gen.backends`. `share` (i, n)
+    leaves all but the i-th of n shares of the parts to others.
 
     Raises `ShardError` where the folder holds other shards, the disk has too little room or runs
     full, or this machine makes other bits than the folder's first writer.
@@ -65,26 +72,36 @@ def generate_shards(
     )
     manifest = claim_folder(folder, ours)
     check_canary(manifest)
-    sweep_staging(folder)
+    if isinstance(folder, Path):
+        sweep_staging(folder)
     reader = open_shards(folder)
-    parts = reader.missing_parts(stages)
-    n_wanted = sum(len(manifest.layout.parts_of_stage(stage)) for stage in stages)
-    size = estimate(config, parts, split)
-    _check_space(folder, size.bytes)
-    skipped = n_wanted - len(parts)
+    # Shares are cut from all parts, not from those missing now: jobs of one array start at
+    # different times and must still agree on whose a part is.
+    wanted = [part for stage in stages for part in manifest.layout.parts_of_stage(stage)]
+    missing = set(reader.missing_parts(stages))
+    mine = share_of(wanted, share)
+    parts = [part for part in mine if part in missing]
+    if isinstance(folder, Path):
+        check_space(folder, estimate(config, parts, split).bytes)
+    skipped = len(mine) - len(parts)
     return write_parts(manifest, folder, parts, jobs, backend, address, skipped)
 
 
 def write_parts(
     manifest: Manifest,
-    folder: Path,
+    folder: Path | Store,
     parts: Sequence[PartId],
     jobs: int | None = None,
     backend: Backend = "loky",
     address: str | None = None,
     skipped: int = 0,
+    make: MakePart | None = None,
 ) -> GenerationResult:
-    """Generate and publish `parts`, then merge all entries into the manifest."""
+    """Make and publish `parts`, then merge all entries into the manifest.
+
+    `make` does the work of one part; left out, it is generated from its seeds.
+    """
+    make = make or write_part
     prior = manifest.config.prior
     n_tasks = sum(len(manifest.layout.span(part)) for part in parts) * prior.tasks_per_microbatch
     jobs = min(jobs or joblib.cpu_count(), max(len(parts), 1))
@@ -94,7 +111,7 @@ def write_parts(
         _watching(folder, manifest, parts, progress),
     ):
         try:
-            joblib.Parallel()(joblib.delayed(write_part)(manifest, folder, part) for part in parts)
+            joblib.Parallel()(joblib.delayed(make)(manifest, folder, part) for part in parts)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
@@ -110,15 +127,19 @@ def write_parts(
     return GenerationResult(written, skipped, max(progress.seconds, 1e-9))
 
 
-def write_part(manifest: Manifest, folder: Path, part: PartId) -> PartEntry:
+def write_part(manifest: Manifest, folder: Path | Store, part: PartId) -> PartEntry:
     """Generate and publish one part; the work of one worker in one go."""
     check_canary(manifest)
+    return publish_part(folder, part, make_microbatches(manifest, part), manifest.storage)
+
+
+def make_microbatches(manifest: Manifest, part: PartId) -> list[Microbatch]:
+    """What a part holds, made from its seeds."""
     config, layout = manifest.config, manifest.layout
-    microbatches = [
+    return [
         generate_microbatch(config, *layout.address(part.stage, number), manifest.split)
         for number in layout.span(part)
     ]
-    return publish_part(folder, part, microbatches, manifest.storage)
 
 
 def check_canary(manifest: Manifest) -> None:
@@ -138,22 +159,24 @@ def check_canary(manifest: Manifest) -> None:
     )
 
 
-def refresh_manifest(folder: Path) -> None:
-    """Merge the entries of all published parts into the folder's manifest."""
-    reader = open_shards(folder)
-    entries = {
-        part.name: json.loads(reader.entry(part).to_bytes()) for part in reader.published_parts()
-    }
-    merge_entries(folder, reader.manifest, entries)
+def check_space(folder: Path, needed: float) -> None:
+    """Raise `ShardError` where the disk of `folder` has less than `needed` bytes free."""
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise ShardError(
+            f"these shards need about {needed / 1e9:.3g} GB and the disk of {folder} has "
+            f"{free / 1e9:.3g} GB free; make room, or generate fewer stages"
+        )
 
 
-def _unpublished(folder: Path, parts: Sequence[PartId]) -> list[PartId]:
-    return [part for part in parts if not (folder / part.entry_path).exists()]
+def _unpublished(folder: Path | Store, parts: Sequence[PartId]) -> list[PartId]:
+    published = store_of(folder).present([part.entry_path for part in parts])
+    return [part for part in parts if part.entry_path not in published]
 
 
 @contextlib.contextmanager
 def _watching(
-    folder: Path, manifest: Manifest, parts: Sequence[PartId], progress: ProgressReport
+    folder: Path | Store, manifest: Manifest, parts: Sequence[PartId], progress: ProgressReport
 ) -> Iterator[None]:
     """Show progress by what is published: the same for every backend, and the truth.
 
@@ -161,12 +184,13 @@ def _watching(
     """
     size = {part: len(manifest.layout.span(part)) for part in parts}
     per_microbatch = manifest.config.prior.tasks_per_microbatch
-    start, over = time.time(), threading.Event()
+    store, start, over = store_of(folder), time.time(), threading.Event()
     waiting = list(parts)
 
     def look() -> None:
         nonlocal waiting
-        done = [part for part in waiting if _published_since(folder / part.entry_path, start)]
+        published = store.present([part.entry_path for part in waiting], start)
+        done = [part for part in waiting if part.entry_path in published]
         waiting = [part for part in waiting if part not in set(done)]
         if done:
             count = len(parts) - len(waiting)
@@ -174,7 +198,7 @@ def _watching(
             progress.advance(per_microbatch * sum(size[part] for part in done), note)
 
     def watch() -> None:
-        while not over.wait(0.5):
+        while not over.wait(store.look_every):
             look()
 
     thread = threading.Thread(target=watch, daemon=True)
@@ -187,22 +211,6 @@ def _watching(
         look()
 
 
-def _published_since(path: Path, start: float) -> bool:
-    try:
-        return path.stat().st_mtime >= start - 1
-    except FileNotFoundError:
-        return False
-
-
 @functools.lru_cache(maxsize=4)
 def _canary_here(prior: PriorConfig) -> str:
     return canary_digest(prior)
-
-
-def _check_space(folder: Path, needed: float) -> None:
-    free = shutil.disk_usage(folder).free
-    if needed > free:
-        raise ShardError(
-            f"these shards need about {needed / 1e9:.3g} GB and the disk of {folder} has "
-            f"{free / 1e9:.3g} GB free; make room, or generate fewer stages"
-        )

@@ -22,17 +22,21 @@ _MEASURED = ("n_features", "n_labeled", "n_unlabeled", "eta")
 
 
 def describe_shards(folder: Path) -> dict[str, Any]:
-    """Plan, storage, counts, missing parts and the distribution of tags, as JSON values."""
+    """Plan, storage, counts, missing parts and the distribution of tags, as JSON values.
+
+    Counts are of what is stored; in a slice, the distribution is of the survivors, each once.
+    """
     reader = open_shards(folder)
     manifest, published = reader.manifest, reader.published_parts()
     entries = [reader.entry(part) for part in published]
     stages = sorted({part.stage for part in published})
+    lacking = reader.missing_parts(range(1, manifest.config.prior.total_stages + 1))
     counts: dict[str, Counter] = {name: Counter() for name in (*_COUNTED, "activations")}
     extended: Counter = Counter()
     measured: dict[str, list[float]] = {name: [] for name in (*_MEASURED, "pi")}
     for part_id in published:
         part = reader.part(part_id)
-        for tags in (part.tags(position) for position in range(len(part))):
+        for tags in (part.tags(position) for position in reader.positions(part_id)):
             for name in _COUNTED:
                 counts[name][str(tags[name])] += 1
             counts["activations"].update(tags["activations"])
@@ -46,10 +50,12 @@ def describe_shards(folder: Path) -> dict[str, Any]:
         "plan_digest": manifest.plan_digest,
         "split": manifest.split,
         "storage": manifest.storage.model_dump(mode="json"),
+        "slice": manifest.slice.to_plain(reader.layout) if manifest.slice else None,
         "plan": manifest.config.prior.model_dump(mode="json"),
         "stages": stages,
         "parts": len(published),
-        "missing_parts": [part.name for part in reader.missing_parts(stages)],
+        "missing_stages": sorted({part.stage for part in lacking} - set(stages)),
+        "missing_parts": [part.name for part in lacking if part.stage in stages],
         "microbatches": sum(entry.n_microbatches for entry in entries),
         "tasks": sum(entry.n_tasks for entry in entries),
         "rows": sum(entry.n_rows for entry in entries),

@@ -1,8 +1,14 @@
-"""Reading `--stages`: `7`, `1-100`, `1-3,101-134`."""
+"""Reading `--stages` (`7`, `1-100`, `1-3,101-134`) and `--part-range` (`3/8`)."""
 
 import re
+from collections.abc import Sequence
 
 from puicl_config import InputError, PriorConfig
+from shard_io import PartId
+
+# (i, n): the i-th of n shares, from 1.
+PartRange = tuple[int, int]
+WHOLE: PartRange = (1, 1)
 
 
 def parse_stages(text: str, prior: PriorConfig) -> list[int]:
@@ -39,3 +45,26 @@ def tail_stages(prior: PriorConfig) -> list[int]:
     if not prior.tail_steps:
         raise InputError("--tail: this plan has no tail (prior.tail_steps is 0)")
     return list(range(prior.stages + 1, prior.total_stages + 1))
+
+
+def parse_part_range(text: str) -> PartRange:
+    """`3/8` as (3, 8); raises `InputError` where it names no share."""
+    match = re.fullmatch(r"\s*(\d+)\s*/\s*(\d+)\s*", text)
+    if not match:
+        raise InputError(f"--part-range {text!r} is not of the form i/n, such as 3/8")
+    i, n = int(match[1]), int(match[2])
+    if not 1 <= i <= n:
+        raise InputError(
+            f"--part-range {text}: there is no share {i} of {n}; shares count from 1/{max(n, 1)} "
+            f"to {max(n, 1)}/{max(n, 1)}"
+        )
+    return i, n
+
+
+def share_of(parts: Sequence[PartId], share: PartRange) -> list[PartId]:
+    """Share i of n: every n-th part, so that dear stages are spread over all shares.
+
+    A function of `parts` and `share` alone; the n shares are disjoint and together all parts.
+    """
+    i, n = share
+    return list(parts[i - 1 :: n])

@@ -3,11 +3,15 @@
 from shard_io.errors import ShardError
 from shard_io.files import sweep_staging
 from shard_io.layout import Layout, PartId
-from shard_io.manifest import Manifest, claim_folder, describe_differences, merge_entries
+from shard_io.manifest import Manifest, claim_folder, describe_differences
+from shard_io.merge import refresh_manifest
 from shard_io.microbatch import Microbatch
-from shard_io.parts import PartEntry, publish_part, read_entry
+from shard_io.parts import PartEntry, content_digest, publish_part, read_entry
 from shard_io.reader import ShardReader, open_shards
-from shard_io.verify import stray_files, verify_part
+from shard_io.slice import slice_shards
+from shard_io.slice_index import SliceIndex
+from shard_io.store import Store, folder_of, local_folder, store_of
+from shard_io.verify import absent_parts, problems_of, stray_files, verify_part
 
 __all__ = [
     "Layout",
@@ -17,12 +21,21 @@ __all__ = [
     "PartId",
     "ShardError",
     "ShardReader",
+    "SliceIndex",
+    "Store",
+    "absent_parts",
     "claim_folder",
+    "content_digest",
     "describe_differences",
-    "merge_entries",
+    "folder_of",
+    "local_folder",
     "open_shards",
+    "problems_of",
     "publish_part",
     "read_entry",
+    "refresh_manifest",
+    "slice_shards",
+    "store_of",
     "stray_files",
     "sweep_staging",
     "verify_part",

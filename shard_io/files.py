@@ -6,10 +6,12 @@ import hashlib
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from puicl_config.atomic import sync_folder, write_synced
+from shard_io.errors import ShardError
 from shard_io.layout import STAGING
 
 
@@ -19,18 +21,54 @@ def sha256_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def create_exclusively(path: Path, content: bytes) -> bool:
-    """Create a whole file, or return False and leave it alone where one exists."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        write_synced(temporary, content)
-        os.link(temporary, path)
-    except FileExistsError:
-        return False
-    finally:
-        temporary.unlink(missing_ok=True)
-    sync_folder(path.parent)
+def check_sizes(folder: Path, files: Iterable[dict[str, Any]]) -> None:
+    """Raise `ShardError` naming the first of an entry's files that is gone or of another size."""
+    for file in files:
+        path = folder / file["path"]
+        if not path.is_file():
+            raise ShardError(f"{path} is missing; `prior-gen repair {folder}` makes it again")
+        size = path.stat().st_size
+        if size != file["bytes"]:
+            raise ShardError(
+                f"{path} has {size} bytes instead of {file['bytes']}; "
+                f"`prior-gen repair {folder}` makes it again"
+            )
+
+
+def check_files(folder: Path, files: Sequence[dict[str, Any]]) -> None:
+    """Raise `ShardError` naming the first file that is missing, truncated or altered."""
+    check_sizes(folder, files)
+    for file in files:
+        path = folder / file["path"]
+        if sha256_file(path) != file["sha256"]:
+            raise ShardError(
+                f"{path} does not match its SHA-256; `prior-gen repair {folder}` makes it again"
+            )
+
+
+def create_exclusively(root: Path, name: str, content: bytes) -> bool:
+    """Create ROOT/NAME as a whole file, or return False and leave it alone where one exists."""
+    with staging_folder(root) as staging:
+        write_synced(staging / "content", content)
+        try:
+            os.link(staging / "content", root / name)
+        except FileExistsError:
+            return False
+    sync_folder(root)
     return True
+
+
+def replace_whole(root: Path, name: str, content: bytes) -> None:
+    """Write ROOT/NAME so that a reader sees the old content or the new.
+
+    Unlike `puicl_config.write_atomically`, a writer killed half way leaves nothing but staging.
+    """
+    target = root / name
+    with staging_folder(root) as staging:
+        write_synced(staging / "content", content)
+        target.parent.mkdir(exist_ok=True)
+        (staging / "content").replace(target)
+    sync_folder(target.parent)
 
 
 @contextlib.contextmanager

@@ -14,23 +14,27 @@ from puicl_config import (
     plan_digest,
     plan_of,
     sha256_of,
-    write_atomically,
 )
 from shard_io.errors import ShardError
-from shard_io.files import create_exclusively
-from shard_io.layout import BYSTANDERS, ENTRIES, MANIFEST, STAGING, Layout
+from shard_io.layout import BYSTANDERS, ENTRIES, MANIFEST, PARTS, STAGING, Layout
+from shard_io.slice_index import SliceIndex, slice_from_plain
+from shard_io.store import Store, store_of
 
 FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a folder holds. `canary` and `software` are those of the folder's first writer."""
+    """What a folder holds. `canary` and `software` are those of the folder's first writer.
+
+    `slice` is None where the folder holds the plan itself and not a subset of it.
+    """
 
     config: Config
     split: str
     canary: str
     software: dict[str, str]
+    slice: SliceIndex | None = None
 
     @property
     def plan_digest(self) -> str:
@@ -49,7 +53,7 @@ class Manifest:
 
     def header(self) -> dict[str, Any]:
         """The manifest without the merged entries, as plain data."""
-        return {
+        header = {
             "format_version": FORMAT_VERSION,
             "plan": plan_of(self.config.prior),
             "plan_digest": self.plan_digest,
@@ -58,6 +62,9 @@ class Manifest:
             "canary": self.canary,
             "software": self.software,
         }
+        if self.slice:
+            header["slice"] = self.slice.to_plain(self.layout)
+        return header
 
     def to_bytes(self, entries: dict[str, Any]) -> bytes:
         """The file's content: header, its digest, and the entries by part name."""
@@ -66,7 +73,7 @@ class Manifest:
         return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_manifest(folder: Path | Store) -> Manifest:
     """Read and check a folder's manifest.
 
     Raises `ShardError` where there is none, where it is damaged, or where another version of the
@@ -74,8 +81,10 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / MANIFEST
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        raw = json.loads(store_of(folder).read(MANIFEST))
         header = {key: raw[key] for key in raw if key not in ("parts", "header_digest")}
+        if not isinstance(raw["parts"], dict):
+            raise ValueError("its parts are no mapping")
         if raw["header_digest"] != sha256_of(header):
             raise ValueError("its header's digest does not match")
         version, stored_digest = header["format_version"], header["plan_digest"]
@@ -96,31 +105,31 @@ def read_manifest(folder: Path) -> Manifest:
             f"{path} was made by another version of the prior (algorithm "
             f"{header['plan']['algorithm']}): its plan digest does not match its plan here"
         )
-    return Manifest(config=config, split=split, canary=canary, software=software)
+    try:
+        layout = Layout(config.prior, config.shards.parts_per_stage)
+        index = slice_from_plain(header.get("slice"), layout)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ShardError(f"{path} is damaged: {error}") from None
+    return Manifest(config, split, canary, software, index)
 
 
-def claim_folder(folder: Path, manifest: Manifest) -> Manifest:
+def claim_folder(folder: Path | Store, manifest: Manifest) -> Manifest:
     """Make `folder` a home of this plan, or check that it is one already.
 
     Safe against other writers of the same plan: the manifest is created exclusively.
     Returns the folder's manifest. Raises `ShardError` where the folder holds anything else.
     """
-    if folder.exists() and not folder.is_dir():
-        raise ShardError(f"{folder} is a file; give a folder for the shards")
-    folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / MANIFEST).exists():
-        ours = {ENTRIES, "parts", STAGING, MANIFEST}
-        strangers = sorted(
-            path.name
-            for path in folder.iterdir()
-            if path.name not in BYSTANDERS | ours and not path.name.startswith(f".{MANIFEST}")
-        )
+    store = store_of(folder)
+    names = store.prepare()
+    if MANIFEST not in names:
+        ours = {ENTRIES, PARTS, STAGING, MANIFEST}
+        strangers = [name for name in names if name not in BYSTANDERS | ours]
         if strangers:
             raise ShardError(
                 f"{folder} holds other files ({', '.join(strangers[:3])}) and no manifest; "
                 "give an empty folder"
             )
-        create_exclusively(folder / MANIFEST, manifest.to_bytes({}))
+        store.create(MANIFEST, manifest.to_bytes({}))
     present = read_manifest(folder)
     differences = describe_differences(manifest.header(), present.header())
     if differences:
@@ -143,15 +152,19 @@ def describe_differences(wanted: dict[str, Any], present: dict[str, Any]) -> lis
         if canonical_json(here) != canonical_json(there):
             name = key.removeprefix("plan.").replace("storage.", "shards.")
             differences.append(f"{name} is {there} there, {here} wanted")
+    here, there = (side.get("slice", {}) for side in (wanted, present))
+    if here.get("where") != there.get("where"):
+        differences.append(f"{_say_slice(there)} there, {_say_slice(here)} wanted")
+    elif here != there:
+        differences.append("the slice's survivors are others there")
     return differences
-
-
-def merge_entries(folder: Path, manifest: Manifest, entries: dict[str, Any]) -> None:
-    """Rewrite the manifest with all published entries, for readers that cannot list a folder."""
-    write_atomically(folder / MANIFEST, manifest.to_bytes(entries))
 
 
 def _lookup(value: dict[str, Any], dotted: str) -> Any:
     for step in dotted.split("."):
         value = value.get(step)
     return value
+
+
+def _say_slice(index: dict[str, Any]) -> str:
+    return f"the slice where {index['where']!r}" if index else "the whole plan"

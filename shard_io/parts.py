@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from puicl_config import ShardsConfig, canonical_json, write_atomically
+from puicl_config import ShardsConfig, canonical_json
 from shard_io.errors import ShardError
-from shard_io.files import publish_files, sha256_file, staging_folder
-from shard_io.layout import PARTS, PartId
+from shard_io.files import sha256_file
+from shard_io.layout import PARTS, SUFFIXES, PartId
 from shard_io.microbatch import Microbatch
+from shard_io.store import Store, store_of
 from shard_io.webdataset_format import WebdatasetPart, write_webdataset
 from shard_io.zarr_format import ZarrPart, write_zarr
 
@@ -58,10 +59,11 @@ def content_digest(microbatches: Sequence[Microbatch]) -> str:
 
 
 def publish_part(
-    folder: Path, part: PartId, microbatches: Sequence[Microbatch], storage: ShardsConfig
+    folder: Path | Store, part: PartId, microbatches: Sequence[Microbatch], storage: ShardsConfig
 ) -> PartEntry:
     """Write a part and, last, its entry. Whatever happens before that, the part does not exist."""
-    with staging_folder(folder) as staging:
+    store = store_of(folder)
+    with store.staging() as staging:
         data = staging / part.data_path(storage.format)
         data.parent.mkdir(parents=True)
         _WRITERS[storage.format](data, microbatches, storage)
@@ -73,8 +75,18 @@ def publish_part(
             for path in sorted((staging / PARTS).rglob("*"))
             if path.is_file()
         }
-        publish_files(staging / PARTS, folder / PARTS)
-    entry = PartEntry(
+        store.publish(staging / PARTS, PARTS)
+    files = tuple({"path": path, **facts} for path, facts in hashes.items())
+    entry = describe_part(part, microbatches, files)
+    publish_entry(folder, entry)
+    return entry
+
+
+def describe_part(
+    part: PartId, microbatches: Sequence[Microbatch], files: tuple[dict[str, Any], ...]
+) -> PartEntry:
+    """The entry of a part that holds these microbatches in these files."""
+    return PartEntry(
         stage=part.stage,
         part=part.number,
         n_microbatches=len(microbatches),
@@ -82,22 +94,22 @@ def publish_part(
         n_rows=sum(batch.x.shape[0] * batch.x.shape[1] for batch in microbatches),
         n_cells=sum(batch.x.size for batch in microbatches),
         content_digest=content_digest(microbatches),
-        files=tuple({"path": path, **facts} for path, facts in hashes.items()),
+        files=files,
     )
-    entry_path = folder / part.entry_path
-    entry_path.parent.mkdir(exist_ok=True)
-    write_atomically(entry_path, entry.to_bytes())
-    return entry
 
 
-def read_entry(folder: Path, part: PartId) -> PartEntry | None:
+def publish_entry(folder: Path | Store, entry: PartEntry) -> None:
+    """Make a part exist: its files must lie in `folder`, whole, already."""
+    store_of(folder).replace(entry.id.entry_path, entry.to_bytes())
+
+
+def read_entry(folder: Path | Store, part: PartId) -> PartEntry | None:
     """The part's entry, or None where the part is not published.
 
     Raises `ShardError` where the entry is damaged or speaks of another part.
     """
-    path = folder / part.entry_path
     try:
-        raw = path.read_bytes()
+        raw = store_of(folder).read(part.entry_path)
     except FileNotFoundError:
         return None
     try:
@@ -105,36 +117,25 @@ def read_entry(folder: Path, part: PartId) -> PartEntry | None:
         entry = PartEntry(**{**fields, "files": tuple(fields["files"])})
         if entry.to_bytes() != raw or entry.id != part:
             raise ValueError("it is not the entry of this part")
+        _check_file_records(entry)
     except (ValueError, KeyError, TypeError) as error:
-        raise ShardError(f"{path} is damaged: {error}") from None
+        raise ShardError(f"{folder / part.entry_path} is damaged: {error}") from None
     return entry
-
-
-def check_sizes(folder: Path, entry: PartEntry) -> None:
-    """Raise `ShardError` naming the first file that is missing or has another size."""
-    for file in entry.files:
-        path = folder / file["path"]
-        if not path.is_file():
-            raise ShardError(f"{path} is missing; `prior-gen repair {folder}` makes it again")
-        size = path.stat().st_size
-        if size != file["bytes"]:
-            raise ShardError(
-                f"{path} has {size} bytes instead of {file['bytes']}; "
-                f"`prior-gen repair {folder}` makes it again"
-            )
-
-
-def check_files(folder: Path, entry: PartEntry) -> None:
-    """Raise `ShardError` naming the first file that is missing, truncated or altered."""
-    check_sizes(folder, entry)
-    for file in entry.files:
-        path = folder / file["path"]
-        if sha256_file(path) != file["sha256"]:
-            raise ShardError(
-                f"{path} does not match its SHA-256; `prior-gen repair {folder}` makes it again"
-            )
 
 
 def open_part(folder: Path, part: PartId, shard_format: str) -> Part:
     """Open a part's data without checking hashes."""
     return _READERS[shard_format](folder / part.data_path(shard_format))
+
+
+def _check_file_records(entry: PartEntry) -> None:
+    """Raise `ValueError` where an entry's files are not described, or lie outside the part."""
+    homes = {entry.id.data_path(shard_format) for shard_format in SUFFIXES}
+    if not entry.files:
+        raise ValueError("it lists no files")
+    for file in entry.files:
+        if set(file) != {"path", "bytes", "sha256"} or type(file["bytes"]) is not int:
+            raise ValueError("a file is not described by path, bytes and sha256")
+        steps = str(file["path"]).split("/")
+        if "/".join(steps[:2]) not in homes or not {"", ".", ".."}.isdisjoint(steps):
+            raise ValueError(f"it lists {file['path']!r}, which is no file of this part")

@@ -6,17 +6,22 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from shard_io.errors import ShardError
+from shard_io.files import check_sizes
 from shard_io.layout import PartId
 from shard_io.manifest import Manifest, read_manifest
 from shard_io.microbatch import Microbatch
-from shard_io.parts import Part, PartEntry, check_files, check_sizes, open_part, read_entry
+from shard_io.parts import Part, PartEntry, open_part, read_entry
+from shard_io.store import Store, folder_of, store_of
 
 _OPEN_PARTS = 64
 
 
-def open_shards(path: str | Path) -> "ShardReader":
-    """Open a folder of shards for reading; raises `ShardError` where it holds none."""
-    return ShardReader(Path(path))
+def open_shards(path: str | Path | Store) -> "ShardReader":
+    """Open a folder of shards, or an s3:// or http(s):// URL, for reading.
+
+    Raises `ShardError` where it holds none.
+    """
+    return ShardReader(folder_of(path) if isinstance(path, str) else path)
 
 
 class ShardReader:
@@ -26,14 +31,15 @@ class ShardReader:
     altered since they were written are never returned.
     """
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path | Store):
         self.folder = folder
+        self._store = store_of(folder)
         self.manifest: Manifest = read_manifest(folder)
         self.layout = self.manifest.layout
         self._lock = threading.Lock()
         self._open: OrderedDict[PartId, Part] = OrderedDict()
         self._entries: dict[PartId, PartEntry] = {}
-        self._checked: set[PartId] = set()
+        self._roots: dict[PartId, Path] = {}  # of parts whose files were checked
 
     def __getitem__(self, address: tuple[int, int, int]) -> Microbatch:
         """The microbatch at [stage, step, index].
@@ -41,14 +47,51 @@ class ShardReader:
         Raises `KeyError` where the plan has no such address, and `ShardError` where its part is
         not published or damaged.
         """
-        part_id, position = self.layout.locate(*address)
+        part_id, position = self.part_of(address)
         microbatch = self.part(part_id)[position]
-        if microbatch.address != tuple(address):
+        stored = self.layout.address(part_id.stage, self.layout.span(part_id)[position])
+        if microbatch.address != stored:
             raise ShardError(
                 f"{part_id.data_path(self.manifest.storage.format)} in {self.folder} holds "
-                f"{list(microbatch.address)} where {list(address)} belongs"
+                f"{list(microbatch.address)} where {list(stored)} belongs"
             )
         return microbatch
+
+    def part_of(self, address: tuple[int, int, int]) -> tuple[PartId, int]:
+        """The part whose microbatch answers `address`, and that microbatch's place in it.
+
+        In a slice that is a survivor, which keeps its own address in its tags. Raises `KeyError`
+        where the plan has no such address, `ShardError` where the slice does not cover its stage.
+        """
+        part, position = self.layout.locate(*address)
+        index = self.manifest.slice
+        if index is None:
+            return part, position
+        survivors = index.survivors.get(part.stage)
+        if survivors is None:
+            raise ShardError(f"{self.folder} is a slice without stage {part.stage}")
+        number = self.layout.span(part)[position]
+        survivor = survivors[number % len(survivors)]
+        return self.layout.locate(*self.layout.address(part.stage, survivor))
+
+    def parts_of_stage(self, stage: int) -> list[PartId]:
+        """The parts that the stage's addresses are read from, in order.
+
+        All of the stage, but in a slice only those that hold survivors.
+        """
+        index = self.manifest.slice
+        if index is None or stage not in index.survivors:
+            return self.layout.parts_of_stage(stage)
+        addresses = (self.layout.address(stage, number) for number in index.survivors[stage])
+        return sorted({self.layout.locate(*address)[0] for address in addresses})
+
+    def positions(self, part_id: PartId) -> list[int]:
+        """Places in the part that some address reads: all, but in a slice only the survivors."""
+        index, span = self.manifest.slice, self.layout.span(part_id)
+        if index is None or part_id.stage not in index.survivors:
+            return list(range(len(span)))
+        survivors = set(index.survivors[part_id.stage])
+        return [position for position, number in enumerate(span) if number in survivors]
 
     def entry(self, part_id: PartId) -> PartEntry:
         """The part's entry; raises `ShardError` where it is not published."""
@@ -60,41 +103,38 @@ class ShardReader:
 
     def missing_parts(self, stages: Iterable[int]) -> list[PartId]:
         """Parts of these stages that are not published, in order."""
-        return [
-            part
-            for stage in stages
-            for part in self.layout.parts_of_stage(stage)
-            if not (self.folder / part.entry_path).exists()
-        ]
+        parts = [part for stage in stages for part in self.parts_of_stage(stage)]
+        published = self._store.present([part.entry_path for part in parts])
+        return [part for part in parts if part.entry_path not in published]
 
     def check_sizes(self, parts: Iterable[PartId]) -> None:
         """Raise `ShardError` naming the first file of `parts` that is gone or truncated.
 
-        Cheap: contents are hashed when a part is opened.
+        Cheap: contents are hashed when a part is opened. Behind a URL only the entries are read:
+        they are uploaded last, and asking for every file there would take too long.
         """
         for part in parts:
-            check_sizes(self.folder, self.entry(part))
+            entry = self.entry(part)
+            if isinstance(self.folder, Path):
+                check_sizes(self.folder, entry.files)
 
     def published_parts(self) -> list[PartId]:
         """All parts that are published, in order."""
         stages = range(1, self.manifest.config.prior.total_stages + 1)
         missing = set(self.missing_parts(stages))
         return [
-            part
-            for stage in stages
-            for part in self.layout.parts_of_stage(stage)
-            if part not in missing
+            part for stage in stages for part in self.parts_of_stage(stage) if part not in missing
         ]
 
     def part(self, part_id: PartId) -> Part:
         """The opened part, its files checked once."""
         with self._lock:
             if part_id not in self._open:
-                entry = self.entry(part_id)
-                if part_id not in self._checked:
-                    check_files(self.folder, entry)
-                    self._checked.add(part_id)
-                self._open[part_id] = open_part(self.folder, part_id, self.manifest.storage.format)
+                if part_id not in self._roots:
+                    self._roots[part_id] = self._store.bring(self.entry(part_id).files)
+                self._open[part_id] = open_part(
+                    self._roots[part_id], part_id, self.manifest.storage.format
+                )
                 if len(self._open) > _OPEN_PARTS:
                     self._open.popitem(last=False)
             self._open.move_to_end(part_id)

@@ -25,7 +25,8 @@ def write_zarr(path: Path, microbatches: Sequence[Microbatch], storage: ShardsCo
                 "x_shape": list(batch.x.shape),
                 "y_offset": y_offset,
                 "y_shape": list(batch.y.shape),
-                "tags": batch.tags,
+                # Sorted, as the other format has them: converted parts have the same bytes.
+                "tags": dict(sorted(batch.tags.items())),
             }
         )
         x_offset += batch.x.size

@@ -24,7 +24,9 @@ def train(
         ),
     ] = None,
     config: Annotated[str, typer.Option(help="Config: a path or a shipped name.")] = "paper",
-    shards: Annotated[Path, typer.Option(help="Folder of shards.")] = Path("shards"),
+    shards: Annotated[
+        str, typer.Option(help="Folder of shards, or an s3:// or http(s):// URL.")
+    ] = "shards",
     out: Annotated[
         Path | None, typer.Option(help="Folder of the run; default: runs/<name>.")
     ] = None,

@@ -37,6 +37,11 @@ def last_trainable_step(
     if missing and not holes and config.train.sampler == "curriculum" and stop > start:
         stop = min(stop, prior.curriculum_steps)
         needed = [stage for stage in needed if stage <= prior.stages]
+    elif missing and reader.manifest.slice:
+        raise ShardError(
+            f"{reader.folder} is a slice without {missing[0].name}; slice a folder that holds all "
+            f"of stages {needed[0]}-{needed[-1]}"
+        )
     elif missing:
         first = (holes or missing)[0]
         raise ShardError(
@@ -45,7 +50,7 @@ def last_trainable_step(
             + f" of stages {needed[0]}-{needed[-1]}; make them with `{generate}"
             f" --stages {first.stage}-{missing[-1].stage} --out {reader.folder}`"
         )
-    reader.check_sizes(part for stage in needed for part in reader.layout.parts_of_stage(stage))
+    reader.check_sizes(part for stage in needed for part in reader.parts_of_stage(stage))
     return stop
 
 
@@ -54,12 +59,18 @@ class DataChain:
 
     def __init__(self, config: Config, reader: ShardReader):
         self._config, self._reader = config, reader
-        self.value = hashlib.sha256(reader.manifest.plan_digest.encode()).hexdigest()
+        origin = reader.manifest.plan_digest
+        if reader.manifest.slice:
+            origin += f" where {reader.manifest.slice.where}"
+        self.value = hashlib.sha256(origin.encode()).hexdigest()
 
     def consume(self, step: int) -> str:
         """Add the parts of optimizer step `step`, in order; returns the new value."""
         for address in addresses_of_step(self._config.prior, self._config.train, step):
-            part, _ = self._reader.layout.locate(*address)
+            part, position = self._reader.part_of(address)
             digest = self._reader.entry(part).content_digest
+            if self._reader.manifest.slice:
+                # The address no longer says which of the part's microbatches was read.
+                digest += f":{position}"
             self.value = hashlib.sha256((self.value + digest).encode()).hexdigest()
         return self.value

@@ -31,7 +31,7 @@ from trainer.state import TrainState
 from trainer.world import World
 
 
-def fit(config: Config, shards: Path, out: Path, world: World, generate: str) -> None:
+def fit(config: Config, shards: str | Path, out: Path, world: World, generate: str) -> None:
     """Train the whole plan, or go on where the newest checkpoint of `out` stands.
 
     `config.train.device` and `precision` must be resolved (no "auto"). `generate` is the
@@ -261,7 +261,7 @@ def _resume(
     about: CheckpointState,
     tensors: dict[str, torch.Tensor],
     config: Config,
-    shards: Path,
+    shards: str | Path,
 ) -> None:
     """Restore a checkpoint after checking that run, plan and data consumed are the same."""
     ours = run_digest(config, about.lineage.parent)

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-import shard_io.parts
+import shard_io.store
 from prior_gen.cli import main
 from prior_gen.generator import generate_shards
 from shard_io import PartId, ShardError, open_shards, stray_files, verify_part
@@ -109,7 +109,7 @@ def test_a_stray_file_is_named(own_shards):
 
 
 def test_a_full_disk_leaves_only_whole_parts_and_one_sentence(tiny, tmp_path, monkeypatch):
-    folder, real = tmp_path / "shards", shard_io.parts.publish_files
+    folder, real = tmp_path / "shards", shard_io.store.publish_files
     calls = []
 
     def full_after_two(source, target):
@@ -118,7 +118,7 @@ def test_a_full_disk_leaves_only_whole_parts_and_one_sentence(tiny, tmp_path, mo
             raise OSError(errno.ENOSPC, "No space left on device")
         return real(source, target)
 
-    monkeypatch.setattr(shard_io.parts, "publish_files", full_after_two)
+    monkeypatch.setattr(shard_io.store, "publish_files", full_after_two)
     with pytest.raises(ShardError, match="is full after 2 of 9 parts"):
         generate_shards(tiny, folder, [1, 2, 3], jobs=1)
     monkeypatch.undo()

@@ -1,0 +1,29 @@
+#!/bin/bash
+# Shards from a Slurm array: every task makes its share of the parts into one shared folder.
+#
+#   sbatch docs/examples/slurm_prior_gen.sh
+#
+# No task waits for another. What a task that died left out is made by submitting it again
+# (sbatch --array=7 ...); published parts are never made twice. SHARES must stay the same then:
+# hence a number of its own and not Slurm's count of tasks, which is that of the submission.
+#
+#SBATCH --job-name=prior-gen
+#SBATCH --array=1-32
+#SBATCH --cpus-per-task=16
+#SBATCH --mem-per-cpu=1G
+#SBATCH --time=04:00:00
+set -euo pipefail
+
+SHARES=${SHARES:-32} # the upper end of --array
+CONFIG=${CONFIG:-paper}
+STAGES=${STAGES:-1-100}
+OUT=${OUT:-shards}
+
+# Every core makes its own tasks; more threads in the linear algebra would only get in the way.
+export OMP_NUM_THREADS=1
+
+prior-gen --config "$CONFIG" --stages "$STAGES" --out "$OUT" \
+    --part-range "$SLURM_ARRAY_TASK_ID/$SHARES" --jobs "${SLURM_CPUS_PER_TASK:-1}"
+
+# When all tasks are done: `prior-gen info shards` names what is missing,
+# `prior-gen verify shards` re-reads every byte.

@@ -1,0 +1,177 @@
+"""The commands of `prior-gen` that look after a folder of shards that is there already."""
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from prior_gen.convert import convert_shards
+from prior_gen.generator import write_parts
+from prior_gen.info import as_ranges, describe_shards
+from prior_gen.regenerate import regenerate_parts
+from shard_io import (
+    absent_parts,
+    local_folder,
+    open_shards,
+    problems_of,
+    slice_shards,
+    stray_files,
+    verify_part,
+)
+
+Folder = Annotated[str, typer.Argument(help="Folder of shards.", metavar="DIR")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Processes; default: all cores.")]
+_NAMED = 12
+
+
+def add_folder_commands(app: typer.Typer) -> None:
+    """Give `app` the commands of this file."""
+    for command in (info, verify, repair, convert, preview):
+        app.command()(command)
+    app.command("slice")(slice_)
+
+
+def info(
+    place: Folder,
+    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+) -> None:
+    """Say what a folder holds and lacks: stages, tasks, bytes, tags and config."""
+    folder = local_folder(place)
+    facts = describe_shards(folder)
+    if as_json:
+        print(json.dumps(facts, indent=1))
+        return
+    table = Table(title=str(folder), show_header=False)
+    table.add_row("plan", facts["plan_digest"][:16])
+    table.add_row("split", facts["split"])
+    if facts["slice"]:
+        table.add_row("slice of this plan", facts["slice"]["where"])
+    table.add_row("storage", ", ".join(f"{k}={v}" for k, v in facts["storage"].items()))
+    table.add_row("stages", as_ranges(facts["stages"]))
+    table.add_row("stages not begun", as_ranges(facts["missing_stages"]))
+    table.add_row("missing parts of these", _some(facts["missing_parts"]) or "none")
+    for key in ("parts", "microbatches", "tasks", "rows", "cells"):
+        table.add_row(key, f"{facts[key]:,}")
+    table.add_row("bytes on disk", f"{facts['bytes'] / 1e6:,.1f} MB")
+    for name, values in facts["tags"].items():
+        table.add_row(name, ", ".join(f"{key} {_short(count)}" for key, count in values.items()))
+    Console().print(table)
+
+
+def verify(
+    place: Folder,
+    regenerate: Annotated[
+        int, typer.Option(min=0, help="Also make this many random parts again and compare.")
+    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Which random parts those are.")] = 0,
+    jobs: Jobs = None,
+) -> None:
+    """Re-read and re-hash every file; exit with 1 if anything is wrong."""
+    folder = local_folder(place)
+    parts = open_shards(folder).published_parts()
+    problems = list(problems_of(folder))
+    again = ""
+    if regenerate:
+        chosen, unlike = regenerate_parts(folder, regenerate, seed, jobs)
+        problems += unlike
+        again = f"; {len(chosen)} of them, made again from their seeds, are the same"
+    for problem in problems:
+        print(problem)
+    if problems:
+        print(f"{folder}: {len(problems)} problems; `prior-gen repair {folder}` mends bad parts")
+        sys.exit(1)
+    print(f"{folder}: {len(parts)} parts are whole and match their digests{again}")
+
+
+def repair(place: Folder, jobs: Jobs = None) -> None:
+    """Generate again exactly the bad parts, and the missing ones of stages begun."""
+    folder = local_folder(place)
+    reader = open_shards(folder)
+    bad = [part for part in reader.published_parts() if verify_part(folder, part)]
+    with says_how_to_go_on():
+        result = write_parts(reader.manifest, folder, sorted([*bad, *absent_parts(folder)]), jobs)
+    for problem in stray_files(folder):
+        print(f"left alone: {problem}")
+    print(f"{folder}: made {len(result.written)} parts again")
+
+
+def convert(
+    source: Annotated[str, typer.Argument(help="Folder of shards.", metavar="SRC")],
+    out: Annotated[str, typer.Argument(help="Folder of the new ones.", metavar="DST")],
+    shard_format: Annotated[
+        Literal["zarr", "webdataset"], typer.Option("--format", help="Format of the new ones.")
+    ],
+    jobs: Jobs = None,
+) -> None:
+    """Store the same tasks in another format, without computing them again."""
+    with says_how_to_go_on():
+        result = convert_shards(local_folder(source), local_folder(out), shard_format, jobs)
+    size = sum(entry.n_bytes for entry in result.written)
+    already = f", {result.skipped} were there" if result.skipped else ""
+    print(f"{out}: stored {len(result.written)} parts, {size / 1e6:.1f} MB{already}")
+
+
+def slice_(
+    source: Annotated[str, typer.Argument(help="Folder of shards.", metavar="SRC")],
+    where: Annotated[str, typer.Option(help="Such as 'causal and n_features <= 10'.")],
+    out: Annotated[str, typer.Option(help="Folder of the slice.")],
+) -> None:
+    """Make an ablation's subset of a folder by tags; its data is linked, not copied."""
+    manifest = slice_shards(local_folder(source), where, local_folder(out))
+    index, layout = manifest.slice, manifest.layout
+    for stage, survivors in index.survivors.items():
+        print(
+            f"stage {stage}: {len(survivors)} of {layout.microbatches_in_stage(stage)} "
+            f"microbatches, each read {index.reuse(layout, stage):.3g} times"
+        )
+    print(f"{out}: the slice of plan {manifest.plan_digest[:16]} where {index.where}")
+
+
+def preview(
+    place: Folder,
+    out: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("results/preview"),
+    tasks: Annotated[
+        int, typer.Option(min=1, help="Tasks scored for difficulty; most of the time goes there.")
+    ] = 160,
+    seed: Annotated[int, typer.Option(min=0, help="Of what is sampled.")] = 0,
+) -> None:
+    """Draw what a folder holds: tasks, curriculum, tags and how hard it is, on one page."""
+    # Imported here: scikit-learn and matplotlib would cost every other command seconds.
+    from prior_gen.preview import write_preview
+
+    numbers = write_preview(local_folder(place), out, tasks, seed)
+    missing = len(numbers["missing_parts"])
+    print(
+        f"{out / 'index.html'}: {len(numbers['stages_sampled'])} stages of plan "
+        f"{numbers['plan_digest'][:16]}, {numbers['microbatches_sampled']:,} microbatches sampled, "
+        f"{numbers['tasks_scored']:,} tasks scored"
+        + (f"; {missing:,} parts of the stages begun are missing" if missing else "")
+    )
+
+
+@contextlib.contextmanager
+def says_how_to_go_on() -> Iterator[None]:
+    """On Ctrl-C or SIGTERM, one sentence and exit status 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(
+            "stopped; published parts are whole: run the same command again to go on",
+            file=sys.stderr,
+        )
+        sys.exit(130)
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more (--json lists all)" if more > 0 else "")
+
+
+def _short(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"

@@ -1,0 +1,44 @@
+"""Is what lies in a folder what its seeds give? Random parts, made again and compared."""
+
+import random
+from pathlib import Path
+
+import joblib
+
+from prior_gen.backends import parallel_backend
+from prior_gen.generator import check_canary, make_microbatches
+from shard_io import Manifest, PartId, ShardError, content_digest, open_shards
+
+
+def regenerate_parts(
+    folder: Path, count: int, seed: int, jobs: int | None = None
+) -> tuple[list[PartId], list[str]]:
+    """Make `count` random published parts again (all, where there are fewer) and compare digests.
+
+    Which parts is a function of `seed` and of what is published. Returns the parts and a sentence
+    for each that differs. Nothing is written. Raises `ShardError` where this machine makes other
+    bits than the folder's writer.
+    """
+    reader = open_shards(folder)
+    check_canary(reader.manifest)
+    parts = reader.published_parts()
+    chosen = sorted(random.Random(seed).sample(parts, min(count, len(parts))))
+    jobs = min(jobs or joblib.cpu_count(), max(len(chosen), 1))
+    with parallel_backend("loky", jobs):
+        digests = joblib.Parallel()(
+            joblib.delayed(_digest_from_seeds)(reader.manifest, part) for part in chosen
+        )
+    problems = []
+    for part, digest in zip(chosen, digests, strict=True):
+        try:
+            same = reader.entry(part).content_digest == digest
+        except ShardError:
+            continue  # its entry is damaged, which verification reports
+        if not same:
+            problems.append(f"{part.name} holds other content than its seeds give")
+    return chosen, problems
+
+
+def _digest_from_seeds(manifest: Manifest, part: PartId) -> str:
+    check_canary(manifest)
+    return content_digest(make_microbatches(manifest, part))

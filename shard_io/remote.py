@@ -1,0 +1,194 @@
+"""Shards behind a URL: s3:// to write and read, http:// and https:// to read, with a cache.
+
+Credentials, region and endpoint come from the environment alone (AWS_ACCESS_KEY_ID,
+AWS_ENDPOINT_URL and so on); a URL that carries any is refused.
+"""
+
+import contextlib
+import hashlib
+import os
+import tempfile
+import uuid
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from puicl_config import InputError
+from shard_io.errors import ShardError
+from shard_io.files import sha256_file
+
+_READ_ONLY = ("http", "https")
+_KINDS = ("s3", *_READ_ONLY)
+
+
+class RemoteStore:
+    """A prefix of an object store, or a folder behind a web server.
+
+    Nothing is ever renamed there: a part's files are uploaded first, its entry last, and an
+    object appears when its upload is complete. What is read is kept under `cache_folder`.
+    """
+
+    look_every = 5.0
+
+    def __init__(self, url: str):
+        parts = urlsplit(url)
+        if parts.scheme not in _KINDS:
+            raise InputError(f"{url}: shards are read from {', '.join(_KINDS)} or a folder")
+        if "@" in parts.netloc or parts.query:
+            raise InputError(
+                f"{parts.scheme}://{parts.hostname}: credentials belong in the environment, not "
+                "in the URL"
+            )
+        self._url, self._kind = url.rstrip("/"), parts.scheme
+
+    def __str__(self) -> str:
+        return self._url
+
+    def __truediv__(self, path: str) -> str:
+        """The URL of a file, for messages."""
+        return f"{self._url}/{path}"
+
+    def prepare(self) -> list[str]:
+        """Names under the prefix; raises `InputError` where the store is one to read from."""
+        if self._kind in _READ_ONLY:
+            raise InputError(f"{self} can only be read; write to a folder or to s3://")
+        start = len(self._path(""))
+        with self._told(self._url), contextlib.suppress(FileNotFoundError):
+            below = self._files().find(self._path("").rstrip("/"))
+            return sorted({path[start:].split("/")[0] for path in below})
+        return []
+
+    def read(self, path: str) -> bytes:
+        """See `Store`."""
+        with self._told(self / path):
+            return self._files().cat_file(self._path(path))
+
+    def present(self, paths: Sequence[str], since: float | None = None) -> set[str]:
+        """See `Store`; an object store is listed, a web server asked for each path.
+
+        `since` cannot be told from here.
+        """
+        if self._kind in _READ_ONLY:
+            with ThreadPoolExecutor(16) as pool:
+                found = pool.map(self._is_there, paths)
+                return {path for path, there in zip(paths, found, strict=True) if there}
+        start = len(self._path(""))
+        found: set[str] = set()
+        with self._told(self._url), contextlib.suppress(FileNotFoundError):
+            for folder in {path.rpartition("/")[0] for path in paths}:
+                found.update(path[start:] for path in self._files().find(self._path(folder)))
+        return found & set(paths)
+
+    def create(self, path: str, content: bytes) -> bool:
+        """See `Store`."""
+        if self._is_there(path):
+            return False
+        try:
+            self._files().pipe_file(self._path(path), content, mode="create")
+        except Exception as error:
+            if self._is_there(path):  # another writer was first
+                return False
+            raise ShardError(f"{self / path} cannot be written: {_first_line(error)}") from error
+        return True
+
+    def replace(self, path: str, content: bytes) -> None:
+        """See `Store`."""
+        with self._written(path):
+            self._files().pipe_file(self._path(path), content)
+
+    def staging(self) -> AbstractContextManager[Path]:
+        """In this machine's folder for temporary files."""
+        return _temporary_folder()
+
+    def publish(self, staged: Path, path: str) -> None:
+        """See `Store`; whoever finds the files before the entry is there knows nothing of them."""
+        for file in sorted(staged.rglob("*")):
+            if file.is_file():
+                target = f"{path}/{file.relative_to(staged).as_posix()}"
+                with self._written(target):
+                    self._files().put_file(str(file), self._path(target))
+
+    def bring(self, files: Sequence[dict[str, Any]]) -> Path:
+        """The cache of this URL, after what it lacks, or holds altered, has been downloaded."""
+        root = cache_folder() / hashlib.sha256(self._url.encode()).hexdigest()[:32]
+        for file in files:
+            target = root / file["path"]
+            if not (target.is_file() and sha256_file(target) == file["sha256"]):
+                self._download(file, root)
+        return root
+
+    def _download(self, file: dict[str, Any], root: Path) -> None:
+        target, path = root / file["path"], file["path"]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        incoming = root / f".incoming-{uuid.uuid4().hex}"
+        try:
+            try:
+                with self._told(self / path):
+                    self._files().get_file(self._path(path), str(incoming))
+            except FileNotFoundError:
+                raise ShardError(f"{self / path} is missing") from None
+            if sha256_file(incoming) != file["sha256"]:
+                raise ShardError(f"{self / path} does not match its SHA-256")
+            incoming.replace(target)
+        finally:
+            incoming.unlink(missing_ok=True)
+
+    def _is_there(self, path: str) -> bool:
+        try:
+            self.read(path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _path(self, path: str) -> str:
+        """As the file system names it: URLs for a web server, BUCKET/KEY for an object store."""
+        url = f"{self._url}/{path}"
+        return url if self._kind in _READ_ONLY else url.partition("://")[2]
+
+    def _files(self) -> Any:
+        """The file system; fsspec keeps one for a process, and a listing is never remembered."""
+        try:
+            import fsspec
+
+            return fsspec.filesystem(self._kind, use_listings_cache=False)
+        except ImportError:
+            raise InputError(f"{self} needs `pip install puicl[remote]`") from None
+
+    @contextlib.contextmanager
+    def _told(self, url: str) -> Iterator[None]:
+        """Whatever goes wrong on the way there, but for a missing file, in one sentence."""
+        try:
+            yield
+        except (FileNotFoundError, InputError):
+            raise
+        except Exception as error:
+            raise ShardError(f"{url} cannot be read: {_first_line(error)}") from error
+
+    @contextlib.contextmanager
+    def _written(self, path: str) -> Iterator[None]:
+        try:
+            yield
+        except InputError:
+            raise
+        except Exception as error:
+            raise ShardError(f"{self / path} cannot be written: {_first_line(error)}") from error
+
+
+def cache_folder() -> Path:
+    """Where remote parts are kept: PUICL_CACHE, or `puicl` in the user's folder for caches."""
+    if chosen := os.environ.get("PUICL_CACHE"):
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "puicl"
+
+
+@contextlib.contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]

@@ -1,0 +1,92 @@
+"""Slicing: a subset of a folder by tags, that links the data instead of copying it."""
+
+import contextlib
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from puicl_config import canonical_json
+from shard_io.errors import ShardError
+from shard_io.files import publish_files, replace_whole, staging_folder, sweep_staging
+from shard_io.layout import MANIFEST, PARTS
+from shard_io.manifest import Manifest, claim_folder, read_manifest
+from shard_io.merge import refresh_manifest
+from shard_io.parts import PartEntry, publish_entry
+from shard_io.reader import ShardReader
+from shard_io.slice_index import SliceIndex
+from shard_io.where import parse_where
+
+
+def slice_shards(source: Path, where: str, out: Path) -> Manifest:
+    """Make `out` the slice of `source` that `where` is true of; returns its manifest.
+
+    Covers the stages that `source` has begun; these must be whole. Parts that hold survivors are
+    linked (copied where the file system cannot link), so `out` outlives `source`. Started again
+    it goes on; after `source` has got more stages, it adds them.
+
+    Raises `InputError` for a bad expression, and `ShardError` where a stage has no survivors or
+    lacks parts, and where `out` holds anything else.
+    """
+    reader = ShardReader(source)
+    if out.resolve() == source.resolve():
+        raise ShardError(f"{source} cannot be sliced into itself; give another folder")
+    manifest = replace(reader.manifest, slice=_index(reader, where))
+    with contextlib.suppress(ShardError):
+        if _grows(read_manifest(out), manifest):
+            replace_whole(out, MANIFEST, manifest.to_bytes({}))
+    claim_folder(out, manifest)
+    sweep_staging(out)
+    slice_reader = ShardReader(out)
+    for part in slice_reader.missing_parts(manifest.slice.survivors):
+        _link_part(source, out, reader.entry(part))
+    refresh_manifest(out)
+    return manifest
+
+
+def _index(reader: ShardReader, where: str) -> SliceIndex:
+    test = parse_where(where)
+    layout, former = reader.layout, reader.manifest.slice
+    survivors = {}
+    for stage in sorted({part.stage for part in reader.published_parts()}):
+        missing = reader.missing_parts([stage])
+        if missing:
+            raise ShardError(
+                f"{reader.folder} lacks {missing[0].name}; survivors are counted in whole stages, "
+                "so make the missing parts first"
+            )
+        numbers = [
+            layout.span(part)[position]
+            for part in reader.parts_of_stage(stage)
+            for position in reader.positions(part)
+            if test(reader.part(part).tags(position))
+        ]
+        if not numbers:
+            raise ShardError(
+                f"no microbatch of stage {stage} is left where {where}; every stage must keep one"
+            )
+        survivors[stage] = tuple(numbers)
+    if not survivors:
+        raise ShardError(f"{reader.folder} holds no parts yet")
+    return SliceIndex(f"({former.where}) and ({where})" if former else where, survivors)
+
+
+def _grows(old: Manifest, new: Manifest) -> bool:
+    """Whether `new` is the slice `old` and more stages."""
+    if old.slice is None or not old.slice.survivors.items() <= new.slice.survivors.items():
+        return False
+    return canonical_json(replace(old, slice=new.slice).header()) == canonical_json(new.header())
+
+
+def _link_part(source: Path, folder: Path, entry: PartEntry) -> None:
+    """Publish a part of `source` in `folder`: its files are the same files, not copies."""
+    with staging_folder(folder) as staging:
+        for file in entry.files:
+            target = staging / file["path"]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                os.link(source / file["path"], target)
+            except OSError:  # another file system, or one without links
+                shutil.copyfile(source / file["path"], target)
+        publish_files(staging / PARTS, folder / PARTS)
+    publish_entry(folder, entry)

@@ -1,0 +1,76 @@
+"""The index of a slice: which microbatches of each stage survived, and which one answers."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shard_io.layout import Layout
+
+
+@dataclass(frozen=True)
+class SliceIndex:
+    """A subset of a plan's microbatches that still answers every address of its stages.
+
+    `survivors` holds for each stage the numbers of the microbatches that `where` is true of,
+    ascending. Microbatch number m of the stage is answered by survivor m modulo their count.
+    """
+
+    where: str
+    survivors: dict[int, tuple[int, ...]]
+
+    def reuse(self, layout: Layout, stage: int) -> float:
+        """How often, on average, one pass over the stage reads each of its survivors."""
+        return layout.microbatches_in_stage(stage) / len(self.survivors[stage])
+
+    def to_plain(self, layout: Layout) -> dict[str, Any]:
+        """As JSON values, for the manifest."""
+        return {
+            "where": self.where,
+            "stages": {
+                str(stage): {
+                    "survivors": _as_text(numbers),
+                    "count": len(numbers),
+                    "of": layout.microbatches_in_stage(stage),
+                    "reuse": round(self.reuse(layout, stage), 6),
+                }
+                for stage, numbers in self.survivors.items()
+            },
+        }
+
+
+def slice_from_plain(raw: Any, layout: Layout) -> SliceIndex | None:
+    """The index from a manifest's JSON values; raises `ValueError` where it is none."""
+    if raw is None:
+        return None
+    index = SliceIndex(
+        where=raw["where"],
+        survivors={
+            int(stage): _from_text(facts["survivors"], layout.microbatches_in_stage(int(stage)))
+            for stage, facts in raw["stages"].items()
+        },
+    )
+    if index.to_plain(layout) != raw:
+        raise ValueError("its slice contradicts itself")
+    return index
+
+
+def _as_text(numbers: Sequence[int]) -> str:
+    """(0, 1, 2, 7) as `0-2,7`: one line a stage, however many survive."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+
+
+def _from_text(text: str, total: int) -> tuple[int, ...]:
+    numbers: list[int] = []
+    for piece in text.split(","):
+        match = re.fullmatch(r"(\d{1,12})(?:-(\d{1,12}))?", piece)
+        if not match or int(match[2] or match[1]) >= total:
+            raise ValueError(f"its slice names survivors {piece!r} of {total} microbatches")
+        numbers.extend(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return tuple(numbers)

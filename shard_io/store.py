@@ -1,0 +1,130 @@
+"""Where a folder of shards lies: on a file system, or behind a URL. One small set of deeds."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+from shard_io.errors import ShardError
+from shard_io.files import (
+    check_files,
+    create_exclusively,
+    publish_files,
+    replace_whole,
+    staging_folder,
+)
+
+
+class Store(Protocol):
+    """What the format needs of a place. Paths are relative to it, with forward slashes.
+
+    Whatever `publish`, `replace` and `create` write appears whole or not at all.
+    """
+
+    # Seconds between two looks at what other writers have published.
+    look_every: float
+
+    def prepare(self) -> list[str]:
+        """Make the place ready for a writer; returns the names that lie in it already."""
+
+    def read(self, path: str) -> bytes:
+        """A file's content; raises `FileNotFoundError`."""
+
+    def present(self, paths: Sequence[str], since: float | None = None) -> set[str]:
+        """Those of `paths` that exist, and were written after `since` where that can be told."""
+
+    def create(self, path: str, content: bytes) -> bool:
+        """Write a file, or return False and leave alone what exists."""
+
+    def replace(self, path: str, content: bytes) -> None:
+        """Write a file; a reader sees the old content or the new."""
+
+    def staging(self) -> AbstractContextManager[Path]:
+        """A private folder of this machine, gone afterwards."""
+
+    def publish(self, staged: Path, path: str) -> None:
+        """Put every file under `staged` (from `staging`) to the same place under `path`."""
+
+    def bring(self, files: Sequence[dict[str, Any]]) -> Path:
+        """A folder of this machine in which an entry's files lie, each as its SHA-256 says.
+
+        Raises `ShardError` naming the first that is missing, truncated or altered.
+        """
+
+
+class LocalStore:
+    """A folder on a file system: temporary name, fsync, rename."""
+
+    look_every = 0.5
+
+    def __init__(self, root: Path):
+        self._root = root
+
+    def prepare(self) -> list[str]:
+        """Create the folder; raises `ShardError` where it is a file."""
+        if self._root.exists() and not self._root.is_dir():
+            raise ShardError(f"{self._root} is a file; give a folder for the shards")
+        self._root.mkdir(parents=True, exist_ok=True)
+        return sorted(path.name for path in self._root.iterdir())
+
+    def read(self, path: str) -> bytes:
+        """See `Store`."""
+        return (self._root / path).read_bytes()
+
+    def present(self, paths: Sequence[str], since: float | None = None) -> set[str]:
+        """See `Store`."""
+        return {path for path in paths if self._exists(path, since)}
+
+    def create(self, path: str, content: bytes) -> bool:
+        """See `Store`."""
+        return create_exclusively(self._root, path, content)
+
+    def replace(self, path: str, content: bytes) -> None:
+        """See `Store`."""
+        replace_whole(self._root, path, content)
+
+    def staging(self) -> AbstractContextManager[Path]:
+        """On the same file system, so that files can be moved into place."""
+        return staging_folder(self._root)
+
+    def publish(self, staged: Path, path: str) -> None:
+        """See `Store`."""
+        publish_files(staged, self._root / path)
+
+    def bring(self, files: Sequence[dict[str, Any]]) -> Path:
+        """The folder itself, once the files are checked."""
+        check_files(self._root, files)
+        return self._root
+
+    def _exists(self, path: str, since: float | None) -> bool:
+        try:
+            # File systems keep coarser times than the clock.
+            return (self._root / path).stat().st_mtime >= (since or 0) - 1
+        except FileNotFoundError:
+            return False
+
+
+def store_of(folder: "Path | Store") -> Store:
+    """The store of a folder; a store is its own."""
+    return LocalStore(folder) if isinstance(folder, Path) else folder
+
+
+def folder_of(text: str | Path) -> "Path | Store":
+    """`text` as a folder of this machine or, where it is a URL, as a remote store.
+
+    Raises `InputError` for a URL of a kind that is not supported.
+    """
+    if isinstance(text, Path) or "://" not in text:
+        return Path(text)
+    from shard_io.remote import RemoteStore  # only here: fsspec costs every start something
+
+    return RemoteStore(text)
+
+
+def local_folder(text: str) -> Path:
+    """`text` as a folder of this machine; raises `InputError` where it is a URL."""
+    if "://" in text:
+        raise ShardError(
+            f"{text} is a URL; this command works on a folder of this machine: copy it here first"
+        )
+    return Path(text)

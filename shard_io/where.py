@@ -1,0 +1,142 @@
+"""`--where`: a small language over the tags of a microbatch, `causal and n_features <= 10`.
+
+Comparisons of tags with numbers, texts, True, False and None, joined by and, or, not and
+parentheses. The expression is parsed by Python and walked here; nothing is ever executed.
+"""
+
+import ast
+import difflib
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from puicl_config import InputError
+
+# The paper's symbols, and the tags they stand for.
+SYMBOLS = {
+    "d": "n_features",
+    "P": "n_labeled",
+    "n_u": "n_unlabeled",
+    "h": "hidden_width",
+    "L_g": "hidden_layers",
+    "k": "n_causes",
+}
+TAGS = (
+    *("stage", "step", "index", "n_features", "n_labeled", "n_unlabeled", "eta", "pi"),
+    *("hidden_layers", "hidden_width", "n_causes", "sigma_noise", "input_distribution"),
+    *("activations", "causal", "source", "label_position", "ordering"),
+)
+_COMPARISONS = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.In: lambda item, container: item in container,
+    ast.NotIn: lambda item, container: item not in container,
+}
+_LONGEST = 2000
+Tags = Mapping[str, Any]
+
+
+def parse_where(text: str) -> Callable[[Tags], bool]:
+    """The expression as a test of one microbatch's tags; `pi` is the mean over its tasks.
+
+    Raises `InputError` in one sentence where the text is no such expression or names an unknown
+    tag; the test raises it where a comparison makes no sense of the tag's value.
+    """
+    if len(text) > _LONGEST:
+        raise InputError(f"--where is {len(text)} characters long; at most {_LONGEST} are read")
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+        _check(tree, text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"--where {text!r} cannot be read; write for example 'causal and n_features <= 10'"
+        ) from None
+
+    def test(tags: Tags) -> bool:
+        return _truth(tree, {**tags, "pi": sum(tags["pi"]) / len(tags["pi"])})
+
+    return test
+
+
+def _check(node: ast.expr, text: str) -> None:
+    """Refuse whatever is not in the language, and tags that do not exist."""
+    match node:
+        case ast.Name(id=name):
+            if SYMBOLS.get(name, name) not in TAGS:
+                known = [*TAGS, *SYMBOLS]
+                near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+                hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+                raise InputError(f"--where {text!r}: there is no tag {name!r}; {hint}")
+        case ast.Constant(value=bool() | int() | float() | str() | None):
+            pass
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float())):
+            pass
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            _check(operand, text)
+        case ast.BoolOp(values=values) | ast.Tuple(elts=values) | ast.List(elts=values):
+            for value in values:
+                _check(value, text)
+        case ast.Compare(left=left, ops=ops, comparators=comparators):
+            for operation in ops:
+                if type(operation) not in _COMPARISONS:
+                    raise InputError(f"--where {text!r}: write == or != instead of `is`")
+            for value in (left, *comparators):
+                _check(value, text)
+        case _:
+            piece = ast.get_source_segment(text.strip(), node) or text
+            raise InputError(
+                f"--where {text!r}: {piece!r} is not allowed; compare tags with values, and join "
+                "comparisons by and, or, not"
+            )
+
+
+def _truth(node: ast.expr, tags: Tags) -> bool:
+    match node:
+        case ast.BoolOp(op=ast.And(), values=values):
+            return all(_truth(value, tags) for value in values)
+        case ast.BoolOp(values=values):
+            return any(_truth(value, tags) for value in values)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return not _truth(operand, tags)
+        case ast.Compare(left=left, ops=ops, comparators=comparators):
+            return _compare([left, *comparators], ops, tags)
+    value = _value(node, tags)
+    if not isinstance(value, bool):
+        raise InputError(
+            f"--where: {ast.unparse(node)} is {value!r}, neither true nor false; compare it with "
+            "something"
+        )
+    return value
+
+
+def _compare(nodes: list[ast.expr], ops: list[ast.cmpop], tags: Tags) -> bool:
+    values = [_value(node, tags) for node in nodes]
+    for place, operation in enumerate(ops):
+        left, right = values[place], values[place + 1]
+        try:
+            if not _COMPARISONS[type(operation)](left, right):
+                return False
+        except TypeError:
+            pair = ast.unparse(ast.Compare(nodes[place], [operation], [nodes[place + 1]]))
+            raise InputError(f"--where: {pair} compares {left!r} with {right!r}") from None
+    return True
+
+
+def _value(node: ast.expr, tags: Tags) -> Any:
+    match node:
+        case ast.Name(id=name):
+            value = tags[SYMBOLS.get(name, name)]
+            return tuple(value) if isinstance(value, list) else value
+        case ast.Constant(value=value):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)):
+            return -value
+        case ast.Tuple(elts=values) | ast.List(elts=values):
+            return tuple(_value(value, tags) for value in values)
+    return _truth(node, tags)

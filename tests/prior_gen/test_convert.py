@@ -1,0 +1,122 @@
+"""Converting: the same tasks in the other format, byte for byte as if generated so."""
+
+import json
+import shutil
+
+import pytest
+
+import prior_gen.generator
+import prior_gen.microbatch
+from prior_gen.convert import convert_shards
+from prior_gen.generator import generate_shards
+from puicl_config import load_config
+from shard_io import PartId, ShardError, open_shards, problems_of
+
+CODE = "from prior_gen.cli import main; main()"
+OTHER = {"zarr": "webdataset", "webdataset": "zarr"}
+
+
+@pytest.fixture(scope="module")
+def generated(tiny_yaml, all_shards, tmp_path_factory):
+    config = load_config(tiny_yaml, ["shards.format=webdataset"])
+    folder = tmp_path_factory.mktemp("tar") / "shards"
+    generate_shards(config, folder, range(1, 6), jobs=1)
+    return {"zarr": all_shards, "webdataset": folder}
+
+
+@pytest.fixture
+def no_generation(monkeypatch):
+    def fail(*_, **__):
+        raise AssertionError("a task was computed")
+
+    monkeypatch.setattr(prior_gen.generator, "generate_microbatch", fail)
+    monkeypatch.setattr(prior_gen.microbatch, "generate_task", fail)
+
+
+def folder_bytes(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("target", ["zarr", "webdataset"])
+def test_a_converted_folder_is_the_generated_one_byte_for_byte(
+    target, generated, tmp_path, no_generation
+):
+    convert_shards(generated[OTHER[target]], tmp_path / "new", target, jobs=1)
+    assert folder_bytes(tmp_path / "new") == folder_bytes(generated[target])
+    convert_shards(generated[target], tmp_path / "same", target, jobs=1)
+    assert folder_bytes(tmp_path / "same") == folder_bytes(generated[target])
+
+
+def test_conversion_goes_on_part_by_part_and_follows_a_growing_folder(
+    tiny, generated, tmp_path, no_generation, monkeypatch
+):
+    import prior_gen.convert
+
+    real, calls = prior_gen.convert.publish_part, []
+
+    def stopped_after_four(*arguments):
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        calls.append(arguments)
+        return real(*arguments)
+
+    monkeypatch.setattr(prior_gen.convert, "publish_part", stopped_after_four)
+    with pytest.raises(KeyboardInterrupt):
+        convert_shards(generated["zarr"], tmp_path / "new", "webdataset", jobs=1)
+    assert len(open_shards(tmp_path / "new").published_parts()) == 4
+    monkeypatch.setattr(prior_gen.convert, "publish_part", real)
+    result = convert_shards(generated["zarr"], tmp_path / "new", "webdataset", jobs=1)
+    assert (len(result.written), result.skipped) == (11, 4)
+    assert folder_bytes(tmp_path / "new") == folder_bytes(generated["webdataset"])
+
+
+def test_what_the_source_lacks_the_result_lacks_too(own_shards, tmp_path):
+    (own_shards / PartId(2, 1).entry_path).unlink()
+    convert_shards(own_shards, tmp_path / "new", "webdataset", jobs=1)
+    lacking = open_shards(tmp_path / "new").missing_parts(range(1, 6))
+    assert lacking == [PartId(2, 1)]
+
+
+def test_another_plans_folder_and_the_source_itself_are_refused(
+    tiny_yaml, generated, own_shards, tmp_path
+):
+    config = load_config(tiny_yaml, ["prior.seed=5", "shards.format=webdataset"])
+    generate_shards(config, tmp_path / "other", [1], jobs=1)
+    before = folder_bytes(tmp_path / "other")
+    with pytest.raises(ShardError, match="seed is 5 there, 0 wanted"):
+        convert_shards(generated["zarr"], tmp_path / "other", "webdataset", jobs=1)
+    assert folder_bytes(tmp_path / "other") == before
+    with pytest.raises(ShardError, match=r"shards\.format is zarr there, webdataset wanted"):
+        convert_shards(generated["webdataset"], own_shards, "webdataset", jobs=1)
+    with pytest.raises(ShardError, match="cannot be converted into itself"):
+        convert_shards(own_shards, own_shards, "zarr", jobs=1)
+
+
+def test_a_damaged_source_is_never_converted(own_shards, tmp_path):
+    victim = own_shards / open_shards(own_shards).entry(PartId(1, 0)).files[0]["path"]
+    victim.write_bytes(victim.read_bytes()[:-1] + b"?")
+    with pytest.raises(ShardError, match="does not match its SHA-256"):
+        convert_shards(own_shards, tmp_path / "new", "webdataset", jobs=1)
+    assert open_shards(tmp_path / "new").published_parts() == []
+
+
+def test_a_source_whose_entry_lies_about_its_content_is_never_converted(own_shards, tmp_path):
+    path = own_shards / PartId(1, 0).entry_path
+    fields = json.loads(path.read_text())
+    fields["content_digest"] = "0" * 64
+    path.write_text(json.dumps(fields, sort_keys=True, separators=(",", ":")) + "\n")
+    with pytest.raises(ShardError, match="does not match its content digest"):
+        convert_shards(own_shards, tmp_path / "new", "webdataset", jobs=1)
+
+
+def test_the_command_converts_and_says_so(own_shards, tmp_path, run_command):
+    shutil.rmtree(tmp_path / "new", ignore_errors=True)
+    arguments = ["convert", own_shards, tmp_path / "new", "--format", "webdataset", "--jobs", "2"]
+    done = run_command("-c", CODE, *arguments)
+    assert "stored 15 parts" in done.stdout
+    assert list(problems_of(tmp_path / "new")) == []
+    assert "stored 0 parts, 0.0 MB, 15 were there" in run_command("-c", CODE, *arguments).stdout

@@ -1,0 +1,296 @@
+"""Shards behind URLs, against real servers: an S3 server and a plain web server.
+
+Needs `pip install puicl[remote,remote-test]`.
+"""
+
+import functools
+import http.server
+import shutil
+import threading
+
+import numpy as np
+import pytest
+
+from prior_gen.cli import main
+from prior_gen.generator import generate_shards
+from puicl_config import InputError
+from shard_io import PartId, ShardError, folder_of, open_shards, publish_part, slice_shards
+from shard_io.remote import RemoteStore
+
+fsspec = pytest.importorskip("fsspec")
+pytest.importorskip("aiohttp")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("PUICL_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture(scope="module")
+def s3_server():
+    pytest.importorskip("s3fs")
+    server = pytest.importorskip("moto.server").ThreadedMotoServer("127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def bucket(s3_server, monkeypatch, tmp_path):
+    """An empty bucket's name and a file system that sees it, credentials in the environment."""
+    for name, value in (
+        ("AWS_ENDPOINT_URL", s3_server),
+        ("AWS_ACCESS_KEY_ID", "someone"),
+        ("AWS_SECRET_ACCESS_KEY", "something"),
+        ("AWS_DEFAULT_REGION", "us-east-1"),
+    ):
+        monkeypatch.setenv(name, value)
+    files = fsspec.filesystem("s3", use_listings_cache=False)
+    name = f"b{abs(hash(tmp_path)):x}"
+    files.mkdir(name)
+    return name, files
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def list_directory(self, path):
+        self.send_error(403, "no listing here")
+
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        super().do_GET()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def serve():
+    servers = []
+
+    def start(folder):
+        handler = functools.partial(Handler, directory=str(folder))
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        server.asked = []
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}", server.asked
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def objects(bucket):
+    name, files = bucket
+    return {path.removeprefix(f"{name}/"): files.cat_file(path) for path in files.find(name)}
+
+
+def folder_bytes(folder, under=""):
+    return {
+        under + path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def assert_same(reader, other, place):
+    assert reader[place].tags == other[place].tags
+    np.testing.assert_array_equal(reader[place].x, other[place].x)
+    np.testing.assert_array_equal(reader[place].y, other[place].y)
+
+
+def test_what_is_generated_into_a_bucket_has_the_bytes_of_a_folder(tiny, all_shards, bucket):
+    folder = folder_of(f"s3://{bucket[0]}/deep/shards/")
+    for stages in ([1, 2], [2, 3, 4, 5]):
+        result = generate_shards(tiny, folder, stages, jobs=1)
+    assert (len(result.written), result.skipped) == (9, 3)
+    assert objects(bucket) == folder_bytes(all_shards, under="deep/shards/")
+
+
+def test_worker_processes_of_the_command_write_to_a_bucket(
+    tiny_yaml, all_shards, bucket, run_command
+):
+    arguments = ["--config", tiny_yaml, "--stages", "1-5", "--out", f"s3://{bucket[0]}/x"]
+    code = "from prior_gen.cli import main; main()"
+    done = run_command("-c", code, *arguments, "--jobs", "2", "--part-range", "1/2")
+    assert "wrote 8 parts" in done.stdout
+    assert "7 parts of these stages are still missing" in done.stdout
+    run_command("-c", code, *arguments, "--jobs", "2", "--part-range", "2/2")
+    assert objects(bucket) == folder_bytes(all_shards, under="x/")
+
+
+def test_a_bucket_is_read_as_a_folder_is(tiny, all_shards, bucket, cache):
+    bucket[1].put(f"{all_shards}/", f"{bucket[0]}/shards/", recursive=True)
+    reader, whole = open_shards(f"s3://{bucket[0]}/shards"), open_shards(all_shards)
+    assert reader.manifest == whole.manifest
+    assert reader.published_parts() == whole.published_parts()
+    reader.check_sizes(reader.published_parts())
+    for place in ((1, 0, 0), (3, 3, 3), (5, 1, 2)):
+        assert_same(reader, whole, place)
+    cached = [path.name for path in cache.rglob("stage-*")]
+    assert sorted(cached) == [f"stage-000{n}-part-00{p}.zarr" for n, p in ((1, 0), (3, 2), (5, 2))]
+
+
+def test_a_part_whose_upload_was_cut_is_no_part(tiny, bucket, monkeypatch):
+    folder = folder_of(f"s3://{bucket[0]}")
+    generate_shards(tiny, folder, [1], jobs=1)
+    reader = open_shards(folder)
+    part = reader.part(PartId(1, 0))
+    microbatches = [part[position] for position in range(len(part))]
+    for path in bucket[1].find(f"{bucket[0]}/entries"):
+        bucket[1].rm_file(path)
+    uploads = []
+
+    class DeadAfterTwo:
+        def __getattr__(self, name):
+            return getattr(bucket[1], name)
+
+        def put_file(self, *arguments):
+            if len(uploads) == 2:
+                raise ConnectionResetError("the line went dead")
+            uploads.append(arguments)
+            bucket[1].put_file(*arguments)
+
+    monkeypatch.setattr(RemoteStore, "_files", lambda self: DeadAfterTwo())
+    with pytest.raises(ShardError, match="cannot be written: ConnectionResetError: the line"):
+        publish_part(folder, PartId(1, 0), microbatches, reader.manifest.storage)
+    assert len(uploads) == 2
+    assert open_shards(folder).published_parts() == []
+    with pytest.raises(ShardError, match="lacks stage-0001-part-000"):
+        open_shards(folder)[1, 0, 0]
+
+
+def test_the_entry_is_uploaded_after_every_file_of_its_part(tiny, bucket, monkeypatch):
+    order = []
+    for name in ("publish", "replace"):
+        real = getattr(RemoteStore, name)
+
+        def noted(self, first, second, name=name, real=real):
+            real(self, first, second)
+            order.append(name if name == "publish" else first)
+
+        monkeypatch.setattr(RemoteStore, name, noted)
+    generate_shards(tiny, folder_of(f"s3://{bucket[0]}"), [1], jobs=1)
+    assert order == [
+        *("publish", "entries/stage-0001-part-000.json"),
+        *("publish", "entries/stage-0001-part-001.json"),
+        *("publish", "entries/stage-0001-part-002.json"),
+        "manifest.json",
+    ]
+
+
+def test_another_plan_and_other_objects_are_refused(tiny, tiny_yaml, bucket):
+    from puicl_config import load_config
+
+    folder = folder_of(f"s3://{bucket[0]}/a")
+    generate_shards(tiny, folder, [1], jobs=1)
+    before = objects(bucket)
+    with pytest.raises(ShardError, match="seed is 0 there, 1 wanted"):
+        generate_shards(load_config(tiny_yaml, ["prior.seed=1"]), folder, [1], jobs=1)
+    with pytest.raises(ShardError, match=r"holds other files \(a\) and no manifest"):
+        generate_shards(tiny, folder_of(f"s3://{bucket[0]}"), [1], jobs=1)
+    assert objects(bucket) == before
+    assert not folder.create("manifest.json", b"mine")
+    assert objects(bucket) == before
+
+
+def test_a_bucket_that_is_not_there_is_one_sentence(tiny, bucket):
+    with pytest.raises(ShardError, match=r"s3://no-such-bucket/x holds no shards"):
+        open_shards("s3://no-such-bucket/x")
+    with pytest.raises(ShardError, match=r"cannot be written"):
+        generate_shards(tiny, folder_of("s3://no-such-bucket/x"), [1], jobs=1)
+
+
+@pytest.mark.parametrize("kind", ["whole", "slice"])
+def test_a_web_server_that_lists_nothing_is_read_and_asked_once_for_a_part(
+    kind, all_shards, serve, tmp_path
+):
+    folder = all_shards
+    if kind == "slice":
+        folder = tmp_path / "slice"
+        slice_shards(all_shards, "d <= 3", folder)
+    url, asked = serve(folder)
+    reader, whole = open_shards(url), open_shards(folder)
+    assert reader.published_parts() == whole.published_parts()
+    asked.clear()
+    for place in ((2, 0, 0), (2, 0, 1), (5, 1, 3)):
+        assert_same(reader, whole, place)
+    files = [path for path in asked if path.startswith("/parts/")]
+    assert len(files) == len(set(files)) > 0
+    asked.clear()
+    assert_same(open_shards(url), whole, (2, 0, 0))
+    assert [path for path in asked if path.startswith("/parts/")] == []
+
+
+def test_a_damaged_cache_is_mended_and_a_damaged_server_is_told(own_shards, serve, cache):
+    url, _ = serve(own_shards)
+    whole = open_shards(own_shards)[1, 0, 0]
+    open_shards(url)[1, 0, 0]
+    (cached,) = cache.rglob("x/c/0")
+    for damaged in (cached.read_bytes()[:-3], b"\0" * cached.stat().st_size):
+        cached.write_bytes(damaged)
+        np.testing.assert_array_equal(open_shards(url)[1, 0, 0].x, whole.x)
+    on_server = own_shards / "parts" / "stage-0001-part-000.zarr" / "x" / "c" / "0"
+    on_server.write_bytes(on_server.read_bytes()[:-1])
+    open_shards(url)[1, 0, 0]  # what the cache holds is still right
+    shutil.rmtree(cache)
+    with pytest.raises(ShardError, match="x/c/0 does not match its SHA-256"):
+        open_shards(url)[1, 0, 0]
+    on_server.unlink()
+    with pytest.raises(ShardError, match="x/c/0 is missing"):
+        open_shards(url)[1, 0, 0]
+    assert not list(cache.rglob("*incoming*"))
+
+
+def test_a_server_that_fails_is_not_taken_for_one_that_lacks_a_part(own_shards, serve, monkeypatch):
+    url, _ = serve(own_shards)
+    reader = open_shards(url)
+    (own_shards / PartId(3, 1).entry_path).unlink()
+    assert reader.missing_parts(range(1, 6)) == [PartId(3, 1)]
+    monkeypatch.setattr(Handler, "send_head", lambda self: self.send_error(503))
+    with pytest.raises(ShardError, match=r"cannot be read: .*503"):
+        reader.missing_parts([1])
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("ftp://host/x", "shards are read from s3, http, https or a folder"),
+        ("http://someone:secret@host/x", "credentials belong in the environment"),
+        ("https://host/x?token=secret", "credentials belong in the environment"),
+    ],
+)
+def test_other_urls_and_urls_with_credentials_are_refused(url, sentence):
+    with pytest.raises(InputError, match=sentence) as caught:
+        folder_of(url)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_server_that_does_not_answer_is_one_sentence():
+    with pytest.raises(ShardError, match=r"http://127.0.0.1:9/manifest.json cannot be read: "):
+        open_shards("http://127.0.0.1:9")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--stages", "1", "--out", "http://127.0.0.1:9"], "can only be read; write to a folder"),
+        (["verify", "s3://bucket/x"], "works on a folder of this machine: copy it here first"),
+        (["convert", "s3://b/x", "y", "--format", "zarr"], "works on a folder of this machine"),
+    ],
+)
+def test_a_command_that_cannot_use_a_url_says_so(
+    arguments, sentence, monkeypatch, capsys, tiny_yaml
+):
+    if "--out" in arguments:
+        arguments = [*arguments, "--config", str(tiny_yaml), "--jobs", "1"]
+    monkeypatch.setattr("sys.argv", ["prior-gen", *arguments])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 2
+    told = capsys.readouterr().err
+    assert told.startswith("error: ")
+    assert sentence in told
