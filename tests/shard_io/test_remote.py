@@ -1,6 +1,6 @@
 """Shards behind URLs, against real servers: an S3 server and a plain web server.
 
-Needs `pip install puicl[remote,remote-test]`.
+Needs `pip install puicl[dev]`.
 """
 
 import functools
