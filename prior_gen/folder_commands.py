@@ -3,7 +3,7 @@
 import contextlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -75,16 +75,13 @@ def verify(
     """Re-read and re-hash every file; exit with 1 if anything is wrong."""
     folder = local_folder(place)
     parts = open_shards(folder).published_parts()
-    problems = list(problems_of(folder))
-    again = ""
+    count, again = _print_all(problems_of(folder)), ""
     if regenerate:
         chosen, unlike = regenerate_parts(folder, regenerate, seed, jobs)
-        problems += unlike
+        count += _print_all(unlike)
         again = f"; {len(chosen)} of them, made again from their seeds, are the same"
-    for problem in problems:
-        print(problem)
-    if problems:
-        print(f"{folder}: {len(problems)} problems; `prior-gen repair {folder}` mends bad parts")
+    if count:
+        print(f"{folder}: {count} problems; `prior-gen repair {folder}` mends bad parts")
         sys.exit(1)
     print(f"{folder}: {len(parts)} parts are whole and match their digests{again}")
 
@@ -166,6 +163,14 @@ def says_how_to_go_on() -> Iterator[None]:
             file=sys.stderr,
         )
         sys.exit(130)
+
+
+def _print_all(sentences: Iterable[str]) -> int:
+    count = 0
+    for sentence in sentences:
+        print(sentence, flush=True)
+        count += 1
+    return count
 
 
 def _some(names: list[str]) -> str:

@@ -189,7 +189,10 @@ def _watching(
 
     def look() -> None:
         nonlocal waiting
-        published = store.present([part.entry_path for part in waiting], start)
+        try:
+            published = store.present([part.entry_path for part in waiting], start)
+        except ShardError:
+            return  # a network that fails now and then must not end a run for its progress bar
         done = [part for part in waiting if part.entry_path in published]
         waiting = [part for part in waiting if part not in set(done)]
         if done:

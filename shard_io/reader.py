@@ -110,13 +110,12 @@ class ShardReader:
     def check_sizes(self, parts: Iterable[PartId]) -> None:
         """Raise `ShardError` naming the first file of `parts` that is gone or truncated.
 
-        Cheap: contents are hashed when a part is opened. Behind a URL only the entries are read:
-        they are uploaded last, and asking for every file there would take too long.
+        Cheap: contents are hashed when a part is opened. Behind a URL nothing is asked: entries
+        are uploaded last there, and to ask for every file would take minutes.
         """
-        for part in parts:
-            entry = self.entry(part)
-            if isinstance(self.folder, Path):
-                check_sizes(self.folder, entry.files)
+        if isinstance(self.folder, Path):
+            for part in parts:
+                check_sizes(self.folder, self.entry(part).files)
 
     def published_parts(self) -> list[PartId]:
         """All parts that are published, in order."""
