@@ -133,3 +133,28 @@ def test_a_run_begins_from_anothers_checkpoint_and_records_it(
     done = run_command(*command(tmp_path / "other", *other), check=False)
     assert done.returncode == 2
     assert "train.init_from: its unlabeled_token is [16], this model's is [8]" in done.stderr
+
+
+def test_a_compact_checkpoint_is_smaller_and_another_run_begins_from_it(tiny_yaml, tmp_path):
+    from puicl_config import InputError
+    from trainer.checkpoint import CheckpointState, save_checkpoint
+    from trainer.compact import compact_checkpoint
+
+    settings = _resolve(load_config(tiny_yaml, list(RECIPE)), "cpu")
+    state = TrainState(settings, CPU)
+    for seed in range(3):
+        generator = torch.Generator().manual_seed(seed)
+        state.update(torch.randn(state.gradient.shape, generator=generator), 1e-3)
+    about = CheckpointState(step=3, run_digest="run", plan_digest="plan", data="data")
+    source = save_checkpoint(tmp_path / "full", about, state.tensors())
+    small = compact_checkpoint(source, tmp_path / "small")
+    sizes = [(path / "state.safetensors").stat().st_size for path in (small, source)]
+    assert sizes[0] < 0.75 * sizes[1]
+    _, tensors = load_checkpoint(small)
+    other = TrainState(settings, CPU)
+    other.begin_from(tensors, 3)
+    for name, tensor in other.tensors().items():
+        assert tensor.dtype == torch.float32
+        torch.testing.assert_close(tensor, state.tensors()[name], rtol=2**-7, atol=1e-8)
+    with pytest.raises(InputError, match="holds step 3 already"):
+        compact_checkpoint(source, tmp_path / "small")

@@ -1,0 +1,38 @@
+"""`python -m trainer.compact CHECKPOINT OUT`: a checkpoint in bfloat16, a third of the size or so.
+
+To carry a run elsewhere: `train.init_from=OUT` goes on from it, as a new and recorded lineage.
+It is no place to resume the run itself from: its bits are rounded.
+"""
+
+import argparse
+from pathlib import Path
+
+import torch
+
+from puicl_config import InputError, exit_on_input_error
+from trainer.checkpoint import load_checkpoint, save_checkpoint
+
+
+def compact_checkpoint(source: Path, out: Path) -> Path:
+    """Write `source` with every tensor rounded to bfloat16 to `out`/step-...; returns that path.
+
+    Raises `InputError` where the checkpoint is damaged or is there already.
+    """
+    state, tensors = load_checkpoint(source)
+    if out.exists() and any(out.glob(f"step-{state.step:08d}")):
+        raise InputError(f"{out} holds step {state.step} already")
+    rounded = {name: tensor.to(torch.bfloat16) for name, tensor in tensors.items()}
+    return save_checkpoint(out, state, rounded)
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("source", type=Path, help="a run's checkpoints/step-... folder")
+    parser.add_argument("out", type=Path, help="folder to write the rounded checkpoint to")
+    arguments = parser.parse_args()
+    print(compact_checkpoint(arguments.source, arguments.out))
+
+
+if __name__ == "__main__":
+    exit_on_input_error(main)()
