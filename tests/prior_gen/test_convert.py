@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+from folders import folder_bytes
 
 import prior_gen.generator
 import prior_gen.microbatch
@@ -31,14 +32,6 @@ def no_generation(monkeypatch):
 
     monkeypatch.setattr(prior_gen.generator, "generate_microbatch", fail)
     monkeypatch.setattr(prior_gen.microbatch, "generate_task", fail)
-
-
-def folder_bytes(folder):
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 @pytest.mark.parametrize("target", ["zarr", "webdataset"])

@@ -4,6 +4,7 @@ import shutil
 from collections import namedtuple
 
 import pytest
+from folders import folder_bytes
 
 import prior_gen.generator
 from prior_gen.generator import generate_shards
@@ -12,14 +13,6 @@ from puicl_config import InputError, PriorConfig, load_config
 from shard_io import ShardError, open_shards, stray_files, verify_part
 
 CODE = "from prior_gen.cli import main; main()"
-
-
-def folder_bytes(folder):
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 def test_two_workers_write_the_same_bytes_as_one(tiny, all_shards, tmp_path):

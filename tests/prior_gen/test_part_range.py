@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from folders import folder_bytes
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,14 +19,6 @@ from shard_io import PartId, open_shards, problems_of
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = "from prior_gen.cli import main; main()"
-
-
-def folder_bytes(folder):
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 @given(count=st.integers(0, 60), n=st.integers(1, 70))

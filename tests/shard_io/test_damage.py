@@ -8,6 +8,7 @@ import signal
 import time
 
 import pytest
+from folders import folder_bytes
 
 import shard_io.store
 from prior_gen.cli import main
@@ -17,14 +18,6 @@ from shard_io import PartId, ShardError, open_shards, stray_files, verify_part
 
 def files_of(folder, part):
     return [folder / file["path"] for file in open_shards(folder).entry(part).files]
-
-
-def folder_bytes(folder):
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 def test_every_flipped_bit_of_a_part_is_found_by_reader_and_verify(own_shards):
