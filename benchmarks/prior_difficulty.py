@@ -118,16 +118,16 @@ def main() -> None:
     tables = ("source", "depth", "spread")
     parser.add_argument("--tables", nargs="+", choices=tables, default=tables)
     parser.add_argument("--stages", type=int, nargs="+", default=[10, 40, 70, 100])
-    parser.add_argument("--tasks", type=int, default=30, help="tasks a row (others: half of it)")
+    parser.add_argument("--tasks", type=int, default=30, help="tasks a row (and a stage)")
     parser.add_argument("--sigma-init", type=float, nargs="+", default=[0.8, 0.4, 0.2])
     arguments = parser.parse_args()
-    prior, half = load_config("paper").prior, -(-arguments.tasks // 2)
+    prior = load_config("paper").prior
     if "source" in arguments.tables:
         by_source(prior, arguments.stages, arguments.tasks)
     if "depth" in arguments.tables:
-        by_depth(prior, half)
+        by_depth(prior, arguments.tasks)
     if "spread" in arguments.tables:
-        by_spread(prior, arguments.stages, arguments.sigma_init, half)
+        by_spread(prior, arguments.stages, arguments.sigma_init, arguments.tasks)
 
 
 if __name__ == "__main__":

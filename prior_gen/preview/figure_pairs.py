@@ -55,8 +55,8 @@ def draw_pairs(example: Example, number: int) -> Picture:
             f"h = {tags['hidden_width']}, activations {', '.join(tags['activations'])}, noise "
             f"{tags['sigma_noise']}, {tags['ordering']} order; P = {example.seen.n_labeled}, "
             f"n_u = {len(example.y)}, π = {1 - example.y.mean():.2f}. On the diagonal, histograms "
-            "of each group of rows scaled to one height. Values are standardised over all rows "
-            "of the task; the outer 1 % may lie outside."
+            "of each group of rows scaled to one height. Values are standardised over the rows of "
+            "the task, those removed by the split included; the outer 1 % may lie outside."
         ),
         alt=f"Pairwise scatter plots of {count} features of one task",
         png=png_of(figure),

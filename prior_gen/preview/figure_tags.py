@@ -55,14 +55,16 @@ def draw_tags(sample: Sample) -> Picture:
 
 
 def _draw_numbers(axes: Axes, tag: TagCounts) -> None:
-    """Bars of one or several whole numbers each; expected counts as a step line."""
+    """Bars of one or several whole numbers each; expected counts as a step line.
+
+    Where a bar holds one number more than its neighbour, heights are those of a mean bar.
+    """
     values = np.array(tag.values)
-    per_bar = -(-len(values) // MAX_BARS)
-    edges = np.append(np.arange(0, len(values), per_bar), len(values))
+    edges = np.unique(np.linspace(0, len(values), min(MAX_BARS, len(values)) + 1).round())
+    edges = edges.astype(int)
+    scale = np.diff(edges).mean() / np.diff(edges)
     heights = np.add.reduceat(tag.counts, edges[:-1])
-    # The last bar may hold fewer values: draw its height per full bar, as the others'.
-    scale = per_bar / np.diff(edges)
-    where = np.append(values[edges[:-1]], values[-1] + 1) - 0.5
+    where = np.append(values, values[-1] + 1)[edges] - 0.5
     axes.bar(where[:-1], heights * scale, 0.86 * np.diff(where), align="edge", color=BAR)
     if tag.expected:
         expected = np.add.reduceat(tag.expected, edges[:-1]) * scale

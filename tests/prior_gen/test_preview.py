@@ -32,8 +32,7 @@ def page(all_shards, tmp_path_factory):
 def numbers_of(folder, tasks, seed=0):
     """What preview.json would hold, without a picture drawn."""
     sample = take_sample(folder, seed)
-    numbers = collect_numbers(sample, score_tasks(sample, tasks, lambda: None))
-    return json.loads(json.dumps(numbers))
+    return json.loads(json.dumps(collect_numbers(sample, score_tasks(sample, tasks, int))))
 
 
 def contents(folder):
