@@ -1,4 +1,4 @@
-"""Steps a second and peak memory of the trainer's step on this machine, in one process.
+"""Cells a second and peak memory of the trainer's step on this machine, in one process.
 
 Ratios are against a forward and backward of one task at a time, as one would write it first.
 """
@@ -78,18 +78,18 @@ def main() -> None:
         f"{device}, {options.threads} threads, {options.tasks} tasks of {options.rows} rows x "
         f"{options.features} features, the paper's model"
     )
-    print(f"{'':34}{'cells/s':>10}{'ratio':>8}{'peak MB':>9}")
+    print(f"{'':34}{'cells/s':>10}{'ratio':>8}{'MB so far':>10}")
     first, best = None, 0.0
     for name, call in ways.items():
         rate = cells / seconds_of(call, options.repeats)
         first = first or rate
         best = max(best, rate)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"{name:34}{rate:10.0f}{rate / first:8.2f}{peak:9.0f}", flush=True)
+        print(f"{name:34}{rate:10.0f}{rate / first:8.2f}{peak:10.0f}", flush=True)
     paper_cells = 25.8e9  # `prior-gen --stages 1-134 --dry-run`
     print(
         f"the paper's 100,000 steps at the best of these: {paper_cells / 1e5 / best:.0f} s a step, "
-        f"{duration(paper_cells / best)} in one process (extrapolated; peak: so far)"
+        f"{duration(paper_cells / best)} in one process (extrapolated; memory is the process's peak so far)"
     )
 
 
