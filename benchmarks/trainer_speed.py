@@ -89,7 +89,7 @@ def main() -> None:
     paper_cells = 25.8e9  # `prior-gen --stages 1-134 --dry-run`
     print(
         f"the paper's 100,000 steps at the best of these: {paper_cells / 1e5 / best:.0f} s a step, "
-        f"{duration(paper_cells / best)} in one process (extrapolated; memory is the process's peak so far)"
+        f"{duration(paper_cells / best)} in one process (extrapolated; memory: peak so far)"
     )
 
 
