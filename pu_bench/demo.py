@@ -15,7 +15,8 @@ from rich.table import Table
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import RocCurveDisplay, roc_auc_score
 
-from pu_bench.methods import Method, all_positive, logistic_positive_vs_unlabeled, puicl
+from pu_bench.methods.in_context import PUICLMethod
+from pu_bench.methods.simple import AllPositive, Logistic
 from pu_bench.protocol import PUTask, split_pu
 
 N_SPLITS = 5
@@ -28,14 +29,12 @@ def run_demo(model: Path, out: Path) -> dict[str, tuple[float, float]]:
     """
     table = load_breast_cancer()
     tasks = [split_pu(table.data, table.target == 1, seed) for seed in range(N_SPLITS)]
-    methods: dict[str, Method] = {
-        "PUICL": puicl(model),
-        "logistic P vs U": logistic_positive_vs_unlabeled,
-        "all positive": all_positive,
-    }
+    methods = (PUICLMethod(model), Logistic(), AllPositive())
     scores = {
-        name: [method(task, seed) for seed, task in enumerate(tasks)]
-        for name, method in methods.items()
+        method.title: [
+            method.fit_predict(task.P, task.U, seed).score for seed, task in enumerate(tasks)
+        ]
+        for method in methods
     }
     means = _print_table(tasks, scores)
     out.mkdir(parents=True, exist_ok=True)

@@ -16,6 +16,16 @@ class PUTask:
     y: np.ndarray
 
     @property
+    def P(self) -> np.ndarray:
+        """[n_labeled, d]: the labelled positives."""
+        return self.x[: self.n_labeled]
+
+    @property
+    def U(self) -> np.ndarray:
+        """[n - n_labeled, d]: the unlabelled rows."""
+        return self.x[self.n_labeled :]
+
+    @property
     def s(self) -> np.ndarray:
         """[n]: 1 for labelled positives, 0 for unlabelled rows."""
         return (np.arange(len(self.x)) < self.n_labeled).astype(int)
