@@ -1,13 +1,12 @@
 """The `prior-gen` command."""
 
-import signal
 from typing import Annotated, Literal
 
 import joblib
 import typer
 
 from prior_gen.estimate import estimate, measure
-from prior_gen.folder_commands import Jobs, add_folder_commands, says_how_to_go_on
+from prior_gen.folder_commands import HOW_TO_GO_ON, Jobs, add_folder_commands
 from prior_gen.generator import GenerationResult, generate_shards
 from prior_gen.info import as_ranges
 from prior_gen.seeding import Split
@@ -19,6 +18,7 @@ from prior_gen.stages import (
     share_of,
     tail_stages,
 )
+from prior_gen.stopping import stops_with, take_sigterm_for_ctrl_c
 from puicl_config import Config, InputError, duration, exit_on_input_error, load_config, plan_digest
 from shard_io import Layout, folder_of, open_shards
 
@@ -83,7 +83,7 @@ def generate(
     if dry_run:
         _show_estimate(settings, wanted, split, share, jobs)
         return
-    with says_how_to_go_on():
+    with stops_with(HOW_TO_GO_ON):
         result = generate_shards(
             settings, folder_of(out), wanted, split, jobs, backend, address, share
         )
@@ -94,7 +94,7 @@ def generate(
 
 def main() -> None:
     """Entry point of `prior-gen`."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    take_sigterm_for_ctrl_c()
     exit_on_input_error(app)()
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from prior_gen.estimate import estimate
 from prior_gen.generator import GenerationResult, check_space, write_parts
+from prior_gen.lifeline import drop_if_told
 from puicl_config import Config
 from shard_io import (
     Manifest,
@@ -55,7 +56,10 @@ def convert_part(source: Path, manifest: Manifest, folder: Path, part: PartId) -
     """Store one part of `source` as `manifest` says; the work of one worker in one go."""
     reader = open_shards(source)
     stored = reader.part(part)
-    microbatches = [stored[position] for position in range(len(stored))]
+    microbatches = []
+    for position in range(len(stored)):
+        drop_if_told()
+        microbatches.append(stored[position])
     if content_digest(microbatches) != reader.entry(part).content_digest:
         raise ShardError(
             f"{part.name} in {source} does not match its content digest; "

@@ -1,9 +1,8 @@
 """The commands of `prior-gen` that look after a folder of shards that is there already."""
 
-import contextlib
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,6 +14,7 @@ from prior_gen.convert import convert_shards
 from prior_gen.generator import write_parts
 from prior_gen.info import as_ranges, describe_shards
 from prior_gen.regenerate import regenerate_parts
+from prior_gen.stopping import stops_with
 from shard_io import (
     absent_parts,
     local_folder,
@@ -28,6 +28,7 @@ from shard_io import (
 Folder = Annotated[str, typer.Argument(help="Folder of shards.", metavar="DIR")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Processes; default: all cores.")]
 _NAMED = 12
+HOW_TO_GO_ON = "published parts are whole: run the same command again to go on"
 
 
 def add_folder_commands(app: typer.Typer) -> None:
@@ -91,7 +92,7 @@ def repair(place: Folder, jobs: Jobs = None) -> None:
     folder = local_folder(place)
     reader = open_shards(folder)
     bad = [part for part in reader.published_parts() if verify_part(folder, part)]
-    with says_how_to_go_on():
+    with stops_with(HOW_TO_GO_ON):
         result = write_parts(reader.manifest, folder, sorted([*bad, *absent_parts(folder)]), jobs)
     for problem in stray_files(folder):
         print(f"left alone: {problem}")
@@ -107,7 +108,7 @@ def convert(
     jobs: Jobs = None,
 ) -> None:
     """Store the same tasks in another format, without computing them again."""
-    with says_how_to_go_on():
+    with stops_with(HOW_TO_GO_ON):
         result = convert_shards(local_folder(source), local_folder(out), shard_format, jobs)
     size = sum(entry.n_bytes for entry in result.written)
     already = f", {result.skipped} were there" if result.skipped else ""
@@ -150,19 +151,6 @@ def preview(
         f"{numbers['tasks_scored']:,} tasks scored"
         + (f"; {missing:,} parts of the stages begun are missing" if missing else "")
     )
-
-
-@contextlib.contextmanager
-def says_how_to_go_on() -> Iterator[None]:
-    """On Ctrl-C or SIGTERM, one sentence and exit status 130."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        print(
-            "stopped; published parts are whole: run the same command again to go on",
-            file=sys.stderr,
-        )
-        sys.exit(130)
 
 
 def _print_all(sentences: Iterable[str]) -> int:

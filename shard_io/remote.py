@@ -51,7 +51,10 @@ class RemoteStore:
         """The URL of a file, for messages."""
         return f"{self._url}/{path}"
 
-    def prepare(self) -> list[str]:
+    def prepare(self) -> None:
+        """Nothing: an object store has no folders."""
+
+    def names(self) -> list[str]:
         """Names under the prefix; raises `InputError` where the store is one to read from."""
         if self._kind in _READ_ONLY:
             raise InputError(f"{self} can only be read; write to a folder or to s3://")

@@ -1,11 +1,12 @@
 """Where a folder of shards lies: on a file system, or behind a URL. One small set of deeds."""
 
+import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
-from shard_io.errors import ShardError
+from shard_io.errors import ShardError, told_as_shard_error
 from shard_io.files import (
     check_files,
     create_exclusively,
@@ -24,8 +25,11 @@ class Store(Protocol):
     # Seconds between two looks at what other writers have published.
     look_every: float
 
-    def prepare(self) -> list[str]:
-        """Make the place ready for a writer; returns the names that lie in it already."""
+    def names(self) -> list[str]:
+        """Names that lie in the place; raises `InputError` where nobody can ever write there."""
+
+    def prepare(self) -> None:
+        """Make the place ready for a writer."""
 
     def read(self, path: str) -> bytes:
         """A file's content; raises `FileNotFoundError`."""
@@ -60,12 +64,19 @@ class LocalStore:
     def __init__(self, root: Path):
         self._root = root
 
-    def prepare(self) -> list[str]:
-        """Create the folder; raises `ShardError` where it is a file."""
-        if self._root.exists() and not self._root.is_dir():
-            raise ShardError(f"{self._root} is a file; give a folder for the shards")
-        self._root.mkdir(parents=True, exist_ok=True)
-        return sorted(path.name for path in self._root.iterdir())
+    def names(self) -> list[str]:
+        """See `Store`; none where there is no folder yet. Raises `ShardError` for a file."""
+        with told_as_shard_error(self._root):
+            if not os.path.lexists(self._root):
+                return []
+            if not self._root.is_dir():
+                raise ShardError(f"{self._root} is a file; give a folder for the shards")
+            return sorted(path.name for path in self._root.iterdir())
+
+    def prepare(self) -> None:
+        """Create the folder."""
+        with told_as_shard_error(self._root):
+            self._root.mkdir(parents=True, exist_ok=True)
 
     def read(self, path: str) -> bytes:
         """See `Store`."""
