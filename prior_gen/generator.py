@@ -107,8 +107,10 @@ def look_ahead(
     # different times and must still agree on whose a part is.
     wanted = [part for stage in stages for part in manifest.layout.parts_of_stage(stage)]
     mine = share_of(wanted, share)
-    if check_claim(folder, manifest) is None:
+    claimed = check_claim(folder, manifest)
+    if claimed is None:
         return Todo(tuple(mine), present=0)
+    check_canary(claimed)
     missing = set(open_shards(folder).missing_parts(stages))
     lacking = tuple(part for part in mine if part in missing)
     return Todo(lacking, len(mine) - len(lacking))

@@ -1,7 +1,8 @@
 """Where a folder of shards lies: on a file system, or behind a URL. One small set of deeds."""
 
+import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,6 +25,9 @@ class Store(Protocol):
 
     # Seconds between two looks at what other writers have published.
     look_every: float
+
+    def check_writable(self) -> None:
+        """Raise `InputError` where nobody can ever write."""
 
     def names(self) -> list[str]:
         """Names that lie in the place; raises `InputError` where nobody can ever write there."""
@@ -55,6 +59,12 @@ class Store(Protocol):
         Raises `ShardError` naming the first that is missing, truncated or altered.
         """
 
+    def fresh(self, files: Sequence[dict[str, Any]]) -> AbstractContextManager[Path]:
+        """Like `bring`, for as long as the context lasts, and never from a cache."""
+
+    def listing(self) -> list[str] | None:
+        """Paths of all files, sorted; None where the place cannot be listed."""
+
 
 class LocalStore:
     """A folder on a file system: temporary name, fsync, rename."""
@@ -63,6 +73,9 @@ class LocalStore:
 
     def __init__(self, root: Path):
         self._root = root
+
+    def check_writable(self) -> None:
+        """See `Store`; whether permissions allow it shows when something is written."""
 
     def names(self) -> list[str]:
         """See `Store`; none where there is no folder yet. Raises `ShardError` for a file."""
@@ -107,6 +120,19 @@ class LocalStore:
         check_files(self._root, files)
         return self._root
 
+    @contextlib.contextmanager
+    def fresh(self, files: Sequence[dict[str, Any]]) -> Iterator[Path]:
+        """See `Store`."""
+        yield self.bring(files)
+
+    def listing(self) -> list[str]:
+        """See `Store`; links are files, whatever they point to."""
+        return sorted(
+            path.relative_to(self._root).as_posix()
+            for path in self._root.rglob("*")
+            if path.is_symlink() or not path.is_dir()
+        )
+
     def _exists(self, path: str, since: float | None) -> bool:
         try:
             # File systems keep coarser times than the clock.
@@ -133,9 +159,7 @@ def folder_of(text: str | Path) -> "Path | Store":
 
 
 def local_folder(text: str) -> Path:
-    """`text` as a folder of this machine; raises `InputError` where it is a URL."""
+    """`text` as a folder of this machine; raises `ShardError` where it is a URL."""
     if "://" in text:
-        raise ShardError(
-            f"{text} is a URL; this command works on a folder of this machine: copy it here first"
-        )
+        raise ShardError(f"{text} is a URL; give a folder of this machine")
     return Path(text)
