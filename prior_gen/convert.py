@@ -19,6 +19,7 @@ from shard_io import (
     content_digest,
     open_shards,
     publish_part,
+    store_of,
     sweep_staging,
 )
 
@@ -35,6 +36,7 @@ def convert_shards(
     Started again it goes on, part by part. Raises `ShardError` where `out` holds anything else,
     or where a part of `source` is damaged.
     """
+    store_of(out).check_writable()
     reader = open_shards(source)
     if _place(out) == _place(source):
         raise ShardError(f"{source} cannot be converted into itself; give another folder")
