@@ -94,7 +94,11 @@ def staging_folder(root: Path) -> Iterator[Path]:
 
 def sweep_staging(root: Path) -> None:
     """Remove what writers that were killed left in ROOT/.staging."""
-    for folder in (root / STAGING).glob("*"):
+    try:
+        folders = list((root / STAGING).iterdir())
+    except FileNotFoundError:
+        return
+    for folder in folders:
         try:
             with (folder / LOCK).open("r+") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -116,7 +120,7 @@ def _locked_folder(staging: Path) -> tuple[Path, IO[str]]:
         try:
             folder.mkdir(parents=True)
             lock = (folder / LOCK).open("w")
-        except FileNotFoundError:
+        except (FileNotFoundError, FileExistsError):  # the latter: gone when looked at again
             if not patience:
                 raise
             continue  # what was empty a moment ago has been swept

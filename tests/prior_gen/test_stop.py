@@ -10,6 +10,7 @@ from folders import folder_bytes
 from launched import entries_of, launch, processes_of_session, wait_until
 
 import prior_gen.generator as generator
+import prior_gen.lifeline as lifeline
 from prior_gen.generator import generate_shards
 from prior_gen.stopping import Terminated, signals_deferred
 from puicl_config import InputError, load_config
@@ -77,7 +78,8 @@ def test_a_stopped_run_goes_on_in_the_same_process(tiny, all_shards, tmp_path, m
     def stopped_at_twenty(*arguments):
         made.append(arguments)
         if len(made) == 20:
-            signal.raise_signal(signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+            wait_until(lifeline._dropping.is_set)
         return real(*arguments)
 
     monkeypatch.setattr(generator, "generate_microbatch", stopped_at_twenty)
@@ -94,8 +96,11 @@ def test_the_first_signal_waits_for_the_end_of_the_block_and_the_second_does_not
 
     def signalled(count):
         with signals_deferred(lambda: stops.append(count)):
-            for _ in range(count):
-                signal.raise_signal(signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+            wait_until(lambda: stops[-1:] == [count])
+            if count == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+                wait_until(lambda: False, seconds=20)
             steps.append(count)
 
     with pytest.raises(KeyboardInterrupt):

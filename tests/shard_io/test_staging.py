@@ -72,8 +72,11 @@ def test_many_writers_and_sweepers_never_disturb_each_other(tmp_path):
             problems.append(error)
 
     def sweep():
-        while not over.is_set():
-            sweep_staging(tmp_path)
+        try:
+            while not over.is_set():
+                sweep_staging(tmp_path)
+        except Exception as error:
+            problems.append(error)
 
     sweeper = threading.Thread(target=sweep)
     writers = [threading.Thread(target=write) for _ in range(4)]
