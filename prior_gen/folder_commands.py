@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from prior_gen.convert import convert_shards
-from prior_gen.generator import write_parts
+from prior_gen.generator import check_canary, write_parts
 from prior_gen.info import (
     as_ranges,
     can_be_written,
@@ -143,7 +143,10 @@ def repair(place: Folder, jobs: Jobs = None) -> None:
     if isinstance(folder, Path):
         sweep_staging(folder)
     bad = [part for part in reader.published_parts() if verify_part(folder, part)]
-    result = write_parts(reader.manifest, folder, sorted([*bad, *absent_parts(folder)]), jobs)
+    parts = sorted([*bad, *absent_parts(folder)])
+    if parts:
+        check_canary(reader.manifest)
+    result = write_parts(reader.manifest, folder, parts, jobs)
     for problem in stray_files(folder):
         print(f"left alone: {problem}")
     print(f"{folder}: made {len(result.written)} parts again")

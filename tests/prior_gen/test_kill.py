@@ -44,7 +44,7 @@ def kill_again_and_again(tiny_yaml, tmp_path, steps, kills, jobs, seed):
             assert len(parts) == there >= before
             assert [verify_part(folder, part) for part in parts] == [None] * there
     for _ in range(2):  # once to finish, once to find all done
-        run = launch(*arguments, "--jobs", "2")
+        run = launch(*arguments, "--jobs", "1")
         told, complaint = run.communicate()
         assert run.returncode == 0, complaint
     assert "wrote 0 parts" in told
@@ -56,7 +56,7 @@ def kill_again_and_again(tiny_yaml, tmp_path, steps, kills, jobs, seed):
 
 @linux
 def test_a_run_killed_again_and_again_ends_with_the_bytes_of_one_never_killed(tiny_yaml, tmp_path):
-    assert kill_again_and_again(tiny_yaml, tmp_path, 60, kills=4, jobs=[1, 2], seed=1) >= 1
+    assert kill_again_and_again(tiny_yaml, tmp_path, 30, kills=4, jobs=[1, 2], seed=1) >= 1
 
 
 @linux

@@ -30,7 +30,7 @@ def test_of_two_plans_begun_at_once_one_gets_the_folder_and_the_other_is_refused
     results = finish([launch(*arguments, "--set", seed) for seed in seeds])
     assert sorted(code for code, _, _ in results) == [0, 2]
     refused = next(complaint for code, _, complaint in results if code == 2)
-    assert refused.startswith(f"error: {folder} holds other shards: seed is ")
+    assert refused.startswith(f"error: {folder} holds other shards: prior.seed is ")
     assert refused.count("\n") == 1
     winner = 1 + [code for code, _, _ in results].index(0)
     assert open_shards(folder).manifest.config.prior.seed == winner
