@@ -8,6 +8,7 @@ from threadpoolctl import ThreadpoolController
 
 from prior_gen.extensions.task import generate_extended_tasks
 from prior_gen.factors import Factors, draw_factors
+from prior_gen.half import to_half
 from prior_gen.pu_split import negative_rows, split_rows
 from prior_gen.scm import draw_scm, run_scm, standardize
 from prior_gen.seeding import Split, task_generator
@@ -53,8 +54,9 @@ def generate_microbatch(
             tasks, tags["extensions"] = generate_extended_tasks(
                 prior, factors, (stage, step, index), split
             )
+    x = np.stack([x for x, _, _ in tasks])
     return Microbatch(
-        x=np.stack([x for x, _, _ in tasks]).astype(config.shards.x_dtype),
+        x=to_half(x) if config.shards.x_dtype == "float16" else x,
         y=np.stack([y for _, y, _ in tasks]),
         tags={**tags, "pi": [pi for _, _, pi in tasks]},
     )

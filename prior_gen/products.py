@@ -62,8 +62,9 @@ def _tile(n_rows: int, n_vectors: int):
                 return builder.bitcast(pointer, _VECTOR.as_pointer())
 
             sums = [[cgutils.alloca_once(builder, _VECTOR) for _ in columns] for _ in rows]
-            for total in sum(sums, []):
-                builder.store(zero, total)
+            for totals in sums:
+                for total in totals:
+                    builder.store(zero, total)
             depth = builder.extract_value(x.shape, 1)
             with cgutils.for_range(builder, depth, intp=size) as loop:
                 k = loop.index
