@@ -136,14 +136,15 @@ def main() -> None:
 
     whole = generating + storing
     print(f"{tasks} tasks of stages {stages[0]}-{stages[-1]}, one process, one thread")
-    print(f"{'':40}{'tasks/s':>10}{'ratio':>8}{'CPU ratio':>11}")
+    print(f"{'':40}{'tasks/s':>10}{'ratio':>8}{'tasks/CPU s':>13}{'ratio':>8}")
     for name, seconds in (
         ("literal PyTorch reference, not stored", reference),
         ("generated", generating),
         ("generated, compressed and on disk", whole),
     ):
         ratios = reference / seconds
-        print(f"{name:40}{tasks / seconds[0]:10.0f}{ratios[0]:8.2f}{ratios[1]:11.2f}")
+        speeds = tasks / seconds
+        print(f"{name:40}{speeds[0]:10.0f}{ratios[0]:8.2f}{speeds[1]:13.0f}{ratios[1]:8.2f}")
     total = prior.total_steps * prior.microbatches_per_step * prior.tasks_per_microbatch
     print(
         f"the paper's run, {total:,} tasks at {size / tasks:.0f} bytes: "
