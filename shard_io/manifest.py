@@ -21,6 +21,11 @@ from shard_io.slice_index import SliceIndex, slice_from_plain
 from shard_io.store import Store, store_of
 
 FORMAT_VERSION = 1
+# What folders that began before a storage setting existed have in its place. They keep their
+# manifest's bytes: the setting is not written where it has that value.
+_BEFORE = {"shuffle": "bits"}
+# A folder's own affair: the content is the same, and its first writer's choice holds.
+_PACKING = {"zstd_level", "shuffle"}
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,11 @@ class Manifest:
             "plan": plan_of(self.config.prior),
             "plan_digest": self.plan_digest,
             "split": self.split,
-            "storage": self.storage.model_dump(mode="json"),
+            "storage": {
+                key: value
+                for key, value in self.storage.model_dump(mode="json").items()
+                if _BEFORE.get(key) != value
+            },
             "canary": self.canary,
             "software": self.software,
         }
@@ -88,7 +97,7 @@ def read_manifest(folder: Path | Store) -> Manifest:
         if raw["header_digest"] != sha256_of(header):
             raise ValueError("its header's digest does not match")
         version, stored_digest = header["format_version"], header["plan_digest"]
-        prior, storage = header["plan"]["prior"], header["storage"]
+        prior, storage = header["plan"]["prior"], {**_BEFORE, **header["storage"]}
         split, canary, software = header["split"], header["canary"], header["software"]
     except FileNotFoundError:
         raise ShardError(f"{folder} holds no shards: there is no {MANIFEST}") from None
@@ -121,7 +130,8 @@ def claim_folder(folder: Path | Store, manifest: Manifest) -> Manifest:
     """Make `folder` a home of this plan, or check that it is one already.
 
     Safe against other writers of the same plan: the manifest is created exclusively.
-    Returns the folder's manifest. Raises `ShardError` where the folder holds anything else.
+    Returns the folder's manifest, with the packing that the folder began with. Raises
+    `ShardError` where the folder holds anything else.
     """
     store = store_of(folder)
     if check_claim(folder, manifest) is None:
@@ -157,7 +167,7 @@ def check_claim(folder: Path | Store, manifest: Manifest) -> Manifest | None:
 
 def describe_differences(wanted: dict[str, Any], present: dict[str, Any]) -> list[str]:
     """What another plan, split or storage differs in, key by key."""
-    keys = ["split", *(f"storage.{key}" for key in wanted["storage"])]
+    keys = ["split", *(f"storage.{key}" for key in wanted["storage"] if key not in _PACKING)]
     plan_keys = {**wanted["plan"], **present["plan"]}  # extensions stand only where they are on
     keys += [f"plan.{key}" for key in plan_keys if key != "prior"]
     prior_keys = {**wanted["plan"]["prior"], **present["plan"]["prior"]}
