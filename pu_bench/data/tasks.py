@@ -118,8 +118,10 @@ _SPECS = (
         _is("1"),
         "UCI 145 (Statlog), OpenML 53",
         categorical=frozenset(
-            ("sex", "chest_pain_type", "fasting_blood_sugar", "resting_ecg")
-            + ("exercise_angina", "thal")
+            (
+                *("sex", "chest_pain_type", "fasting_blood_sugar", "resting_ecg"),
+                *("exercise_angina", "thal"),
+            )
         ),
         target_codes={"absent": "1", "present": "2"},
     ),
