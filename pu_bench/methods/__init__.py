@@ -1,11 +1,32 @@
 """Methods by name: each scores the unlabelled rows of a task from P and U alone."""
 
 from pu_bench.methods.base import Method, Prediction
+from pu_bench.methods.crossfit import ExtraTrees, GradientBoosting, Logistic
+from pu_bench.methods.density_ratio import ULSIF
+from pu_bench.methods.empu import EMPU
 from pu_bench.methods.in_context import PUICLMethod
-from pu_bench.methods.simple import AllPositive, Logistic
+from pu_bench.methods.oracle import Oracle
+from pu_bench.methods.outliers import IsolationForest, OneClassSVM
+from pu_bench.methods.packaged import BaggingPU, ElkanNoto
+from pu_bench.methods.simple import AllPositive, RandomScores
 
 METHODS: dict[str, type[Method]] = {
-    method.name: method for method in (PUICLMethod, Logistic, AllPositive)
+    method.name: method
+    for method in (
+        PUICLMethod,
+        EMPU,
+        ULSIF,
+        ElkanNoto,
+        BaggingPU,
+        ExtraTrees,
+        GradientBoosting,
+        Logistic,
+        OneClassSVM,
+        IsolationForest,
+        AllPositive,
+        RandomScores,
+        Oracle,
+    )
 }
 
 __all__ = ["METHODS", "Method", "Prediction"]
