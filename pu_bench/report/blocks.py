@@ -10,20 +10,20 @@ from pu_bench.report.style import Picture
 _CSS = """
 :root { color-scheme: light; }
 * { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 64rem; padding: 1.2rem 1rem 3rem; background: #fff;
+body { margin: 0 auto; max-width: 72rem; padding: 1.2rem 1rem 3rem; background: #fff;
   color: #222; font: 16px/1.5 system-ui, "Helvetica Neue", Arial, sans-serif; }
 h1 { font-size: 1.6rem; line-height: 1.2; margin: .4rem 0 .2rem; }
 h2 { font-size: 1.2rem; margin: 2.4rem 0 .5rem; }
-p, figcaption, caption { max-width: 46rem; }
+p, figcaption { max-width: 46rem; overflow-wrap: anywhere; }
 nav { font-size: .93rem; margin: .8rem 0; }
 nav a { display: inline-block; margin-right: 1rem; }
 a { color: #0072b2; }
 figure { margin: 1rem 0 0; }
 figure img { display: block; width: 100%; max-width: 40rem; height: auto; }
 figcaption { font-size: .9rem; color: #444; margin-top: .4rem; }
-.table { overflow-x: auto; margin-top: 1rem; }
+.table { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .86rem; font-variant-numeric: tabular-nums; }
-caption { text-align: left; color: #444; padding-bottom: .4rem; font-size: .9rem; }
+.caption { color: #444; font-size: .9rem; margin: 1.2rem 0 .4rem; break-after: avoid; }
 th, td { padding: .2rem .7rem .2rem 0; text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; position: sticky; left: 0;
   background: #fff; }
@@ -169,7 +169,8 @@ def _html_table(table: Table) -> str:
         rows.append(f"<tr{rule}>{''.join(map(_html_cell, row))}</tr>")
     body = "\n".join(rows)
     return (
-        f'<div class="table"><table>\n<caption>{html.escape(table.caption)}</caption>\n'
+        # Outside the box that scrolls sideways, so that it can be read on a phone.
+        f'<p class="caption">{html.escape(table.caption)}</p>\n<div class="table"><table>\n'
         f"<thead>{head}</thead>\n<tbody>\n{body}\n</tbody></table></div>"
     )
 

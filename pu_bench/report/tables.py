@@ -91,7 +91,7 @@ def by_task(results: Results, metric: str) -> Table:
             )
         rows.append(row)
     return Table(
-        f"{NAMES[metric]} by task, mean ± standard deviation over repeats; bold: best in the row.",
+        f"{_start(metric)} by task, mean ± standard deviation over repeats; bold: best in the row.",
         ["task", *(results.title(name) for name in order)],
         rows,
     )
@@ -117,7 +117,7 @@ def beside_the_paper(results: Results, metric: str) -> Table | None:
         for row, (a, b) in zip(rows, [*zip(mine, theirs, strict=True), last], strict=True):
             row += [Cell(number(a), bold=a >= b), Cell(number(b), bold=b > a), Cell(signed(a - b))]
     return Table(
-        f"{NAMES[metric]}: ours, the paper's printed value, and the difference. Bold: the higher "
+        f"{_start(metric)}: ours, the paper's printed value, and the difference. Bold: the higher "
         "of the two.",
         ["task", *(["ours", "paper", "diff"] * len(order))],
         rows,
@@ -194,6 +194,11 @@ def _best(metric: str, values: list[float]) -> float:
 
 def _is_best(value: float, best: float) -> bool:
     return bool(np.isfinite(value) and round(value, 3) == best)
+
+
+def _start(metric: str) -> str:
+    """The metric's name at the start of a sentence."""
+    return NAMES[metric][0].upper() + NAMES[metric][1:]
 
 
 def _p(value: float) -> str:

@@ -23,14 +23,14 @@ class Cell:
     repeat: int
 
     @property
-    def split_seed(self) -> int:
+    def splitseed_of(self) -> int:
         """The same for every method, so that all see the same rows."""
-        return _seed("split", self.task, self.repeat)
+        return seed_of("split", self.task, self.repeat)
 
     @property
-    def method_seed(self) -> int:
+    def methodseed_of(self) -> int:
         """What the method draws from; below 2**31, as some libraries want it."""
-        return _seed("method", self.task, self.method, self.repeat) % 2**31
+        return seed_of("method", self.task, self.method, self.repeat) % 2**31
 
     def __str__(self) -> str:
         return f"{self.task}:{self.method}:{self.repeat}"
@@ -84,7 +84,7 @@ def rows_digest(P: np.ndarray, U: np.ndarray) -> str:
     return digest.hexdigest()
 
 
-def _seed(*names: object) -> int:
-    """63 bits out of some names."""
+def seed_of(*names: object) -> int:
+    """63 bits out of some names, the same on every machine."""
     text = "\0".join(map(str, names)).encode()
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "big") >> 1
