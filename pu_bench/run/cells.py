@@ -23,12 +23,12 @@ class Cell:
     repeat: int
 
     @property
-    def splitseed_of(self) -> int:
+    def split_seed(self) -> int:
         """The same for every method, so that all see the same rows."""
         return seed_of("split", self.task, self.repeat)
 
     @property
-    def methodseed_of(self) -> int:
+    def method_seed(self) -> int:
         """What the method draws from; below 2**31, as some libraries want it."""
         return seed_of("method", self.task, self.method, self.repeat) % 2**31
 
@@ -43,7 +43,7 @@ def run_cell(cell: Cell, method: Method, split: PUTask) -> dict[str, Any]:
     raises is kept in `error`; `seconds` is then the time until it failed. `rows_seen`
     is the SHA-256 of P and U as they were handed over.
     """
-    seen = {}
+    seed, seen = cell.method_seed, {}
     if "class_prior" in method.sees:
         seen["class_prior"] = float(split.y.mean())
     if "labels" in method.sees:
@@ -65,7 +65,7 @@ def run_cell(cell: Cell, method: Method, split: PUTask) -> dict[str, Any]:
     try:
         with threadpool_limits(1), np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # thousands of the same; failures are kept below
-            prediction = method.fit_predict(P, U, cell.method_seed, **seen)
+            prediction = method.fit_predict(P, U, seed, **seen)
         record["seconds"] = time.perf_counter() - start
         judged = judge(prediction, split.y, method.is_probability)
     except Exception as error:  # a method may fail in any way; the run goes on without it
