@@ -135,9 +135,9 @@ def make_plan(
     usable, skipped = usable_methods(methods, model)
     if not usable:
         raise InputError("no method can be run")
+    collection = load_collection(data, tasks)
     for name, reason in skipped.items():
         print(f"method {name} is left out: {reason}")
-    collection = load_collection(data, tasks)
     for name, reason in collection.unavailable.items():
         print(f"task {name} cannot be had: {reason}")
     if not collection.tables:
