@@ -1,10 +1,9 @@
 """Methods that `pulearn` has right: Elkan and Noto's classifier and bagging."""
 
+import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
-
-import numpy as np
 
 from pu_bench.methods.base import Method, Prediction
 from pu_bench.methods.extras import extra_package
@@ -17,7 +16,8 @@ class ElkanNoto(Method):
     The package divides g = P(labelled | x) by c, the mean of g over labelled rows that it holds
     out: P(positive | x) over labelled and unlabelled rows together. The unlabelled rows' own
     probability is (1 - c) / c * g / (1 - g), the paper's weight w(x), cut off at 1. Columns are
-    standardised; the SVM is scikit-learn's default; its Platt scaling is out of fold.
+    standardised; the SVM is scikit-learn's with balanced
+    classes (else it calls every row unlabelled); its Platt scaling is out of fold.
     """
 
     name = "elkan_noto"
@@ -33,7 +33,7 @@ class ElkanNoto(Method):
         P, U = standardized(P, U)
         x = np.concatenate([P, U])
         s = (np.arange(len(x)) < len(P)).astype(int)
-        svm = CalibratedClassifierCV(SVC(random_state=seed), ensemble=False)
+        svm = CalibratedClassifierCV(SVC(class_weight="balanced"), ensemble=False)
         fitted = self.pulearn.ElkanotoPuClassifier(svm, 0.2, random_state=seed).fit(x, s)
         g = np.clip(fitted.predict_proba(U)[:, 1] * fitted.c, 0.0, 1.0 - 1e-12)
         score = np.minimum((1.0 - fitted.c) / fitted.c * g / (1.0 - g), 1.0)
