@@ -4,6 +4,7 @@ from pu_bench.methods.base import Method, Prediction
 from pu_bench.methods.crossfit import ExtraTrees, GradientBoosting, Logistic
 from pu_bench.methods.density_ratio import ULSIF
 from pu_bench.methods.empu import EMPU
+from pu_bench.methods.foundation import TabICL, TabPFN
 from pu_bench.methods.in_context import PUICLMethod
 from pu_bench.methods.oracle import Oracle
 from pu_bench.methods.outliers import IsolationForest, OneClassSVM
@@ -29,6 +30,8 @@ METHODS: dict[str, type[Method]] = {
         ExtraTrees,
         GradientBoosting,
         Logistic,
+        TabPFN,
+        TabICL,
         OneClassSVM,
         IsolationForest,
         AllPositive,

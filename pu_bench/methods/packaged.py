@@ -25,16 +25,18 @@ class ElkanNoto(Method):
     reference = "Elkan and Noto, KDD 2008, Sections 2 and 3"
     is_probability = True
 
-    def __init__(self):
-        self.pulearn = extra_package("pulearn", "bench")
+    def check(self):
+        """See `Method.check`."""
+        extra_package("pulearn", "bench")
 
     def fit_predict(self, P, U, seed):
         """See `Method.fit_predict`."""
+        pulearn = extra_package("pulearn", "bench")
         P, U = standardized(P, U)
         x = np.concatenate([P, U])
         s = (np.arange(len(x)) < len(P)).astype(int)
         svm = CalibratedClassifierCV(SVC(class_weight="balanced"), ensemble=False)
-        fitted = self.pulearn.ElkanotoPuClassifier(svm, 0.2, random_state=seed).fit(x, s)
+        fitted = pulearn.ElkanotoPuClassifier(svm, 0.2, random_state=seed).fit(x, s)
         g = np.clip(fitted.predict_proba(U)[:, 1] * fitted.c, 0.0, 1.0 - 1e-12)
         score = np.minimum((1.0 - fitted.c) / fitted.c * g / (1.0 - g), 1.0)
         return Prediction(score, (score >= 0.5).astype(int), float(score.mean()))
@@ -52,14 +54,16 @@ class BaggingPU(Method):
     title = "bagging PU"
     reference = "Mordelet and Vert, Pattern Recognition Letters 2014, Algorithm 2"
 
-    def __init__(self):
-        self.pulearn = extra_package("pulearn", "bench")
+    def check(self):
+        """See `Method.check`."""
+        extra_package("pulearn", "bench")
 
     def fit_predict(self, P, U, seed):
         """See `Method.fit_predict`."""
+        pulearn = extra_package("pulearn", "bench")
         x = np.concatenate([P, U])
         s = (np.arange(len(x)) < len(P)).astype(int)
-        bagging = self.pulearn.BaggingPuClassifier(
+        bagging = pulearn.BaggingPuClassifier(
             DecisionTreeClassifier(),
             n_estimators=200,
             max_samples=min(len(P), len(U) - 1),
