@@ -55,7 +55,7 @@ class ExtraTrees(CrossFitted):
 
     def classifier(self, seed):
         """See `CrossFitted.classifier`."""
-        return ExtraTreesClassifier(300, min_samples_leaf=3, random_state=seed)
+        return ExtraTreesClassifier(100, min_samples_leaf=5, random_state=seed)
 
 
 class GradientBoosting(CrossFitted):

@@ -29,6 +29,6 @@ class Oracle(Method):
         )
         score = np.empty(len(U))
         for train, test in folds.split(U, y):
-            forest = RandomForestClassifier(300, random_state=seed).fit(U[train], y[train])
+            forest = RandomForestClassifier(100, random_state=seed).fit(U[train], y[train])
             score[test] = forest.predict_proba(U[test])[:, 1]
         return Prediction(score, (score >= 0.5).astype(int), float(score.mean()))
