@@ -2,6 +2,7 @@
 
 from pu_bench.command import bench as bench_command
 from pu_bench.command import only as only_command
+from pu_bench.command import report as report_command
 from pu_bench.command import sweep as sweep_command
 from pu_bench.methods import METHODS, Method, Prediction
 from pu_bench.protocol import PUTask, split_pu
@@ -16,6 +17,7 @@ __all__ = [
     "Prediction",
     "bench_command",
     "only_command",
+    "report_command",
     "split_pu",
     "sweep_command",
     "write_report",

@@ -9,7 +9,7 @@ from pu_bench.data import load_collection
 from pu_bench.methods import METHODS
 from pu_bench.report import write_report
 from pu_bench.run import Cell, Plan, run_benchmark, run_only, usable_methods
-from pu_bench.run.files import CELLS
+from pu_bench.run.files import CELLS, RESULTS, SWEEP_RESULTS
 from pu_bench.run.metrics import METRICS
 from pu_bench.run.store import CellLog
 from pu_bench.sweeps import (
@@ -49,10 +49,24 @@ def bench(
     )
 
 
-def only(
-    text: str, data: Path | None, model: Path | None, out: Path
-) -> bool:  # whether it agrees with the recorded cell, if there is one
-    """Run one cell by itself, print its record, and compare it with `out`'s where it has one."""
+def report(folder: Path) -> None:
+    """Write the reports of what a folder holds: results, sweeps or both."""
+    held = [
+        (name, write)
+        for name, write in ((RESULTS, write_report), (SWEEP_RESULTS, write_sweep_report))
+        if (folder / name).is_file()
+    ]
+    if not held:
+        raise InputError(f"{folder} holds no results: there is no {RESULTS} and no {SWEEP_RESULTS}")
+    for _, write in held:
+        print(f"report: {write(folder)}")
+
+
+def only(text: str, data: Path | None, model: Path | None, out: Path) -> bool:
+    """Run one cell by itself, print its record, and compare it with `out`'s where it has one.
+
+    Returns whether it agrees with that.
+    """
     cell = parse_cell(text)
     plan = make_plan(data, [cell.method], [cell.task], cell.repeat + 1, model, 1, False)
     if cell.task not in plan.collection.tables:

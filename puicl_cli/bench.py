@@ -1,12 +1,15 @@
 """`puicl bench`: methods on real tables with known classes, and how they fare."""
 
+import contextlib
+import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pu_bench import SWEEPS, bench_command, only_command, sweep_command, write_report
+from pu_bench import SWEEPS, bench_command, only_command, report_command, sweep_command
 from puicl_config import InputError
 
 QUICK_REPEATS = 3
@@ -49,23 +52,32 @@ def bench(
     ] = None,
 ) -> None:
     """Run methods on the 20 tasks (or a folder's), and write tables, tests and pictures."""
-    if report is not None:
-        print(f"report: {write_report(report)}")
-        return
+    wanted, named = _names(methods, "--methods"), _names(tasks, "--tasks")
     repeats = QUICK_REPEATS if quick else repeats
-    if sweep is not None:
-        sweep_command(
-            sweep, data, shards, _names(methods, "--methods"), _names(tasks, "--tasks"), repeats,
-            out, model, jobs,
-        )  # fmt: skip
-    elif only is not None:
-        if not only_command(only, data, model, out):
-            sys.exit(1)
-    else:
-        bench_command(
-            data, _names(methods, "--methods"), _names(tasks, "--tasks"), repeats, out, model,
-            jobs, retry_failed,
-        )  # fmt: skip
+    if report is not None:
+        report_command(report)
+        return
+    with _says_how_to_go_on(out):
+        if sweep is not None:
+            sweep_command(sweep, data, shards, wanted, named, repeats, out, model, jobs)
+        elif only is not None:
+            if not only_command(only, data, model, out):
+                sys.exit(1)
+        else:
+            bench_command(data, wanted, named, repeats, out, model, jobs, retry_failed)
+
+
+@contextlib.contextmanager
+def _says_how_to_go_on(out: Path) -> Iterator[None]:
+    """A stop by the system is a stop by hand: what is finished is kept, and a sentence says so."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"\nstopped; the same command goes on from what {out} holds", file=sys.stderr)
+        sys.exit(130)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _names(text: str | None, option: str) -> list[str] | None:

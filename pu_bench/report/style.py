@@ -18,7 +18,7 @@ COLOURS = {
     "puicl": "#0072B2",
     "empu": "#E69F00",
     "vpu": "#CC79A7",
-    "tedn": "#009E73",
+    "ted": "#009E73",
     "ulsif": "#D55E00",
 }
 _OTHERS = ("#56B4E9", "#7A5195", "#6B6B6B", "#9C7A3C", "#3B7A57", "#B03A48")

@@ -102,7 +102,7 @@ def beside_the_paper(results: Results, metric: str) -> Table | None:
     paper = published().pivot(index="task", columns="method", values=metric)
     order = [
         name
-        for name in ("puicl", "empu", "vpu", "ulsif", "tedn")
+        for name in ("puicl", "empu", "vpu", "ulsif", "ted")
         if name in results.methods and paper[name].notna().any()
     ]
     if not order:

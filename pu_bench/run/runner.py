@@ -133,6 +133,7 @@ def _problem(name: str, model: Path | None) -> str | None:
     x = np.arange(12.0)[:, np.newaxis]
     try:
         method = make_method(name, model)
+        method.check()
         if _takes_weights(name):
             method.fit_predict(x[:4], x[4:], 0)
     except InputError as error:

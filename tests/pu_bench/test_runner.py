@@ -74,13 +74,24 @@ def test_every_registered_method_sees_identical_rows(monkeypatch, collection, tm
     assert set(by_cell.values()) == set(first)
 
 
-@pytest.mark.parametrize("name", [name for name, cls in METHODS.items() if not cls.sees])
+# Networks take seconds to train; those that differ in their risk alone are left to the slow tests.
+LONG = {"vpu", "upu", "pusb"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in LONG else [])
+        for name, method in METHODS.items()
+        if not method.sees
+    ],
+)
 def test_permuted_hidden_labels_change_no_score(name, small_weights, monkeypatch):
     if name not in usable_methods(None, small_weights)[0]:
         pytest.skip(f"{name} cannot be run here")
     rng = np.random.default_rng(3)
-    positive = np.arange(160) < 90
-    split = split_pu(rng.normal(size=(160, 3)) + positive[:, np.newaxis], positive, seed=1)
+    positive = np.arange(90) < 60
+    split = split_pu(rng.normal(size=(90, 3)) + positive[:, np.newaxis], positive, seed=1)
     permuted = PUTask(split.x, split.n_labeled, rng.permutation(split.y))
     assert (permuted.y != split.y).any()
     answers = []
@@ -292,7 +303,7 @@ def test_without_weights_puicl_is_left_out_with_a_sentence_and_the_rest_runs(
         (["--model", "nowhere.safetensors"], "no weights at nowhere.safetensors"),
         (["--only", "wdbc"], "'wdbc' is not of the form task:method:repeat"),
         (["--only", "wdbc:nobody:1"], "no method 'nobody'"),
-        (["--report", "nowhere"], "nowhere holds no results"),
+        (["--report", "nowhere", "--out", "x"], "nowhere holds no results"),
         (["--sweep", "nothing"], "no sweep 'nothing'; there are pi"),
     ],
 )
