@@ -79,7 +79,8 @@ def curves(sweep: Sweep, cells: pd.DataFrame) -> Picture:
                     axes.set_title(f"{kind} tasks", loc="left")
                 if sweep.log:
                     axes.set_xscale("log")
-                    axes.set_xticks(sweep.values, [f"{value:g}" for value in sweep.values])
+                    names = [f"{value:g}" for value in sweep.values]
+                    axes.set_xticks(sweep.values, names, fontsize=7)
                     axes.minorticks_off()
             grid[row, 0].set_ylabel(METRICS[metric])
         figure.supxlabel(sweep.label, fontsize=8.5)
