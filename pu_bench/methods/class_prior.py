@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from scipy.optimize import nnls
 
 from pu_bench.methods.crossfit import ExtraTrees, cross_fitted
 from pu_bench.methods.rows import standardized
@@ -10,7 +11,6 @@ from pu_bench.methods.rows import standardized
 DELTA, GAMMA = 0.1, 0.01
 WIDTHS = np.logspace(-1, 1, 5)
 LAMBDA_MAX, LAMBDA_STEP = 8.0, 0.04
-MAX_STEPS = 2000
 
 
 def best_bin(score_p: np.ndarray, score_u: np.ndarray) -> float:
@@ -56,9 +56,11 @@ def km2(P: np.ndarray, U: np.ndarray) -> float:
     if distance == 0.0:
         return 1.0
 
+    factor = factored(kernel)
+
     def d(position: float) -> float:
         """The distance at lambda = `position`."""
-        return math.sqrt(squared_distance(kernel, position * mean_u + (1 - position) * mean_p))
+        return math.sqrt(squared_distance(factor, position * mean_u + (1 - position) * mean_p))
 
     threshold = 1 / math.sqrt(min(len(P), len(U)))
     if threshold > 0.9 * distance:
@@ -71,39 +73,23 @@ def km2(P: np.ndarray, U: np.ndarray) -> float:
     return 1 - 2 / (left + right)
 
 
-def squared_distance(kernel: np.ndarray, u: np.ndarray, tolerance: float = 1e-3) -> float:
-    """min over distributions v of (u - v)' K (u - v), for u [n] that sums to 1; K [n, n].
+def squared_distance(factor: np.ndarray, u: np.ndarray) -> float:
+    """min over distributions v of |A (u - v)|^2, for A = `factor` [r, n] and u [n] that sums to 1.
 
-    Accelerated projected gradient with restarts, until the duality gap, an upper bound of what is
-    left to gain, is below `tolerance` times the value (or below 1e-8).
+    Non-negative least squares (Lawson and Hanson's active set, exact), with sum(v) = 1 as one
+    more row of great weight.
     """
-    v = project_to_simplex(u)
-    ahead, momentum = v, 1.0
-    step = 1.0 / np.abs(kernel).sum(axis=1).max()  # the largest eigenvalue is at most that
-    image_u, image_v = kernel @ u, kernel @ v
-    image_ahead = image_v
-    for _ in range(MAX_STEPS):
-        new = project_to_simplex(ahead - step * (image_ahead - image_u))
-        image_new = kernel @ new
-        gradient = image_new - image_u
-        value = max(float((new - u) @ gradient), 0.0)
-        if 2 * (gradient @ new - gradient.min()) < max(tolerance * value, 1e-8):
-            return value
-        if (ahead - new) @ (new - v) > 0:
-            momentum = 1.0
-        following = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
-        pull = (momentum - 1) / following
-        ahead = new + pull * (new - v)
-        image_ahead = image_new + pull * (image_new - image_v)
-        v, image_v, momentum = new, image_new, following
-    return value
+    weight = 30 * np.sqrt((factor**2).sum(axis=0).max())
+    rows = np.vstack([factor, np.full(len(u), weight)])
+    v, _ = nnls(rows, np.append(factor @ u, weight), maxiter=50 * len(u))
+    return float(((factor @ (u - v / v.sum())) ** 2).sum())
 
 
-def project_to_simplex(v: np.ndarray) -> np.ndarray:
-    """The distribution nearest to v [n] (Duchi et al., ICML 2008, Figure 1)."""
-    descending = np.sort(v)[::-1]
-    excess = (np.cumsum(descending) - 1) / np.arange(1, len(v) + 1)
-    return np.maximum(v - excess[np.flatnonzero(descending > excess)[-1]], 0.0)
+def factored(kernel: np.ndarray) -> np.ndarray:
+    """A [r, n] with A'A = kernel [n, n], but for eigenvalues below 1e-9 of the largest."""
+    values, vectors = np.linalg.eigh(kernel)
+    kept = values > 1e-9 * values[-1]
+    return (vectors[:, kept] * np.sqrt(values[kept])).T
 
 
 def _share_from(thresholds: np.ndarray, score: np.ndarray) -> np.ndarray:

@@ -28,7 +28,7 @@ class Tilting(NamedTuple):
 
 
 class EMPU(Method):
-    """EM for the exponential tilting model; the positives' density is left free.
+    """EM for exponential tilting under SCAR; the density of the positives is left free.
 
     Columns are standardised, b has a ridge penalty of precision 1 / sqrt(n_p + n_u), and the fit
     of the highest penalised likelihood of 5 random starts is kept. The score is the last E-step's
@@ -37,7 +37,7 @@ class EMPU(Method):
 
     name = "empu"
     title = "EMPU"
-    reference = "Liu, Yeh, Zhang, Tian and Li, arXiv 2407.09735"
+    reference = "Liu, Yeh, Zhang, Tian and Li, JASA 2025 (arXiv 2407.09735)"
     is_probability = True
 
     def fit_predict(self, P, U, seed):

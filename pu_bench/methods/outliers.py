@@ -4,6 +4,7 @@ from sklearn.ensemble import IsolationForest as _IsolationForest
 from sklearn.svm import OneClassSVM as _OneClassSVM
 
 from pu_bench.methods.base import Method, Prediction
+from pu_bench.methods.global_state import global_generators_seeded
 from pu_bench.methods.rows import standardized
 
 
@@ -20,7 +21,8 @@ class OneClassSVM(Method):
     def fit_predict(self, P, U, seed):
         """See `Method.fit_predict`."""
         P, U = standardized(P, U)
-        score = _OneClassSVM().fit(P).decision_function(U)
+        with global_generators_seeded(seed):  # libsvm is seeded from numpy's
+            score = _OneClassSVM().fit(P).decision_function(U)
         return Prediction(score, (score >= 0).astype(int), None)
 
 

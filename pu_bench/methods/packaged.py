@@ -35,7 +35,9 @@ class ElkanNoto(Method):
         P, U = standardized(P, U)
         x = np.concatenate([P, U])
         s = (np.arange(len(x)) < len(P)).astype(int)
-        svm = CalibratedClassifierCV(SVC(class_weight="balanced"), ensemble=False)
+        svm = CalibratedClassifierCV(
+            SVC(class_weight="balanced", random_state=seed), ensemble=False
+        )
         fitted = pulearn.ElkanotoPuClassifier(svm, 0.2, random_state=seed).fit(x, s)
         g = np.clip(fitted.predict_proba(U)[:, 1] * fitted.c, 0.0, 1.0 - 1e-12)
         score = np.minimum((1.0 - fitted.c) / fitted.c * g / (1.0 - g), 1.0)

@@ -113,7 +113,7 @@ class UPU(RiskMinimiser):
 
     Sigmoid loss, `RiskMinimiser`'s network and settings. The epoch is chosen by the risk on
     held-out rows of P and U: du Plessis et al. choose their model so, and without it a network
-    overfits (Kiryo et al., Figure 1).
+    overfits (Kiryo et al.).
     """
 
     name = "upu"
@@ -134,7 +134,7 @@ class PUSB(RiskMinimiser):
 
     name = "pusb"
     title = "PUSB"
-    reference = "Kato, Teshima and Honda, ICLR 2019, Section 4 (nnPUSB)"
+    reference = "Kato, Teshima and Honda, ICLR 2019"
     loss = staticmethod(logistic_loss)
     objective = staticmethod(non_negative_objective)
 

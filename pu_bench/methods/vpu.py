@@ -44,7 +44,7 @@ class VPU(Method):
 
     name = "vpu"
     title = "VPU"
-    reference = "Chen, Liu, Wang, Zhao and Wu, NeurIPS 2020, Equations 6 and 10"
+    reference = "Chen, Liu, Wang, Zhao and Wu, NeurIPS 2020 (arXiv 1906.00642)"
     is_probability = True
 
     def fit_predict(self, P, U, seed):
@@ -65,7 +65,7 @@ class VPU(Method):
 
 
 def variational_loss(log_phi_p: torch.Tensor, log_phi_u: torch.Tensor) -> torch.Tensor:
-    """log mean of Phi over U minus mean of log Phi over P (the paper's Equation 6).
+    """log mean of Phi over U minus mean of log Phi over P.
 
     log_phi_p: [n_p], log_phi_u: [n_u]. Lowest where Phi is P(positive | x) up to a factor.
     """
@@ -74,7 +74,7 @@ def variational_loss(log_phi_p: torch.Tensor, log_phi_u: torch.Tensor) -> torch.
 
 
 def mixup_loss(log_target: torch.Tensor, log_phi_mixed: torch.Tensor) -> torch.Tensor:
-    """Mean squared difference of logarithms (the paper's Equation 10); both [batch]."""
+    """Mean squared difference of logarithms (the regulariser); both [batch]."""
     return (log_target - log_phi_mixed).square().mean()
 
 

@@ -13,7 +13,6 @@ from sklearn.metrics import roc_auc_score
 from pu_bench.methods import METHODS
 from pu_bench.methods.base import Prediction
 from pu_bench.methods.crossfit import cross_fitted, posterior
-from pu_bench.methods.density_ratio import ULSIF
 from pu_bench.methods.extras import extra_package
 from pu_bench.methods.foundation import TabICL, TabPFN
 from pu_bench.methods.global_state import global_generators_seeded
@@ -150,23 +149,6 @@ def test_no_row_is_scored_by_a_classifier_that_saw_it():
     g_p, g_u = cross_fitted(lambda seed: Recorder(), rows[:20], rows[20:], 0)
     assert seen == [set()] * 5
     assert (len(g_p), len(g_u)) == (20, 40)
-
-
-def test_ulsif_estimates_the_known_density_ratio():
-    rng = np.random.default_rng(0)
-    P = rng.normal(size=(400, 1))
-    y = np.arange(800) < 400
-    U = rng.normal(size=(800, 1)) + np.where(y, 0.0, 3.0)[:, np.newaxis]
-
-    def density(x, mean):
-        return np.exp(-((x - mean) ** 2) / 2)
-
-    ratio = (density(U, 0) / (0.5 * density(U, 0) + 0.5 * density(U, 3)))[:, 0]
-    estimate = ULSIF().ratio(P, U, 0)
-    assert np.abs(estimate - ratio).mean() < 0.2
-    assert np.corrcoef(estimate, ratio)[0, 1] > 0.97
-    prediction = ULSIF().fit_predict(P, U, 0)
-    assert ((ratio > 1) == prediction.label).mean() > 0.93  # the posterior is ratio / 2
 
 
 def test_standardised_columns_have_one_scale_and_constant_ones_are_zero():
