@@ -1,7 +1,7 @@
 """The README's short table, out of a results folder and never typed.
 
 `python -m pu_bench.report.readme` rewrites what stands between the markers in README.md from
-results/bench, if that is there; with `--check` it only says whether it would change.
+results/published, if that is there; with `--check` it only says whether it would change.
 """
 
 import argparse
@@ -60,7 +60,7 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("readme", nargs="?", type=Path, default=Path("README.md"))
-    parser.add_argument("--results", type=Path, default=Path("results/bench"))
+    parser.add_argument("--results", type=Path, default=Path("results/published"))
     parser.add_argument("--check", action="store_true", help="only exit with 1 if it would change")
     arguments = parser.parse_args()
     old = arguments.readme.read_text(encoding="utf-8")
