@@ -43,10 +43,16 @@ td.text { white-space: normal; text-align: left; min-width: 14rem; }
   figure, tr { break-inside: avoid; }
   figure img { max-width: 13cm; max-height: 21cm; width: auto; }
   .table { overflow: visible; }
-  table { font-size: 6.6pt; }
-  th, td { padding: .1rem .35rem .1rem 0; }
+  /* Else a wide table makes the browser shrink the whole print. */
+  table { font-size: 6pt; line-height: 1.15; }
+  th, td { padding: .06rem .22rem .06rem 0; }
+  th { white-space: normal; }
+  td.text { min-width: 0; }
+  figcaption, .caption { font-size: 8.5pt; }
+  .sd { display: block; font-size: .85em; }
   nav, .hint { display: none; }
 }
+@page { margin: 1.2cm; }
 """
 
 
