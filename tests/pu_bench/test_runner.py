@@ -333,3 +333,25 @@ def test_results_of_another_collection_are_refused(collection, tmp_path):
     (tmp_path / "cells.jsonl").unlink()
     with pytest.raises(InputError, match="which a run goes on from"):
         run_benchmark(plan_of(collection, ["all_positive"], 1), tmp_path)
+
+
+def test_a_stopped_run_keeps_what_is_finished_and_says_how_to_go_on(
+    bench, little_tables, tmp_path, monkeypatch
+):
+    calls = []
+
+    def stopped(P, U, seed):
+        calls.append(seed)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return ones(U)
+
+    register(monkeypatch, "stopped", stopped)
+    common = ["--data", little_tables, "--methods", "stopped", "--repeats", 2, "--jobs", 1]
+    code, _, err = bench(*common, "--out", tmp_path)
+    assert code == 130
+    assert f"stopped; the same command goes on from what {tmp_path} holds" in err
+    assert len(pd.read_csv(tmp_path / "results.csv")) == 2
+    assert bench(*common, "--out", tmp_path)[0] == 0
+    assert len(calls) == 3 + 4
+    assert len(pd.read_csv(tmp_path / "results.csv")) == 6

@@ -148,12 +148,12 @@ def test_zip_archives_with_and_without_header_and_as_arff(server, toy):
     header = [["Size", "Colour", "Class"]]
     server.content |= {
         "/plain.zip": zipped(**{"a.data": csv_of(ROWS[:5], ", "), "b.data": csv_of(ROWS[5:])}),
-        "/header.zip": zipped(**{"t.csv": "\ufeff" + csv_of(header + ROWS, ";")}),
+        "/header.zip": zipped(**{"folder/The_T.csv": "\ufeff" + csv_of(header + ROWS, ";")}),
         "/arff.zip": zipped(**{"t.arff": "@RELATION t\n% x\n@DATA\n% y\n" + csv_of(ROWS)}),
     }
     for source in (
         Archive(f"{server.url}/plain.zip", ("a.data", "b.data")),
-        Archive(f"{server.url}/header.zip", ("t.csv",), delimiter=";", header=True),
+        Archive(f"{server.url}/header.zip", ("the t.csv",), delimiter=";", header=True),
         Archive(f"{server.url}/arff.zip", ("t.arff",), arff=True),
     ):
         assert canonical_table(COLUMNS, source.rows(COLUMNS)).digest() == (
