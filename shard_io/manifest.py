@@ -92,6 +92,10 @@ def read_manifest(folder: Path | Store) -> Manifest:
         split, canary, software = header["split"], header["canary"], header["software"]
     except FileNotFoundError:
         raise ShardError(f"{folder} holds no shards: there is no {MANIFEST}") from None
+    except NotADirectoryError:
+        raise ShardError(f"{folder} is a file; give a folder of shards") from None
+    except OSError as error:
+        raise ShardError(f"{path} cannot be read: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError) as error:
         raise ShardError(f"{path} is damaged: {error}") from None
     if version != FORMAT_VERSION:
@@ -120,16 +124,28 @@ def claim_folder(folder: Path | Store, manifest: Manifest) -> Manifest:
     Returns the folder's manifest. Raises `ShardError` where the folder holds anything else.
     """
     store = store_of(folder)
-    names = store.prepare()
+    if check_claim(folder, manifest) is None:
+        store.prepare()
+        store.create(MANIFEST, manifest.to_bytes({}))
+    return check_claim(folder, manifest) or read_manifest(folder)
+
+
+def check_claim(folder: Path | Store, manifest: Manifest) -> Manifest | None:
+    """The folder's manifest, or None where `claim_folder` would begin it; nothing is written.
+
+    Raises `ShardError` where the folder holds anything else, or cannot be written to at all.
+    """
+    store = store_of(folder)
+    names = store.names()
     if MANIFEST not in names:
-        ours = {ENTRIES, PARTS, STAGING, MANIFEST}
+        ours = {ENTRIES, PARTS, STAGING}
         strangers = [name for name in names if name not in BYSTANDERS | ours]
         if strangers:
             raise ShardError(
                 f"{folder} holds other files ({', '.join(strangers[:3])}) and no manifest; "
                 "give an empty folder"
             )
-        store.create(MANIFEST, manifest.to_bytes({}))
+        return None
     present = read_manifest(folder)
     differences = describe_differences(manifest.header(), present.header())
     if differences:
