@@ -62,6 +62,7 @@ def test_mixup_loss_equals_the_formula_on_numbers():
 
 def test_vpu_ranks_by_the_posterior_and_scores_up_to_one(tilted, monkeypatch):
     monkeypatch.setattr("pu_bench.methods.vpu.LEARNING_RATES", (1e-3,))
+    monkeypatch.setattr("pu_bench.methods.vpu.MIXUP_WEIGHTS", (0.3,))
     P, U, y = tilted
     score = VPU().fit_predict(P, U, 0).score
     assert roc_auc_score(y, score) > best_auc(U, y) - 0.03
