@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
 from puicl_config import ModelConfig
+from puicl_model import lowprecision
 
 # A column whose spread among the labelled positives is below this share of its spread among all
 # rows counts as constant there, and is scaled by the latter.
@@ -29,6 +30,8 @@ class PUICL(nn.Module):
         super().__init__()
         e = config.embedding_size
         self.config = config
+        # "bfloat16" computes the blocks in `puicl_model.lowprecision`; weights stay float32.
+        self.precision = "float32"
         self.feature_encoder = skip_init(nn.Linear, len(config.feature_group), e)
         self.label_encoder = skip_init(nn.Linear, 1, e)
         self.unlabeled_token = nn.Parameter(torch.empty(e))
@@ -49,9 +52,15 @@ class PUICL(nn.Module):
         """
         h = self.embed(standardize(x, x, n_labeled, self.config), n_labeled, revealed)
         h = self.think(h)
+        first_row = self.config.thinking_rows + n_labeled
+        if self.precision == "bfloat16":
+            h = h.to(torch.bfloat16)
+            for block in self.blocks[:-1]:
+                h = lowprecision.block(block, h)
+            return self.decoder(lowprecision.last_block(self.blocks[-1], h, first_row).float())
         for block in self.blocks:
             h = block(h)
-        return self.decoder(h[:, self.config.thinking_rows + n_labeled :, -1])
+        return self.decoder(h[:, first_row:, -1])
 
     def score_new_rows(self, x: Tensor, n_labeled: int, x_new: Tensor) -> Tensor:
         """Logits [B, Q, 2] of rows that were not in the table, each on its own.

@@ -5,9 +5,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from puicl_config import TrainConfig
+from puicl_model import PUICL
 from trainer.loader import Batch
 from trainer.reveal import revealed_rows
 from trainer.state import TrainState
+
+# Cells whose activations fit the caches well enough; more only add memory.
+CELLS_TOGETHER = 6144
 
 
 def microbatch_gradient(
@@ -22,7 +26,7 @@ def microbatch_gradient(
     device = state.gradient.device
     state.gradient.zero_()
     n_tasks = len(batch.x)
-    slices = train.tasks_per_forward or n_tasks
+    slices = train.tasks_per_forward or tasks_together(state.model, batch)
     shown = None
     if share > 0:
         rows = revealed_rows(train, batch.address, batch.y.numpy(), share)
@@ -33,8 +37,7 @@ def microbatch_gradient(
         x = batch.x[tasks].to(device, non_blocking=True)
         y = batch.y[tasks].to(device, non_blocking=True)
         revealed = None if shown is None else shown[tasks].to(device, non_blocking=True)
-        with torch.autocast(device.type, torch.bfloat16, enabled=train.precision == "bfloat16"):
-            logits = state.model(x, batch.n_labeled, revealed)
+        logits = state.model(x, batch.n_labeled, revealed)
         losses = F.cross_entropy(logits.float().flatten(0, 1), y.flatten(), reduction="none")
         losses = losses.view_as(y)  # tasks, unlabelled rows
         if revealed is None:
@@ -45,3 +48,12 @@ def microbatch_gradient(
         loss.backward()
         total += loss.detach()
     return torch.cat([state.gradient, total.reshape(1)])
+
+
+def tasks_together(model: PUICL, batch: Batch) -> int:
+    """Tasks a forward: all, or in bfloat16 on a CPU as many as keep the activations small."""
+    tasks, rows, d = batch.x.shape
+    if model.precision == "float32":
+        return tasks
+    cells = (rows + model.config.thinking_rows) * (d + 1)
+    return max(1, min(tasks, CELLS_TOGETHER // cells))
