@@ -15,7 +15,6 @@ class TrainState:
         generator = torch.Generator().manual_seed(train.seed)
         self.step = 0
         self.model = PUICL(config.model, generator).to(device)
-        self.model.precision = train.precision
         self.parameters = dict(self.model.named_parameters())
         self.ema = {name: p.detach().clone() for name, p in self.parameters.items()}
         self._ema_decay = train.ema_decay
