@@ -40,14 +40,21 @@ class PUICL(nn.Module):
         self.decoder = FeedForward(e, config.feedforward_size, n_out=2)
         self.reset_parameters(generator or torch.Generator().manual_seed(0))
 
-    def forward(self, x: Tensor, n_labeled: int, revealed: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        n_labeled: int,
+        revealed: Tensor | None = None,
+        revealed_positives: Tensor | None = None,
+    ) -> Tensor:
         """Logits [B, R - n_labeled, 2] of (negative, positive) for the unlabelled rows.
 
         x: [B, R, d] raw features of any scale, the first `n_labeled` rows labelled positives.
         revealed: boolean [B, R - n_labeled], negatives shown as such (training only; needs
-        `reveals_negatives`).
+        `reveals_negatives`). revealed_positives: likewise, positives shown as such.
         """
-        h = self.embed(standardize(x, x, n_labeled, self.config), n_labeled, revealed)
+        x = standardize(x, x, n_labeled, self.config)
+        h = self.embed(x, n_labeled, revealed, revealed_positives)
         h = self.think(h)
         for block in self.blocks:
             h = block(h)
@@ -65,7 +72,13 @@ class PUICL(nn.Module):
             h, new = block.with_new_rows(h, new)
         return self.decoder(new[:, :, -1])
 
-    def embed(self, x: Tensor, n_labeled: int, revealed: Tensor | None = None) -> Tensor:
+    def embed(
+        self,
+        x: Tensor,
+        n_labeled: int,
+        revealed: Tensor | None = None,
+        revealed_positives: Tensor | None = None,
+    ) -> Tensor:
         """One vector a cell, [B, R, C, E], from standardised features [B, R, d] (Section 3.1).
 
         With a `feature_group` of offsets, a column is embedded together with the columns that
@@ -79,6 +92,8 @@ class PUICL(nn.Module):
         if revealed is not None:
             negative = self.negative_token.to(positive.dtype)
             unlabeled = torch.where(revealed.unsqueeze(-1), negative, unlabeled)
+        if revealed_positives is not None:
+            unlabeled = torch.where(revealed_positives.unsqueeze(-1), positive, unlabeled)
         labels = torch.cat([positive.expand(b, n_labeled, -1), unlabeled], dim=1)  # B R E
         return torch.cat([features, labels.unsqueeze(2)], dim=2)
 

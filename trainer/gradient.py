@@ -17,7 +17,8 @@ def microbatch_gradient(
 
     The loss is the mean cross-entropy over the unlabelled rows of a task, averaged over tasks.
     `train.tasks_per_forward` bounds memory: the tasks pass in slices, whose gradients add up in
-    order. `share` of the true negatives are shown with their label and left out of the loss.
+    order. `share` of the true negatives, or of the rows of both classes, are shown with their
+    label and left out of the loss.
     """
     device = state.gradient.device
     state.gradient.zero_()
@@ -33,8 +34,11 @@ def microbatch_gradient(
         x = batch.x[tasks].to(device, non_blocking=True)
         y = batch.y[tasks].to(device, non_blocking=True)
         revealed = None if shown is None else shown[tasks].to(device, non_blocking=True)
+        tokens = () if revealed is None else (revealed & (y == 0),)
+        if tokens and train.reveal == "both":
+            tokens += (revealed & (y == 1),)
         with torch.autocast(device.type, torch.bfloat16, enabled=train.precision == "bfloat16"):
-            logits = state.model(x, batch.n_labeled, revealed)
+            logits = state.model(x, batch.n_labeled, *tokens)
         losses = F.cross_entropy(logits.float().flatten(0, 1), y.flatten(), reduction="none")
         losses = losses.view_as(y)  # tasks, unlabelled rows
         if revealed is None:
