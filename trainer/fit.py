@@ -85,25 +85,26 @@ def _steps(run: Run, reader: ShardReader, stop: int, asked: StopRequest) -> None
         is_there=lambda address: not (train.follow and reader.awaited_parts(address)),
     )
     follower = Follower(reader, world, asked, train.follow_timeout, run.say)
-    waited = 0.0
     # One row a microbatch: its gradient, its loss, and whether this process was asked to stop.
     rows = torch.zeros(rounds, state.gradient.numel() + 2, device=world.device)
     stopped = False
     while state.step < stop and not stopped:
         step = state.step
         if train.follow:
+            began = time.monotonic()
             try:
                 stopped = not follower.wait(my_addresses(step))
             except ShardError:
                 run.checkpoint()
                 raise
+            run.waited += time.monotonic() - began
             if stopped:
                 break
         share = revealed_share(prior, train, step)
         for row, _ in enumerate(world.mine(count)):
             began = time.monotonic()
             batch = next(batches)
-            waited += time.monotonic() - began
+            run.waited += time.monotonic() - began
             rows[row, :-1] = microbatch_gradient(state, batch, train, share)
         rows[:, -1] = float(asked())
         everyone = world.gather(rows, rounds * world.size)
@@ -123,7 +124,7 @@ def _steps(run: Run, reader: ShardReader, stop: int, asked: StopRequest) -> None
                 f"{addresses_of_step(prior, train, step)}: lower the learning rate; the last "
                 "checkpoint is kept"
             )
-        run.after_step(step, loss, norm, rate, waited + follower.seconds)
+        run.after_step(step, loss, norm, rate)
         stopped = bool(everyone[:, -1].any()) and state.step < stop
     run.checkpoint()
     if stopped:

@@ -51,7 +51,6 @@ class Follower:
     ):
         self._reader, self._world, self._asked = reader, world, asked
         self._timeout, self._say = timeout, say
-        self.seconds = 0.0
 
     def wait(self, addresses: Sequence[Address]) -> bool:
         """True once every process can read its `addresses`; False where one was asked to stop.
@@ -73,7 +72,6 @@ class Follower:
             row = torch.tensor([mine], dtype=torch.float32, device=self._world.device)
             waits, stops, late = self._world.gather(row, self._world.size).any(dim=0).tolist()
             if not waits or stops:
-                self.seconds += time.monotonic() - began
                 return not waits
             if late:
                 first = f" for {awaited[0].name} in" if awaited else " for parts of"
@@ -95,4 +93,4 @@ class Follower:
         of = len(self._reader.layout.parts_of_stage(stage))
         there = of - len(self._reader.missing_parts([stage]))
         since = f" for {duration(seconds)}" if seconds >= 1 else ""
-        return f"waiting{since} for {awaited[0].name}: {there} of {of} parts of stage {stage} are there"
+        return f"waiting{since} for {awaited[0].name}: {there} of {of} parts of its stage are there"

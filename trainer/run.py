@@ -35,6 +35,7 @@ class Run:
         self.lineage = lineage
         self.config, self.out, self.state = config, out, state
         self.chain, self.world = chain, world
+        self.waited = 0.0  # seconds for data since this start, counted by the loop
         self._saved = state.step if state.step else -1
         self._losses: list[float] = []
         self._heldout = HeldoutSet(config, world) if config.train.heldout else None
@@ -51,7 +52,6 @@ class Run:
         self._ledger = Ledger(out / "ledger.jsonl", state.step)
         self._metrics = Metrics(out / "metrics.jsonl", state.step)
         self._logged = state.step, self._metrics.seconds
-        self._waited = 0.0
         self._board = SummaryWriter(out / "tensorboard", purge_step=state.step)
         self._progress = ProgressReport(
             "trainer", config.prior.total_steps, "steps", done=state.step
@@ -61,11 +61,8 @@ class Run:
         """Print once, whatever the number of processes."""
         say(self.world, sentence)
 
-    def after_step(self, step: int, loss: float, norm: float, rate: float, wait: float) -> None:
-        """Record update `step`; checkpoint and evaluate where due.
-
-        `wait` is the seconds that this start has waited for data so far.
-        """
+    def after_step(self, step: int, loss: float, norm: float, rate: float) -> None:
+        """Record update `step`; checkpoint and evaluate where due."""
         train, state = self.config.train, self.state
         data = self.chain.consume(step)
         if self.world.is_first:
@@ -74,7 +71,6 @@ class Run:
             addresses = addresses_of_step(self.config.prior, train, step)
             self._ledger.write(step, loss, norm, rate, addresses, data, weights)
             self._losses.append(loss)
-            self._waited = wait
             self._progress.advance(1, f"stage {addresses[0][0]}, loss {loss:.4f}")
             if state.step % train.log_every == 0:
                 self._log(norm, rate)
@@ -157,7 +153,7 @@ class Run:
             "gradient_norm": norm,
             "learning_rate": rate,
             "steps_per_second": (self.state.step - step) / max(seconds - since, 1e-9),
-            "data_wait_seconds": self._waited,
+            "data_wait_seconds": self.waited,
         }
         for name, value in figures.items():
             self._board.add_scalar(name, value, self.state.step)
@@ -165,8 +161,8 @@ class Run:
 
     def _sum_up(self) -> None:
         losses = [float.fromhex(line["loss"]) for line in read_ledger(self.out / "ledger.jsonl")]
-        some = min(self.config.train.log_every, len(losses))
-        here, waited = self._progress.seconds, self._waited
+        some = min(self.config.train.log_every, (len(losses) + 1) // 2)
+        here, waited = self._progress.seconds, self.waited
         rows = {
             "steps": f"{self.state.step:,} of {self.config.prior.total_steps:,}",
             "time": f"{duration(self._metrics.seconds)} of training, {duration(here)} since this "
