@@ -55,16 +55,25 @@ def is_done(run: Path) -> bool:
 def train(run: Path, shards: Path, heldout: Path, overrides: tuple[str, ...], seed: int) -> None:
     """One run of the trainer, in a process of its own."""
     command = [sys.executable, MAIN, "--config", "demo", "--shards", shards, "--out", run]
-    options = [f"train.heldout={heldout}", "train.heldout_every=50", "train.log_every=25"]
+    options = [f"train.heldout={heldout}", "train.heldout_every=100", "train.log_every=25"]
     command += [*PLAN, *options, f"train.seed={seed}", *overrides]
     subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL)
 
 
+def figures_of(run: Path, folders: dict[str, Path]) -> dict[str, float]:
+    """AUC of a run's final weights on each folder, kept beside them."""
+    path = run / "heldout.json"
+    if not path.is_file():
+        figures = {name: heldout_auc(run, folder) for name, folder in folders.items()}
+        path.write_text(json.dumps(figures), encoding="utf-8")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
 def heldout_auc(run: Path, heldout: Path) -> float:
-    """AUC of a run's final weights on all microbatches of a held-out folder or slice."""
+    """AUC of a run's final weights on 100 microbatches of a held-out folder or slice."""
     model, _ = load_model(run / "model.safetensors")
     config = small_config(
-        f"train.heldout={heldout}", "train.heldout_microbatches=1000", "train.precision=float32"
+        f"train.heldout={heldout}", "train.heldout_microbatches=100", "train.precision=float32"
     )
     config = config.model_copy(update={"model": model.config})
     world = World(0, 1, torch.device("cpu"))
@@ -82,13 +91,14 @@ def table(out: Path, folders: dict[str, Path], seeds: list[int]) -> str:
         runs = [run for run in runs if is_done(run)]
         if not runs:
             continue
-        figures = {name: [heldout_auc(run, at) for run in runs] for name, at in folders.items()}
+        each_run = [figures_of(run, folders) for run in runs]
+        figures = {name: [run[name] for run in each_run] for name in folders}
         each = ", ".join(f"{value:.3f}" for value in figures["heldout"])
         reuse = json.loads((runs[0] / "model.json").read_text())["reuse"]
         means = [f"{np.mean(figures[name]):.3f}" for name in ("heldout", "causal", "non-causal")]
         lines.append(
-            f"| {variant} | `{' '.join(overrides) or '–'}` | **{means[0]}** ({each}) | {means[1]} | "
-            f"{means[2]} | {reuse:.3g} |"
+            f"| {variant} | `{' '.join(overrides) or '–'}` | **{means[0]}** ({each}) | "
+            f"{means[1]} | {means[2]} | {reuse:.3g} |"
         )
     return "\n".join(lines) + "\n"
 
@@ -100,18 +110,20 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=1, help="workers that generate the shards")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after")
+    parser.add_argument("--variants", nargs="*", default=list(VARIANTS), choices=list(VARIANTS))
     options = parser.parse_args()
-    began, out, seeds = time.monotonic(), options.out, list(range(options.seeds))
+    out, seeds = options.out, list(range(options.seeds))
     shards, heldout = make_shards(out, options.jobs)
     folders = {"heldout": heldout}
     for name, where in SUBSETS.items():
         folders[name] = out / f"heldout-{name}"
         slice_shards(heldout, where, folders[name])
+    began = time.monotonic()
     for seed in seeds:
-        for variant, overrides in VARIANTS.items():
+        for variant in options.variants:
             run = folder_of(out, variant, seed)
             if not is_done(run) and time.monotonic() - began < options.seconds:
-                train(run, shards, heldout, overrides, seed)
+                train(run, shards, heldout, VARIANTS[variant], seed)
     text = table(out, folders, seeds)
     (out / "table.md").write_text(text, encoding="utf-8")
     print(text)

@@ -75,8 +75,7 @@ def measure(recipe: str, seed: int, seconds: float, shards: Path, heldout: Path)
     world = World(0, 1, torch.device("cpu"))
     state, reader = TrainState(config, world.device), open_shards(shards)
     heldout_set = HeldoutSet(config, world)
-    spent, curve, snapshots = 0.0, [], []
-    marks = [seconds * share for share in (0.25, 0.5, 0.75)]
+    spent, half, snapshots = 0.0, None, []
     while spent < seconds:
         step = state.step
         # Steps beyond the plan read it again, in the same order.
@@ -88,8 +87,8 @@ def measure(recipe: str, seed: int, seconds: float, shards: Path, heldout: Path)
         total /= len(batches)
         state.update(total[:-1], learning_rate(prior, train, min(step, prior.total_steps - 1)))
         spent += time.process_time() - began
-        if marks and spent >= marks[0]:
-            curve.append([round(marks.pop(0), 1), heldout_set.evaluate(state.ema).auc])
+        if half is None and spent >= seconds / 2:
+            half = heldout_set.evaluate(state.ema).auc
         if spent >= seconds * (1 - 0.04 * (LAWA - len(snapshots))):
             snapshots.append({n: p.detach().double() for n, p in state.parameters.items()})
     mean = {name: sum(s[name] for s in snapshots) / len(snapshots) for name in snapshots[0]}
@@ -100,12 +99,12 @@ def measure(recipe: str, seed: int, seconds: float, shards: Path, heldout: Path)
         "seconds": seconds,
         "steps": state.step,
         "parameters": sum(p.numel() for p in state.parameters.values()),
+        "auc_half": half,
         "auc": figures.auc,
         "accuracy": figures.accuracy,
         "loss": figures.loss,
         "auc_last": heldout_set.evaluate(state.parameters).auc,
         "auc_lawa": heldout_set.evaluate(mean).auc,
-        "curve": curve,
     }
 
 
@@ -125,7 +124,7 @@ def table(lines: list[dict]) -> str:
         each = ", ".join(f"{run['auc']:.3f}" for run in runs)
         shared = [run["auc"] - base[run["seed"]] for run in runs if run["seed"] in base]
         against = f"{np.mean(shared):+.3f}" if shared and recipe != base_name else "–"
-        half = np.mean([run["curve"][1][1] for run in runs])
+        half = np.mean([run["auc_half"] for run in runs])
         last, lawa = (np.mean([run[key] for run in runs]) for key in ("auc_last", "auc_lawa"))
         rows.append(
             f"| {recipe} | {runs[0]['parameters']:,} | {np.mean([r['steps'] for r in runs]):.0f} | "
@@ -140,14 +139,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("results/recipes"))
     parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--train-seconds", type=float, default=60, help="processor time of a run")
+    parser.add_argument("--train-seconds", type=float, default=40, help="processor time of a run")
     parser.add_argument("--jobs", type=int, default=1, help="workers that generate the shards")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after")
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
-    began = time.monotonic()
     shards, heldout = make_shards(options.out, options.jobs)
+    began = time.monotonic()
     path = options.out / "results.jsonl"
     done = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     done = [line for line in done if line["seconds"] == options.train_seconds]

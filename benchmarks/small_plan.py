@@ -5,13 +5,13 @@ from pathlib import Path
 from prior_gen.generator import generate_shards
 from puicl_config import Config, load_config
 
-# 600 steps of 8 tasks: 5 stages of 80 steps, then a tail of 200. About 60 rows and 5 columns a
-# task, and a network of 104,000 weights: a run takes a minute or two on one core.
+# 400 steps of 8 tasks: 5 stages of 60 steps, then a tail of 100. About 60 rows and 5 columns a
+# task, and a network of 159,618 weights: a run takes a minute on one core.
 PLAN = (
     "name=small",
     "prior.stages=5",
-    "prior.steps_per_stage=80",
-    "prior.tail_steps=200",
+    "prior.steps_per_stage=60",
+    "prior.tail_steps=100",
     "prior.microbatches_per_step=1",
     "prior.tasks_per_microbatch=8",
     "prior.n_features=[2, 8]",
@@ -23,7 +23,7 @@ PLAN = (
     "train.phase1={peak: 1.0e-3, floor: 1.0e-3, warmup_steps: 20}",
     "train.phase2={peak: 1.0e-3, floor: 1.0e-4, warmup_steps: 0}",
     "train.ema_decay=0.98",
-    "train.heldout_microbatches=48",
+    "train.heldout_microbatches=32",
 )
 
 
