@@ -197,6 +197,7 @@ class ModelConfig(Section):
     thinking_rows: int = Field(default=0, ge=0)
     feature_group: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Distinct] = (0,)
     reveals_negatives: bool = False
+    scalable_softmax: bool = False  # of the attention within columns
 
     @model_validator(mode="after")
     def _heads_divide_embedding(self):

@@ -5,6 +5,8 @@ label column last), E embedding size, H heads, D = E / H, Q new rows, P labelled
 T thinking rows (none in the paper), G features embedded together (one in the paper).
 """
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -15,6 +17,9 @@ from puicl_config import ModelConfig
 # A column whose spread among the labelled positives is below this share of its spread among all
 # rows counts as constant there, and is scaled by the latter.
 DEGENERATE_SPREAD = 1e-6
+
+# Rows of a typical table: there the scalable softmax begins as the plain one.
+TYPICAL_ROWS = 450
 
 
 class PUICL(nn.Module):
@@ -119,6 +124,8 @@ class PUICL(nn.Module):
                 nn.init.xavier_uniform_(attention.qkv.weight, generator=generator)
                 attention.qkv.bias.zero_()
                 attention.out.bias.zero_()
+                if attention.softmax_scale is not None:
+                    attention.softmax_scale.fill_(1 / math.log(TYPICAL_ROWS))
         for token in ("unlabeled_token", "negative_token", "thinking_rows"):
             if hasattr(self, token):  # as spread as the label encoder's bias
                 getattr(self, token).uniform_(-1, 1, generator=generator)
@@ -133,7 +140,7 @@ class Block(nn.Module):
         norm = {"layernorm": nn.LayerNorm, "rmsnorm": nn.RMSNorm}[config.norm]
         self.feature_attention = Attention(e, config.feature_heads or config.heads)
         self.feature_norm = norm(e, eps=1e-5)
-        self.row_attention = Attention(e, config.row_heads or config.heads)
+        self.row_attention = Attention(e, config.row_heads or config.heads, config.scalable_softmax)
         self.row_norm = norm(e, eps=1e-5)
         self.feedforward = FeedForward(e, config.feedforward_size, n_out=e)
         self.feedforward_norm = norm(e, eps=1e-5)
@@ -161,28 +168,41 @@ class Block(nn.Module):
 
 
 class Attention(nn.Module):
-    """Multi-head self-attention over the second to last axis; the axes before it are batch."""
+    """Multi-head self-attention over the second to last axis; the axes before it are batch.
 
-    def __init__(self, e: int, heads: int):
+    scalable: scores are also multiplied by s * log(L), with a learnable s a head and L the number
+    of cells attended to, so that attention does not flatten as tables grow (scalable softmax).
+    """
+
+    def __init__(self, e: int, heads: int, scalable: bool = False):
         super().__init__()
         self.heads = heads
         self.qkv = skip_init(nn.Linear, e, 3 * e)
         self.out = skip_init(nn.Linear, e, e)
+        self.softmax_scale = nn.Parameter(torch.empty(heads)) if scalable else None
 
     def forward(self, x: Tensor) -> Tensor:
         """[..., L, E] to [..., L, E]."""
-        attended = F.scaled_dot_product_attention(*self._heads(x))  # N H L D
+        q, k, v = self._heads(x)  # N H L D
+        attended = F.scaled_dot_product_attention(self.sharpen(q, k.shape[-2]), k, v)
         return self._merge(attended, x.shape)
 
     def one_by_one(self, queries: Tensor, context: Tensor) -> Tensor:
         """Each of [..., Q, E] attends to the whole context [..., L, E] and to itself alone."""
         q, k_self, v_self = self._heads(queries)  # N H Q D
         _, k, v = self._heads(context)  # N H L D
+        q = self.sharpen(q, k.shape[-2] + 1)
         scale = q.shape[-1] ** -0.5
         own = (q * k_self).sum(-1, keepdim=True)  # N H Q 1
         weights = torch.cat([q @ k.transpose(-1, -2), own], dim=-1).mul(scale).softmax(-1)
         attended = weights[..., :-1] @ v + weights[..., -1:] * v_self
         return self._merge(attended, queries.shape)
+
+    def sharpen(self, q: Tensor, length: int) -> Tensor:
+        """Queries [N, H, L, D] for a softmax over `length` cells; as they are unless scalable."""
+        if self.softmax_scale is None:
+            return q
+        return q * (self.softmax_scale * math.log(length)).to(q.dtype).view(-1, 1, 1)
 
     def _heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         *_, length, e = x.shape
