@@ -333,7 +333,8 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _revealed_negatives_have_a_token(self):
-        if self.train.reveal_negatives.share and not self.model.reveals_negatives:
+        shows = self.train.reveal == "both" or self.train.reveal_negatives.share
+        if shows and not self.model.reveals_negatives:
             raise ValueError("train.reveal_negatives needs model.reveals_negatives: true")
         return self
 

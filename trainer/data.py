@@ -7,7 +7,6 @@ from pathlib import Path
 from puicl_config import Config, plan_of
 from shard_io import (
     FilteredReader,
-    PartId,
     ShardError,
     ShardReader,
     Store,
@@ -100,7 +99,7 @@ class DataChain:
     def __init__(self, config: Config, reader: ShardReader):
         self._config, self._reader = config, reader
         self.folder = reader.folder
-        self._seen: set[tuple[PartId, int]] = set()
+        self._seen: set[tuple[int, int]] = set()  # stage, number of the microbatch in it
         self._consumed = 0
         origin = reader.manifest.plan_digest
         if reader.manifest.slice:
@@ -111,7 +110,7 @@ class DataChain:
         """Add the parts of optimizer step `step`, in order; returns the new value."""
         for address in addresses_of_step(self._config.prior, self._config.train, step):
             part, position = self._reader.part_of(address)
-            self._seen.add((part, position))
+            self._seen.add((part.stage, self._reader.layout.span(part)[position]))
             self._consumed += 1
             digest = self._reader.entry(part).content_digest
             if self._reader.manifest.slice:
