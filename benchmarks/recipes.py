@@ -75,7 +75,7 @@ def measure(recipe: str, seed: int, seconds: float, shards: Path, heldout: Path)
     world = World(0, 1, torch.device("cpu"))
     state, reader = TrainState(config, world.device), open_shards(shards)
     heldout_set = HeldoutSet(config, world)
-    spent, snapshots = 0.0, []
+    spent, early, snapshots = 0.0, None, []
     while spent < seconds:
         step = state.step
         # Steps beyond the plan read it again, in the same order.
@@ -87,6 +87,8 @@ def measure(recipe: str, seed: int, seconds: float, shards: Path, heldout: Path)
         total /= len(batches)
         state.update(total[:-1], learning_rate(prior, train, min(step, prior.total_steps - 1)))
         spent += time.process_time() - began
+        if early is None and spent >= seconds / 3:
+            early = heldout_set.evaluate(state.ema).auc
         if spent >= seconds * (1 - 0.04 * (LAWA - len(snapshots))):
             snapshots.append({n: p.detach().double() for n, p in state.parameters.items()})
     mean = {name: sum(s[name] for s in snapshots) / len(snapshots) for name in snapshots[0]}
@@ -97,6 +99,7 @@ def measure(recipe: str, seed: int, seconds: float, shards: Path, heldout: Path)
         "seconds": seconds,
         "steps": state.step,
         "parameters": sum(p.numel() for p in state.parameters.values()),
+        "auc_early": early,
         "auc": figures.auc,
         "accuracy": figures.accuracy,
         "loss": figures.loss,
@@ -108,9 +111,9 @@ def measure(recipe: str, seed: int, seconds: float, shards: Path, heldout: Path)
 def table(lines: list[dict]) -> str:
     """Markdown, each recipe against the base of the same seeds."""
     rows = [
-        "| recipe | weights | steps | held-out AUC (each seed) | against base |"
-        " last weights | mean of last 5 |",
-        "|---|---|---|---|---|---|---|",
+        "| recipe | weights | steps | AUC after a third | AUC at the end (each seed) | against base |"
+        " loss | AUC, last weights | AUC, mean of last 5 |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     base_name = next(iter(RECIPES))
     base = {line["seed"]: line["auc"] for line in lines if line["recipe"] == base_name}
@@ -121,11 +124,12 @@ def table(lines: list[dict]) -> str:
         each = ", ".join(f"{run['auc']:.3f}" for run in runs)
         shared = [run["auc"] - base[run["seed"]] for run in runs if run["seed"] in base]
         against = f"{np.mean(shared):+.3f}" if shared and recipe != base_name else "–"
-        last, lawa = (np.mean([run[key] for run in runs]) for key in ("auc_last", "auc_lawa"))
+        names = ("steps", "auc_early", "auc", "loss", "auc_last", "auc_lawa")
+        mean = {name: np.mean([run[name] for run in runs]) for name in names}
         rows.append(
-            f"| {recipe} | {runs[0]['parameters']:,} | {np.mean([r['steps'] for r in runs]):.0f} | "
-            f"**{np.mean([r['auc'] for r in runs]):.3f}** ({each}) | {against} | "
-            f"{last:.3f} | {lawa:.3f} |"
+            f"| {recipe} | {runs[0]['parameters']:,} | {mean['steps']:.0f} | "
+            f"{mean['auc_early']:.3f} | **{mean['auc']:.3f}** ({each}) | {against} | "
+            f"{mean['loss']:.4f} | {mean['auc_last']:.3f} | {mean['auc_lawa']:.3f} |"
         )
     return "\n".join(rows) + "\n"
 
@@ -135,7 +139,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("results/recipes"))
     parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--train-seconds", type=float, default=30, help="processor time of a run")
+    parser.add_argument("--train-seconds", type=float, default=20, help="processor time of a run")
     parser.add_argument("--jobs", type=int, default=1, help="workers that generate the shards")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after")
     options = parser.parse_args()

@@ -88,10 +88,13 @@ def test_a_run_killed_at_random_moments_on_changing_processes_ends_in_the_same_b
             [sys.executable, *map(str, command)], env=environment, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-        # Some kills come before the first step, some in the middle of a checkpoint.
-        deadline = time.monotonic() + rng.uniform(1, 6) * (1 + processes / 2)
-        while victim.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.01)
+        # Some kills come before the first step, some at or between steps, some in a checkpoint.
+        ledger = out / "ledger.jsonl"
+        if rng.random() < 0.3:
+            wait_while(victim, rng.uniform(0, 8), ledger, lines=STEPS)
+        else:
+            wait_while(victim, 300, ledger, lines_of(ledger) + rng.randint(1, 45))
+            time.sleep(rng.uniform(0, 0.3))
         if victim.poll() is not None:
             assert victim.returncode == 0, (attempt, victim.stderr.read())
             break
@@ -99,8 +102,7 @@ def test_a_run_killed_at_random_moments_on_changing_processes_ends_in_the_same_b
             kill(process)
         victim.communicate()
         kills += 1
-        ledger = out / "ledger.jsonl"
-        steps_at_kills.append(ledger.read_bytes().count(b"\n") if ledger.exists() else 0)
+        steps_at_kills.append(lines_of(ledger))
     else:
         pytest.fail(f"the run never ended; lines of the ledger at the kills: {steps_at_kills}")
     print(f"\n{kills} kills survived; lines of the ledger at each: {steps_at_kills}")
@@ -108,6 +110,18 @@ def test_a_run_killed_at_random_moments_on_changing_processes_ends_in_the_same_b
     assert run_bytes(out) == run_bytes(long_reference)
     assert [json.loads(line)["step"] for line in (out / "ledger.jsonl").open()] == [*range(STEPS)]
     assert not list((out / "checkpoints").glob("damaged-*"))
+
+
+def lines_of(ledger: Path) -> int:
+    """Steps recorded so far."""
+    return ledger.read_bytes().count(b"\n") if ledger.exists() else 0
+
+
+def wait_while(process: subprocess.Popen, seconds: float, ledger: Path, lines: int) -> None:
+    """Until it has ended, so many seconds have passed, or its ledger has so many lines."""
+    deadline = time.monotonic() + seconds
+    while process.poll() is None and time.monotonic() < deadline and lines_of(ledger) < lines:
+        time.sleep(0.005)
 
 
 def descendants(pid: int) -> list[int]:
