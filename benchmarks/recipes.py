@@ -111,8 +111,8 @@ def measure(recipe: str, seed: int, seconds: float, shards: Path, heldout: Path)
 def table(lines: list[dict]) -> str:
     """Markdown, each recipe against the base of the same seeds."""
     rows = [
-        "| recipe | weights | steps | AUC after a third | AUC at the end (each seed) | against base |"
-        " loss | AUC, last weights | AUC, mean of last 5 |",
+        "| recipe | weights | steps | AUC after a third | AUC at the end (each seed) | "
+        "against base | loss | AUC, last weights | AUC, mean of last 5 |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     base_name = next(iter(RECIPES))
