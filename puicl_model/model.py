@@ -5,12 +5,14 @@ label column last), E embedding size, H heads, D = E / H, Q new rows, P labelled
 T thinking rows (none in the paper), G features embedded together (one in the paper).
 """
 
+import math
 from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
+from torch.utils.checkpoint import checkpoint
 
 from puicl_config import ModelConfig
 from puicl_model.kernels import add_and_norm, attend, linear
@@ -24,6 +26,9 @@ CELLS_TOGETHER = 16384
 
 # Scores of new rows that are held together.
 SCORES_TOGETHER = 1 << 24
+
+# Rows of a typical table: there the scalable softmax begins as the plain one.
+TYPICAL_ROWS = 450
 
 
 class PUICL(nn.Module):
@@ -41,6 +46,8 @@ class PUICL(nn.Module):
         # Of the blocks' activations: "bfloat16", or "float32", the weights' own type. Embedding,
         # decoder and logits keep the weights' type.
         self.precision = "float32"
+        # Keep only the blocks' inputs for the gradient, and compute the rest again: the same bits.
+        self.recompute = False
         self.feature_encoder = skip_init(nn.Linear, len(config.feature_group), e)
         self.label_encoder = skip_init(nn.Linear, 1, e)
         self.unlabeled_token = nn.Parameter(torch.empty(e))
@@ -52,18 +59,28 @@ class PUICL(nn.Module):
         self.decoder = FeedForward(e, config.feedforward_size, n_out=2)
         self.reset_parameters(generator or torch.Generator().manual_seed(0))
 
-    def forward(self, x: Tensor, n_labeled: int, revealed: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        n_labeled: int,
+        revealed: Tensor | None = None,
+        revealed_positives: Tensor | None = None,
+    ) -> Tensor:
         """Logits [B, R - n_labeled, 2] of (negative, positive) for the unlabelled rows.
 
         x: [B, R, d] raw features of any scale, the first `n_labeled` rows labelled positives.
         revealed: boolean [B, R - n_labeled], negatives shown as such (training only; needs
-        `reveals_negatives`).
+        `reveals_negatives`). revealed_positives: likewise, positives shown as such.
         """
-        h = self.embed(standardize(x, x, n_labeled, self.config), n_labeled, revealed)
+        x = standardize(x, x, n_labeled, self.config)
+        h = self.embed(x, n_labeled, revealed, revealed_positives)
         h = self.think(h).to(self.compute_dtype)
         *blocks, last = self.blocks
         for block in blocks:
-            h = block(h)
+            if self.recompute and torch.is_grad_enabled():
+                h = checkpoint(block, h, use_reentrant=False, preserve_rng_state=False)
+            else:
+                h = block(h)
         answers = last.answers(h, self.config.thinking_rows + n_labeled)
         return self.decoder(answers.to(x.dtype))
 
@@ -88,7 +105,13 @@ class PUICL(nn.Module):
             return torch.bfloat16
         return self.unlabeled_token.dtype
 
-    def embed(self, x: Tensor, n_labeled: int, revealed: Tensor | None = None) -> Tensor:
+    def embed(
+        self,
+        x: Tensor,
+        n_labeled: int,
+        revealed: Tensor | None = None,
+        revealed_positives: Tensor | None = None,
+    ) -> Tensor:
         """One vector a cell, [B, R, C, E], from standardised features [B, R, d] (Section 3.1).
 
         With a `feature_group` of offsets, a column is embedded together with the columns that
@@ -102,6 +125,8 @@ class PUICL(nn.Module):
         if revealed is not None:
             negative = self.negative_token.to(positive.dtype)
             unlabeled = torch.where(revealed.unsqueeze(-1), negative, unlabeled)
+        if revealed_positives is not None:
+            unlabeled = torch.where(revealed_positives.unsqueeze(-1), positive, unlabeled)
         labels = torch.cat([positive.expand(b, n_labeled, -1), unlabeled], dim=1)  # B R E
         return torch.cat([features, labels.unsqueeze(2)], dim=2)
 
@@ -127,6 +152,8 @@ class PUICL(nn.Module):
                 nn.init.xavier_uniform_(attention.qkv.weight, generator=generator)
                 attention.qkv.bias.zero_()
                 attention.out.bias.zero_()
+                if attention.softmax_scale is not None:
+                    attention.softmax_scale.fill_(1 / math.log(TYPICAL_ROWS))
         for token in ("unlabeled_token", "negative_token", "thinking_rows"):
             if hasattr(self, token):  # as spread as the label encoder's bias
                 getattr(self, token).uniform_(-1, 1, generator=generator)
@@ -141,7 +168,8 @@ class Block(nn.Module):
         norm = {"layernorm": nn.LayerNorm, "rmsnorm": nn.RMSNorm}[config.norm]
         self.feature_attention = Attention(e, config.feature_heads or config.heads, axis=2)
         self.feature_norm = norm(e, eps=1e-5)
-        self.row_attention = Attention(e, config.row_heads or config.heads, axis=1)
+        row_heads = config.row_heads or config.heads
+        self.row_attention = Attention(e, row_heads, axis=1, scalable=config.scalable_softmax)
         self.row_norm = norm(e, eps=1e-5)
         self.feedforward = FeedForward(e, config.feedforward_size, n_out=e)
         self.feedforward_norm = norm(e, eps=1e-5)
@@ -190,14 +218,19 @@ class Block(nn.Module):
 
 
 class Attention(nn.Module):
-    """Multi-head attention along one axis of [B, R, C, E]: 1, the column, or 2, the row."""
+    """Multi-head attention along one axis of [B, R, C, E]: 1, the column, or 2, the row.
 
-    def __init__(self, e: int, heads: int, axis: int):
+    scalable: scores are also multiplied by s * log(L), with a learnable s a head and L the number
+    of cells attended to, so that attention does not flatten as tables grow (scalable softmax).
+    """
+
+    def __init__(self, e: int, heads: int, axis: int, scalable: bool = False):
         super().__init__()
         self.heads = heads
         self.axis = axis
         self.qkv = skip_init(nn.Linear, e, 3 * e)
         self.out = skip_init(nn.Linear, e, e)
+        self.softmax_scale = nn.Parameter(torch.empty(heads)) if scalable else None
 
     def forward(self, asking: Tensor, h: Tensor) -> Tensor:
         """What each cell of `asking` takes from the cells of h along the axis; as `asking`."""
@@ -205,7 +238,7 @@ class Attention(nn.Module):
 
     def one_by_one(self, asking: Tensor, h: Tensor) -> Tensor:
         """The same where each cell of `asking` attends to itself, too, and to no other of them."""
-        q, k, v = self._heads(asking, h)
+        q, k, v = self._heads(asking, h, extra=1)
         _, k_own, v_own = self._heads(asking, asking)
         own = (q * k_own).sum(-1, keepdim=True)  # B . H Q 1
         attended = torch.empty_like(q)
@@ -218,12 +251,21 @@ class Attention(nn.Module):
             attended[..., rows, :] = taken
         return self._merge(attended)
 
-    def _heads(self, asking: Tensor, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Scaled queries, keys and values [B, ., H, ., D], the axis next to last."""
+    def _heads(
+        self, asking: Tensor, h: Tensor, extra: int = 0
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Scaled queries, keys and values [B, ., H, ., D], the axis next to last.
+
+        `extra`: cells attended to beside those of h.
+        """
         e = h.shape[-1]
         size = e // self.heads
-        scale = torch.ones(3 * e, dtype=self.qkv.weight.dtype, device=h.device)
-        scale[:e] = size**-0.5  # of the queries, within their weights
+        # The scores' scale goes into the queries' weights: no pass over the queries.
+        length = h.shape[self.axis] + extra
+        scale = self.qkv.weight.new_full((self.heads,), size**-0.5)
+        if self.softmax_scale is not None:
+            scale = scale * self.softmax_scale * math.log(length)
+        scale = F.pad(scale.repeat_interleave(size), (0, 2 * e), value=1.0)
         weight = (self.qkv.weight * scale.unsqueeze(-1)).to(h.dtype)
         bias = (self.qkv.bias * scale).to(h.dtype)
         if asking is h:

@@ -2,6 +2,7 @@
 
 from shard_io.errors import ShardError
 from shard_io.files import sweep_staging
+from shard_io.filtered import FilteredReader
 from shard_io.layout import Layout, PartId
 from shard_io.manifest import Manifest, claim_folder, describe_differences
 from shard_io.merge import refresh_manifest
@@ -14,6 +15,7 @@ from shard_io.store import Store, folder_of, local_folder, store_of
 from shard_io.verify import absent_parts, problems_of, stray_files, verify_part
 
 __all__ = [
+    "FilteredReader",
     "Layout",
     "Manifest",
     "Microbatch",

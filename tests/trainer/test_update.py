@@ -46,7 +46,7 @@ def test_an_update_is_clipped_adamw_and_the_ema_follows_the_weights(settings):
         gradient = rng.standard_normal(len(weights))
         gradient *= size / np.linalg.norm(gradient)
         norm = state.update(torch.from_numpy(gradient).float(), rate)
-        assert norm == pytest.approx(size, rel=1e-5)
+        assert norm.item() == pytest.approx(size, rel=1e-5)
         clipped = gradient * min(1.0, 1.0 / size)
         m = 0.9 * m + 0.1 * clipped
         v = 0.95 * v + 0.05 * clipped**2
