@@ -77,7 +77,9 @@ def main() -> None:
     draw(curves, options.out / "loss_curves.png")
     plain = curves[WAYS[0]]
     noise = plain.std(ddof=1) / len(plain) ** 0.5
-    print(f"\n| way | mean loss of {len(plain)} steps | of the last 50 | mean difference to plain |")
+    print(
+        f"\n| way | mean loss of {len(plain)} steps | of the last 50 | mean difference to plain |"
+    )
     print("|---|---|---|---|")
     for way, losses in curves.items():
         difference = losses - plain

@@ -8,10 +8,10 @@ import argparse
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-
 from plain_models import Batched, Literal
 
 from puicl_config import Config, duration, load_config
@@ -86,9 +86,8 @@ def work(way: str, options: argparse.Namespace) -> None:
 
 def peak_megabytes() -> float:
     """This process's own peak of resident memory."""
-    with open("/proc/self/status", encoding="utf-8") as status:
-        line = next(line for line in status if line.startswith("VmHWM"))
-    return int(line.split()[1]) / 1024
+    status = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return int(next(line for line in status if line.startswith("VmHWM")).split()[1]) / 1024
 
 
 def measure(way: str, processes: int, threads: int, options: argparse.Namespace) -> dict:

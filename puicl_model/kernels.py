@@ -2,8 +2,8 @@
 
 In bfloat16 the weights are rounded where they are used; what a matrix product or a norm sums up is
 float32 inside. Fused attention in bfloat16 is slow on CPUs, and everywhere it wastes its tiles on
-the few cells of a row, so scores are written out there, with a hand-written gradient. What is chosen
-depends on shapes, types and the microbatch's own values, never on the number of processes.
+the few cells of a row, so scores are written out there, with a hand-written gradient. What is
+chosen depends on shapes, types and the microbatch's own values, never on the number of processes.
 
 L is the axis attended over (l of its places ask), D the size of a head, N everything before.
 """
@@ -138,7 +138,7 @@ def _exp_scores(q: Tensor, k: Tensor, out: Tensor) -> None:
     # On CPU a look at the extremes is cheaper than the rows' maxima; a GPU must not wait for it.
     if q.device.type == "cpu":
         low, high = torch.aminmax(out)
-        if -SAFE_SCORE < low and high < SAFE_SCORE:
+        if low > -SAFE_SCORE and high < SAFE_SCORE:
             out.exp_()
             return
     out.sub_(out.amax(dim=-1, keepdim=True)).exp_()

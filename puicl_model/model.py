@@ -251,9 +251,7 @@ class Attention(nn.Module):
             attended[..., rows, :] = taken
         return self._merge(attended)
 
-    def _heads(
-        self, asking: Tensor, h: Tensor, extra: int = 0
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def _heads(self, asking: Tensor, h: Tensor, extra: int = 0) -> tuple[Tensor, Tensor, Tensor]:
         """Scaled queries, keys and values [B, ., H, ., D], the axis next to last.
 
         `extra`: cells attended to beside those of h.

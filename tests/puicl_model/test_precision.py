@@ -111,6 +111,7 @@ def test_the_same_step_twice_gives_the_same_bits(precision):
         assert actual.equal(expected)
 
 
+@pytest.mark.slow
 def test_blocks_can_be_compiled_whole():
     model, x = build(**VARIANTS["all"]), tables()
     plain, plain_gradient = gradient(model, x, 20, None, 3)
