@@ -177,6 +177,7 @@ def test_the_run_digest_ignores_stopping_logging_and_loading():
         "train.checkpoint_every=7",
         "train.keep_checkpoints=1",
         "train.loader_threads=4",
+        "train.recompute=true",
         "train.follow=true",
         "train.follow_timeout=9",
         "train.heldout=somewhere",
@@ -194,5 +195,9 @@ def test_the_run_digest_ignores_stopping_logging_and_loading():
         ["train.sampler=fixed_stage", "train.fixed_stage=3"],
         ["train.where=causal"],
         ["train.reveal=both"],
+        ["train.precision=bfloat16"],
+        ["train.deterministic=false"],
+        ["train.compile=true"],
+        ["train.tasks_per_forward=1"],
     ):
         assert run_digest(load_config("paper", overrides)) != base, overrides
