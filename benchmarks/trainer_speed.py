@@ -1,19 +1,31 @@
-"""Cells a second and peak memory of the trainer's step on this machine, in one process.
+"""Cells a second and peak memory of a training step, against the step as one would write it first.
 
-Ratios are against a forward and backward of one task at a time, as one would write it first.
+Every way runs in processes of its own, once as one process with all threads and once as one
+process a core, in turn, so that the ratios come from one run on one machine.
 """
 
 import argparse
-import resource
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+from plain_models import Batched, Literal
 
 from puicl_config import Config, duration, load_config
 from trainer.gradient import microbatch_gradient
 from trainer.loader import Batch
 from trainer.state import TrainState
+
+WAYS = {
+    "literal": "one task a forward, nn.MultiheadAttention, float32",
+    "plain": "all tasks a forward, fused attention, float32",
+    "float32": "the trainer, train.precision=float32",
+    "bfloat16": "the trainer, train.precision=bfloat16",
+}
+PAPER_CELLS = 25.8e9  # `prior-gen --stages 1-134 --dry-run`
 
 
 def typical_batch(config: Config, tasks: int, rows: int, d: int, n_labeled: int) -> Batch:
@@ -27,75 +39,160 @@ def typical_batch(config: Config, tasks: int, rows: int, d: int, n_labeled: int)
     )
 
 
-def seconds_of(call, repeats: int) -> float:
-    """Seconds of one call, after one to warm up."""
-    call()
-    start = time.perf_counter()
-    for _ in range(repeats):
-        call()
-    return (time.perf_counter() - start) / repeats
+def step_of(way: str, options: argparse.Namespace):
+    """A function that computes loss and gradient of one microbatch, and returns the loss."""
+    overrides = ["train.device=cpu"]
+    if way == "bfloat16":
+        overrides.append("train.precision=bfloat16")
+    elif way == "float32":
+        overrides.append("train.precision=float32")
+    config = load_config(options.config, overrides)
+    state = TrainState(config, torch.device("cpu"))
+    n_labeled = options.rows * 4 // 9
+    batch = typical_batch(config, options.tasks, options.rows, options.features, n_labeled)
+    if way in ("float32", "bfloat16"):
+        return lambda: microbatch_gradient(state, batch, config.train)[-1].item()
+    literal, batched = Literal(state.model), Batched(state.model)
+
+    def one_by_one() -> float:
+        total = 0.0
+        for x, y in zip(batch.x, batch.y, strict=True):
+            loss = F.cross_entropy(literal(x, n_labeled), y) / options.tasks
+            loss.backward()
+            total += loss.item()
+        return total
+
+    def together() -> float:
+        loss = F.cross_entropy(batched(batch.x, n_labeled).flatten(0, 1), batch.y.flatten())
+        loss.backward()
+        return loss.item()
+
+    return one_by_one if way == "literal" else together
+
+
+def work(way: str, options: argparse.Namespace) -> None:
+    """A worker: warm up, say so, then one timed round for each line read."""
+    torch.set_num_threads(options.threads)
+    step = step_of(way, options)
+    if way != "literal":  # slow enough to need no warming up
+        step()
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        start = time.perf_counter()
+        for _ in range(options.repeats):
+            loss = step()
+        seconds = (time.perf_counter() - start) / options.repeats
+        print(f"{seconds} {peak_megabytes()} {loss}", flush=True)
+
+
+def peak_megabytes() -> float:
+    """This process's own peak of resident memory."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return int(next(line for line in status if line.startswith("VmHWM")).split()[1]) / 1024
+
+
+def measure(way: str, processes: int, threads: int, options: argparse.Namespace) -> dict:
+    """Best of the rounds of `processes` workers at once."""
+    command = [sys.executable, __file__, "--worker", way]
+    for name in ("config", "tasks", "rows", "features", "repeats"):
+        command += [f"--{name}", str(getattr(options, name))]
+    command += ["--threads", str(threads)]
+    pipe = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    workers = [subprocess.Popen(command, **pipe) for _ in range(processes)]
+    for worker in workers:
+        worker.stdout.readline()
+    best, memory, loss = float("inf"), 0.0, 0.0
+    for _ in range(options.rounds):
+        for worker in workers:
+            worker.stdin.write("go\n")
+            worker.stdin.flush()
+        answers = [worker.stdout.readline().split() for worker in workers]
+        best = min(best, max(float(seconds) for seconds, _, _ in answers))
+        memory = sum(float(megabytes) for _, megabytes, _ in answers)
+        loss = float(answers[0][2])
+    for worker in workers:
+        worker.communicate()
+    cells = processes * options.tasks * options.rows * options.features
+    return {"rate": cells / best, "memory": memory, "loss": loss}
+
+
+def matmul_peak(dtype: torch.dtype, threads: int) -> float:
+    """GFLOP/s of a large matrix product on all threads."""
+    torch.set_num_threads(threads)
+    n = 2048
+    a = torch.randn(n, n).to(dtype)
+    a @ a
+    start, count = time.perf_counter(), 0
+    while time.perf_counter() - start < 1:
+        a @ a
+        count += 1
+    return 2 * n**3 * count / (time.perf_counter() - start) / 1e9
+
+
+def flops_of_a_cell(config: Config, rows: int, d: int) -> float:
+    """Operations forward and backward of the whole network for one feature cell."""
+    model = config.model
+    e, columns = model.embedding_size, d + 1
+    linear = 2 * (8 * e * e + 2 * e * model.feedforward_size)
+    attention = 4 * e * (rows + columns)
+    return 3 * model.layers * (linear + attention) * columns / d
 
 
 def main() -> None:
-    """Print cells a second for each way to pass the tasks, and what the paper's run would take."""
+    """Print cells a second, ratios, memory and the share of the machine's matmul peak."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--worker", choices=WAYS, help=argparse.SUPPRESS)
+    parser.add_argument("--config", default="paper", help="its model and prior are what is run")
     parser.add_argument("--tasks", type=int, default=8)
     parser.add_argument("--rows", type=int, default=450)
     parser.add_argument("--features", type=int, default=12)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=2, help="cores to use")
+    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=2, help="the best of these counts")
+    parser.add_argument("--ways", default=",".join(WAYS))
     options = parser.parse_args()
-    config = load_config("paper")
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    torch.set_num_threads(options.threads)
-    state = TrainState(config, device)
-    n_labeled = options.rows * 4 // 9
-    batch = typical_batch(config, options.tasks, options.rows, options.features, n_labeled)
-    cells = options.tasks * options.rows * options.features
+    if options.worker:
+        return work(options.worker, options)
 
-    def one_by_one() -> None:
-        for x, y in zip(batch.x.to(device), batch.y.to(device), strict=True):
-            logits = state.model(x.unsqueeze(0), n_labeled)
-            F.cross_entropy(logits.flatten(0, 1), y).backward()
-        _wait(device)
-
-    def together(precision: str, tasks_per_forward: int | None):
-        def call() -> None:
-            changes = {"precision": precision, "tasks_per_forward": tasks_per_forward}
-            microbatch_gradient(state, batch, config.train.model_copy(update=changes))
-            _wait(device)
-
-        return call
-
-    ways = {
-        "one task a forward, float32": one_by_one,
-        "all tasks a forward, float32": together("float32", None),
-        "2 tasks a forward, float32": together("float32", 2),
-        "all tasks a forward, bfloat16": together("bfloat16", None),
-        "2 tasks a forward, bfloat16": together("bfloat16", 2),
-    }
+    config = load_config(options.config)
+    peaks = {t: matmul_peak(t, options.threads) for t in (torch.float32, torch.bfloat16)}
+    flops = flops_of_a_cell(config, options.rows, options.features)
     print(
-        f"{device}, {options.threads} threads, {options.tasks} tasks of {options.rows} rows x "
-        f"{options.features} features, the paper's model"
+        f"{options.tasks} tasks of {options.rows} rows x {options.features} features, the model of "
+        f"{options.config}.yaml, {options.threads} cores; matrix products reach "
+        f"{peaks[torch.float32]:.0f} GFLOP/s in float32, {peaks[torch.bfloat16]:.0f} in bfloat16"
     )
-    print(f"{'':34}{'cells/s':>10}{'ratio':>8}{'MB so far':>10}")
-    first, best = None, 0.0
-    for name, call in ways.items():
-        rate = cells / seconds_of(call, options.repeats)
-        first = first or rate
-        best = max(best, rate)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"{name:34}{rate:10.0f}{rate / first:8.2f}{peak:10.0f}", flush=True)
-    paper_cells = 25.8e9  # `prior-gen --stages 1-134 --dry-run`
-    print(
-        f"the paper's 100,000 steps at the best of these: {paper_cells / 1e5 / best:.0f} s a step, "
-        f"{duration(paper_cells / best)} in one process (extrapolated; memory: peak so far)"
-    )
-
-
-def _wait(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize()
+    layouts = [(1, options.threads)]
+    if options.threads > 1:
+        layouts.append((options.threads, 1))
+    best: dict[str, float] = {}
+    losses: list[float] = []
+    print(f"{'':56}{'processes':>10}{'cells/s':>9}{'MB':>7}{'of peak':>9}{'loss':>9}")
+    for way in options.ways.split(","):
+        peak = peaks[torch.bfloat16 if way == "bfloat16" else torch.float32]
+        for processes, threads in layouts:
+            found = measure(way, processes, threads, options)
+            losses.append(found["loss"])
+            if abs(losses[-1] - losses[0]) > 2e-3:
+                raise SystemExit(f"{way} computes another loss: {losses[-1]}, not {losses[0]}")
+            best[way] = max(best.get(way, 0.0), found["rate"])
+            print(
+                f"{WAYS[way]:56}{f'{processes} x {threads}':>10}{found['rate']:9.0f}"
+                f"{found['memory']:7.0f}{found['rate'] * flops / peak / 1e9:9.0%}"
+                f"{found['loss']:9.4f}",
+                flush=True,
+            )
+    for ours in ("float32", "bfloat16"):
+        for theirs in ("literal", "plain"):
+            if ours in best and theirs in best:
+                print(f"best of {ours} / best of {theirs}: {best[ours] / best[theirs]:.2f}")
+    fastest = max(best.values())
+    if options.config == "paper":
+        print(
+            f"the paper's 100,000 steps at {fastest:.0f} cells/s: {PAPER_CELLS / 1e5 / fastest:.0f}"
+            f" s a step, {duration(PAPER_CELLS / fastest)} (extrapolated)"
+        )
+    return None
 
 
 if __name__ == "__main__":

@@ -2,8 +2,10 @@
 
 import typer
 
+from puicl_cli.average import average
 from puicl_cli.bench import bench
 from puicl_cli.compare import compare
+from puicl_cli.plot import plot
 from puicl_cli.predict import predict
 from puicl_config import exit_on_input_error
 
@@ -16,6 +18,8 @@ app = typer.Typer(
 app.command()(predict)
 app.command()(compare)
 app.command()(bench)
+app.command()(plot)
+app.command()(average)
 
 
 def main() -> None:

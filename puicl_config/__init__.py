@@ -15,6 +15,7 @@ from puicl_config.progress import ProgressReport, duration
 from puicl_config.schema import (
     ACTIVATIONS,
     RUN_DIGEST_EXCLUDES,
+    SAMPLERS,
     Config,
     ModelConfig,
     PhaseConfig,
@@ -30,6 +31,7 @@ __all__ = [
     "RANGES",
     "RULE_KINDS",
     "RUN_DIGEST_EXCLUDES",
+    "SAMPLERS",
     "Config",
     "ExtensionsConfig",
     "InputError",

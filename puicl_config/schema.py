@@ -13,6 +13,7 @@ from puicl_config.extensions import ExtensionsConfig
 from puicl_config.fields import (
     AtLeastTwo,
     Distinct,
+    Fraction,
     FractionInterval,
     Interval,
     IntInterval,
@@ -198,6 +199,7 @@ class ModelConfig(Section):
     thinking_rows: int = Field(default=0, ge=0)
     feature_group: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Distinct] = (0,)
     reveals_negatives: bool = False
+    scalable_softmax: bool = False  # of the attention within columns
 
     @model_validator(mode="after")
     def _heads_divide_embedding(self):
@@ -234,11 +236,19 @@ class RevealConfig(Section):
     until: float = Field(default=0.5, gt=0, le=1)
 
 
+SAMPLERS = ("curriculum", "shuffled", "reverse", "fixed_stage", "tail_only", "interleaved")
+Sampler = Literal["curriculum", "shuffled", "reverse", "fixed_stage", "tail_only", "interleaved"]
+
+
 class TrainConfig(Section):
     """The optimizer's two phases, precision, and when to stop, log and save."""
 
     seed: int = Field(default=0, ge=0, lt=2**63)
-    sampler: Literal["curriculum", "shuffled"] = "curriculum"
+    # The order of the plan's steps (`trainer/sampler.py`), and which of its microbatches: an
+    # expression over their tags such as "causal and n_features <= 10".
+    sampler: Sampler = "curriculum"
+    fixed_stage: Positive | None = None  # the stage of sampler: fixed_stage
+    where: str | None = None
     phase1: PhaseConfig = PhaseConfig(peak=1.6e-4, floor=1.6e-5, warmup_steps=4000)
     phase2: PhaseConfig = PhaseConfig(peak=4e-5, floor=4e-6, warmup_steps=2000)
     decay_exponent: PositiveFloat = 1.5
@@ -252,10 +262,18 @@ class TrainConfig(Section):
     muon_lr_ratio: PositiveFloat = 8.0  # Muon's learning rate over AdamW's
     muon_momentum: float = Field(default=0.95, ge=0, lt=1)
     reveal_negatives: RevealConfig = RevealConfig()
+    # both: the supervised peer. `reveal_share` of the unlabelled rows of both classes are shown
+    # with their label in every step, and `reveal_negatives` is not used.
+    reveal: Literal["negatives", "both"] = "negatives"
+    reveal_share: Fraction = 0.5
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     device: Literal["auto", "cpu", "cuda"] = "auto"
     threads_per_process: Positive = 1
-    tasks_per_forward: Positive | None = None
+    tasks_per_forward: Positive | None = None  # None: all on a GPU, few at a time on a CPU
+    # On a GPU: deterministic algorithms, so that the promises about bits hold there, too; a CPU's
+    # always are. compile: torch.compile of the blocks.
+    deterministic: bool = True
+    compile: bool = False
 
     # A checkpoint to begin from, of a run under another config: its digest, not its path, is part
     # of the run's digest.
@@ -269,6 +287,16 @@ class TrainConfig(Section):
     checkpoint_every: Positive = 500
     keep_checkpoints: Positive = 3
     loader_threads: int = Field(default=1, ge=0)
+    # Less memory for more time: activations are computed again for the gradient, to the same bits.
+    recompute: bool = False
+    # Start while the shards are still written; give up `follow_timeout` seconds after the last
+    # part came.
+    follow: bool = False
+    follow_timeout: PositiveFloat = 1800.0
+    # A folder of `prior-gen --split heldout`, the EMA's figures on which are logged.
+    heldout: str | None = None
+    heldout_every: Positive = 500
+    heldout_microbatches: Positive = 32
 
 
 # Keys of `train` that never change a bit of the weights, hence no part of the run's digest.
@@ -281,6 +309,12 @@ RUN_DIGEST_EXCLUDES = frozenset(
         "checkpoint_every",
         "keep_checkpoints",
         "loader_threads",
+        "recompute",
+        "follow",
+        "follow_timeout",
+        "heldout",
+        "heldout_every",
+        "heldout_microbatches",
         "init_from",
     }
 )
@@ -295,8 +329,37 @@ class Config(Section):
     model: ModelConfig = ModelConfig()
     train: TrainConfig = TrainConfig()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _showing_both_classes_brings_the_token(cls, raw):
+        """train.reveal=both is one override: the negatives' token comes with it."""
+        train = raw.get("train") if isinstance(raw, dict) else None
+        if isinstance(train, dict) and train.get("reveal") == "both":
+            model = raw.get("model") or {}
+            if isinstance(model, dict):
+                return {**raw, "model": {**model, "reveals_negatives": True}}
+        return raw
+
     @model_validator(mode="after")
     def _revealed_negatives_have_a_token(self):
-        if self.train.reveal_negatives.share and not self.model.reveals_negatives:
+        shows = self.train.reveal == "both" or self.train.reveal_negatives.share
+        if shows and not self.model.reveals_negatives:
             raise ValueError("train.reveal_negatives needs model.reveals_negatives: true")
+        return self
+
+    @model_validator(mode="after")
+    def _the_sampler_has_its_stages(self):
+        prior, train = self.prior, self.train
+        if (train.sampler == "fixed_stage") != (train.fixed_stage is not None):
+            raise ValueError(
+                "train.sampler=fixed_stage and train.fixed_stage=STAGE belong together: give both "
+                "or neither"
+            )
+        if train.fixed_stage and train.fixed_stage > prior.total_stages:
+            raise ValueError(
+                f"train.fixed_stage is {train.fixed_stage}, but the plan ends with stage "
+                f"{prior.total_stages}"
+            )
+        if train.sampler in ("tail_only", "interleaved") and not prior.tail_steps:
+            raise ValueError(f"train.sampler={train.sampler} needs a tail: prior.tail_steps is 0")
         return self

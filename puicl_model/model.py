@@ -5,16 +5,30 @@ label column last), E embedding size, H heads, D = E / H, Q new rows, P labelled
 T thinking rows (none in the paper), G features embedded together (one in the paper).
 """
 
+import math
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
+from torch.utils.checkpoint import checkpoint
 
 from puicl_config import ModelConfig
+from puicl_model.kernels import add_and_norm, attend, linear
 
 # A column whose spread among the labelled positives is below this share of its spread among all
 # rows counts as constant there, and is scaled by the latter.
 DEGENERATE_SPREAD = 1e-6
+
+# Cells that pass together where no gradient is asked for.
+CELLS_TOGETHER = 16384
+
+# Scores of new rows that are held together.
+SCORES_TOGETHER = 1 << 24
+
+# Rows of a typical table: there the scalable softmax begins as the plain one.
+TYPICAL_ROWS = 450
 
 
 class PUICL(nn.Module):
@@ -29,6 +43,11 @@ class PUICL(nn.Module):
         super().__init__()
         e = config.embedding_size
         self.config = config
+        # Of the blocks' activations: "bfloat16", or "float32", the weights' own type. Embedding,
+        # decoder and logits keep the weights' type.
+        self.precision = "float32"
+        # Keep only the blocks' inputs for the gradient, and compute the rest again: the same bits.
+        self.recompute = False
         self.feature_encoder = skip_init(nn.Linear, len(config.feature_group), e)
         self.label_encoder = skip_init(nn.Linear, 1, e)
         self.unlabeled_token = nn.Parameter(torch.empty(e))
@@ -40,18 +59,30 @@ class PUICL(nn.Module):
         self.decoder = FeedForward(e, config.feedforward_size, n_out=2)
         self.reset_parameters(generator or torch.Generator().manual_seed(0))
 
-    def forward(self, x: Tensor, n_labeled: int, revealed: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        n_labeled: int,
+        revealed: Tensor | None = None,
+        revealed_positives: Tensor | None = None,
+    ) -> Tensor:
         """Logits [B, R - n_labeled, 2] of (negative, positive) for the unlabelled rows.
 
         x: [B, R, d] raw features of any scale, the first `n_labeled` rows labelled positives.
         revealed: boolean [B, R - n_labeled], negatives shown as such (training only; needs
-        `reveals_negatives`).
+        `reveals_negatives`). revealed_positives: likewise, positives shown as such.
         """
-        h = self.embed(standardize(x, x, n_labeled, self.config), n_labeled, revealed)
-        h = self.think(h)
-        for block in self.blocks:
-            h = block(h)
-        return self.decoder(h[:, self.config.thinking_rows + n_labeled :, -1])
+        x = standardize(x, x, n_labeled, self.config)
+        h = self.embed(x, n_labeled, revealed, revealed_positives)
+        h = self.think(h).to(self.compute_dtype)
+        *blocks, last = self.blocks
+        for block in blocks:
+            if self.recompute and torch.is_grad_enabled():
+                h = checkpoint(block, h, use_reentrant=False, preserve_rng_state=False)
+            else:
+                h = block(h)
+        answers = last.answers(h, self.config.thinking_rows + n_labeled)
+        return self.decoder(answers.to(x.dtype))
 
     def score_new_rows(self, x: Tensor, n_labeled: int, x_new: Tensor) -> Tensor:
         """Logits [B, Q, 2] of rows that were not in the table, each on its own.
@@ -61,11 +92,26 @@ class PUICL(nn.Module):
         """
         h = self.think(self.embed(standardize(x, x, n_labeled, self.config), n_labeled))
         new = self.embed(standardize(x_new, x, n_labeled, self.config), n_labeled=0)
-        for block in self.blocks:
+        h, new = h.to(self.compute_dtype), new.to(self.compute_dtype)
+        *blocks, last = self.blocks
+        for block in blocks:
             h, new = block.with_new_rows(h, new)
-        return self.decoder(new[:, :, -1])
+        return self.decoder(last.new_answers(h, new).to(x.dtype))
 
-    def embed(self, x: Tensor, n_labeled: int, revealed: Tensor | None = None) -> Tensor:
+    @property
+    def compute_dtype(self) -> torch.dtype:
+        """The type of the blocks' activations."""
+        if self.precision == "bfloat16":
+            return torch.bfloat16
+        return self.unlabeled_token.dtype
+
+    def embed(
+        self,
+        x: Tensor,
+        n_labeled: int,
+        revealed: Tensor | None = None,
+        revealed_positives: Tensor | None = None,
+    ) -> Tensor:
         """One vector a cell, [B, R, C, E], from standardised features [B, R, d] (Section 3.1).
 
         With a `feature_group` of offsets, a column is embedded together with the columns that
@@ -79,6 +125,8 @@ class PUICL(nn.Module):
         if revealed is not None:
             negative = self.negative_token.to(positive.dtype)
             unlabeled = torch.where(revealed.unsqueeze(-1), negative, unlabeled)
+        if revealed_positives is not None:
+            unlabeled = torch.where(revealed_positives.unsqueeze(-1), positive, unlabeled)
         labels = torch.cat([positive.expand(b, n_labeled, -1), unlabeled], dim=1)  # B R E
         return torch.cat([features, labels.unsqueeze(2)], dim=2)
 
@@ -104,6 +152,8 @@ class PUICL(nn.Module):
                 nn.init.xavier_uniform_(attention.qkv.weight, generator=generator)
                 attention.qkv.bias.zero_()
                 attention.out.bias.zero_()
+                if attention.softmax_scale is not None:
+                    attention.softmax_scale.fill_(1 / math.log(TYPICAL_ROWS))
         for token in ("unlabeled_token", "negative_token", "thinking_rows"):
             if hasattr(self, token):  # as spread as the label encoder's bias
                 getattr(self, token).uniform_(-1, 1, generator=generator)
@@ -116,66 +166,118 @@ class Block(nn.Module):
         super().__init__()
         e = config.embedding_size
         norm = {"layernorm": nn.LayerNorm, "rmsnorm": nn.RMSNorm}[config.norm]
-        self.feature_attention = Attention(e, config.feature_heads or config.heads)
+        self.feature_attention = Attention(e, config.feature_heads or config.heads, axis=2)
         self.feature_norm = norm(e, eps=1e-5)
-        self.row_attention = Attention(e, config.row_heads or config.heads)
+        row_heads = config.row_heads or config.heads
+        self.row_attention = Attention(e, row_heads, axis=1, scalable=config.scalable_softmax)
         self.row_norm = norm(e, eps=1e-5)
         self.feedforward = FeedForward(e, config.feedforward_size, n_out=e)
         self.feedforward_norm = norm(e, eps=1e-5)
 
     def forward(self, h: Tensor) -> Tensor:
         """[B, R, C, E] to the same shape."""
-        h = self.within_rows(h)
-        across = h.transpose(1, 2)  # B C R E
-        h = self.row_norm(h + self.row_attention(across).transpose(1, 2))
-        return self.feedforward_norm(h + self.feedforward(h))
+        return _in_pieces(self.within_columns, _in_pieces(self.within_rows, h, axis=1), axis=2)
+
+    def answers(self, h: Tensor, first_row: int) -> Tensor:
+        """Of the last block, the label cells [B, R - first_row, E] that the decoder reads.
+
+        What nobody reads is not computed: only the label column goes on after the attention
+        within rows, and only the rows that are classified ask in the one within columns.
+        """
+        label = _in_pieces(self._label_within_rows, h, axis=1)
+        return self.within_columns(label, label[:, first_row:])[:, :, 0]
 
     def with_new_rows(self, h: Tensor, new: Tensor) -> tuple[Tensor, Tensor]:
         """The same for a table [B, R, C, E] and new rows [B, Q, C, E] that only look at it."""
-        new = self.within_rows(new)
-        h = self.within_rows(h)
-        attended = self.row_attention.one_by_one(new.transpose(1, 2), h.transpose(1, 2))
-        new = self.row_norm(new + attended.transpose(1, 2))
-        new = self.feedforward_norm(new + self.feedforward(new))
-        h = self.row_norm(h + self.row_attention(h.transpose(1, 2)).transpose(1, 2))
-        return self.feedforward_norm(h + self.feedforward(h)), new
+        h = _in_pieces(self.within_rows, h, axis=1)
+        new = self._new_within_columns(h, self.within_rows(new))
+        return _in_pieces(self.within_columns, h, axis=2), new
 
-    def within_rows(self, h: Tensor) -> Tensor:
-        """The first sublayer: each row's cells attend to each other."""
-        return self.feature_norm(h + self.feature_attention(h))
+    def new_answers(self, h: Tensor, new: Tensor) -> Tensor:
+        """Of the last block, the new rows' label cells [B, Q, E]."""
+        label = _in_pieces(self._label_within_rows, h, axis=1)
+        return self._new_within_columns(label, self._label_within_rows(new))[:, :, 0]
+
+    def within_rows(self, h: Tensor, asking: Tensor | None = None) -> Tensor:
+        """The first sublayer: `asking` [B, R, c, E] (all of h by default) attend to their row."""
+        asking = h if asking is None else asking
+        return add_and_norm(asking, self.feature_attention(asking, h), self.feature_norm)
+
+    def within_columns(self, h: Tensor, asking: Tensor | None = None) -> Tensor:
+        """The other two: `asking` [B, r, C, E] (all of h by default) attend to their column."""
+        asking = h if asking is None else asking
+        asking = add_and_norm(asking, self.row_attention(asking, h), self.row_norm)
+        return add_and_norm(asking, self.feedforward(asking), self.feedforward_norm)
+
+    def _label_within_rows(self, h: Tensor) -> Tensor:
+        return self.within_rows(h, h[:, :, -1:])
+
+    def _new_within_columns(self, h: Tensor, new: Tensor) -> Tensor:
+        new = add_and_norm(new, self.row_attention.one_by_one(new, h), self.row_norm)
+        return add_and_norm(new, self.feedforward(new), self.feedforward_norm)
 
 
 class Attention(nn.Module):
-    """Multi-head self-attention over the second to last axis; the axes before it are batch."""
+    """Multi-head attention along one axis of [B, R, C, E]: 1, the column, or 2, the row.
 
-    def __init__(self, e: int, heads: int):
+    scalable: scores are also multiplied by s * log(L), with a learnable s a head and L the number
+    of cells attended to, so that attention does not flatten as tables grow (scalable softmax).
+    """
+
+    def __init__(self, e: int, heads: int, axis: int, scalable: bool = False):
         super().__init__()
         self.heads = heads
+        self.axis = axis
         self.qkv = skip_init(nn.Linear, e, 3 * e)
         self.out = skip_init(nn.Linear, e, e)
+        self.softmax_scale = nn.Parameter(torch.empty(heads)) if scalable else None
 
-    def forward(self, x: Tensor) -> Tensor:
-        """[..., L, E] to [..., L, E]."""
-        attended = F.scaled_dot_product_attention(*self._heads(x))  # N H L D
-        return self._merge(attended, x.shape)
+    def forward(self, asking: Tensor, h: Tensor) -> Tensor:
+        """What each cell of `asking` takes from the cells of h along the axis; as `asking`."""
+        return self._merge(attend(*self._heads(asking, h)))
 
-    def one_by_one(self, queries: Tensor, context: Tensor) -> Tensor:
-        """Each of [..., Q, E] attends to the whole context [..., L, E] and to itself alone."""
-        q, k_self, v_self = self._heads(queries)  # N H Q D
-        _, k, v = self._heads(context)  # N H L D
-        scale = q.shape[-1] ** -0.5
-        own = (q * k_self).sum(-1, keepdim=True)  # N H Q 1
-        weights = torch.cat([q @ k.transpose(-1, -2), own], dim=-1).mul(scale).softmax(-1)
-        attended = weights[..., :-1] @ v + weights[..., -1:] * v_self
-        return self._merge(attended, queries.shape)
+    def one_by_one(self, asking: Tensor, h: Tensor) -> Tensor:
+        """The same where each cell of `asking` attends to itself, too, and to no other of them."""
+        q, k, v = self._heads(asking, h, extra=1)
+        _, k_own, v_own = self._heads(asking, asking)
+        own = (q * k_own).sum(-1, keepdim=True)  # B . H Q 1
+        attended = torch.empty_like(q)
+        together = max(1, SCORES_TOGETHER // (k.shape[:-1].numel()))
+        for start in range(0, q.shape[-2], together):
+            rows = slice(start, start + together)
+            scores = torch.cat([q[..., rows, :] @ k.transpose(-1, -2), own[..., rows, :]], dim=-1)
+            weights = scores.softmax(-1)
+            taken = weights[..., :-1] @ v + weights[..., -1:] * v_own[..., rows, :]
+            attended[..., rows, :] = taken
+        return self._merge(attended)
 
-    def _heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        *_, length, e = x.shape
-        qkv = self.qkv(x).view(-1, length, 3, self.heads, e // self.heads)
-        return qkv.permute(2, 0, 3, 1, 4).unbind(0)
+    def _heads(self, asking: Tensor, h: Tensor, extra: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+        """Scaled queries, keys and values [B, ., H, ., D], the axis next to last.
 
-    def _merge(self, attended: Tensor, shape: torch.Size) -> Tensor:
-        return self.out(attended.transpose(1, 2).reshape(shape))
+        `extra`: cells attended to beside those of h.
+        """
+        e = h.shape[-1]
+        size = e // self.heads
+        # The scores' scale goes into the queries' weights: no pass over the queries.
+        length = h.shape[self.axis] + extra
+        scale = self.qkv.weight.new_full((self.heads,), size**-0.5)
+        if self.softmax_scale is not None:
+            scale = scale * self.softmax_scale * math.log(length)
+        scale = F.pad(scale.repeat_interleave(size), (0, 2 * e), value=1.0)
+        weight = (self.qkv.weight * scale.unsqueeze(-1)).to(h.dtype)
+        bias = (self.qkv.bias * scale).to(h.dtype)
+        if asking is h:
+            parts = F.linear(h, weight, bias).unflatten(-1, (3, self.heads, size)).unbind(3)
+        else:
+            q = F.linear(asking, weight[:e], bias[:e]).unflatten(-1, (1, self.heads, size))
+            kv = F.linear(h, weight[e:], bias[e:]).unflatten(-1, (2, self.heads, size))
+            parts = (q.squeeze(3), *kv.unbind(3))
+        order = (0, 2, 3, 1, 4) if self.axis == 1 else (0, 1, 3, 2, 4)
+        return tuple(part.permute(order) for part in parts)  # from B R C H D
+
+    def _merge(self, attended: Tensor) -> Tensor:
+        order = (0, 3, 1, 2, 4) if self.axis == 1 else (0, 1, 3, 2, 4)
+        return linear(attended.permute(order).flatten(-2), self.out)
 
 
 class FeedForward(nn.Module):
@@ -188,7 +290,20 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """[..., E] to [..., n_out]."""
-        return self.outer(F.gelu(self.inner(x)))
+        return linear(F.gelu(linear(x, self.inner)), self.outer)
+
+
+def _in_pieces(function: Callable[[Tensor], Tensor], h: Tensor, axis: int) -> Tensor:
+    """function(h [B, R, C, E]), which treats the places along `axis` alike and apart.
+
+    Without a gradient it sees about `CELLS_TOGETHER` cells at a time, so that memory stays bounded
+    and the cache useful.
+    """
+    cells_each = h.shape[:3].numel() // h.shape[axis]
+    together = max(1, CELLS_TOGETHER // max(1, cells_each))
+    if torch.is_grad_enabled() or together >= h.shape[axis]:
+        return function(h)
+    return torch.cat([function(piece) for piece in h.split(together, dim=axis)], dim=axis)
 
 
 def standardize(rows: Tensor, table: Tensor, n_labeled: int, config: ModelConfig) -> Tensor:

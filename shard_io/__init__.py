@@ -2,6 +2,7 @@
 
 from shard_io.errors import ShardError, told_as_shard_error
 from shard_io.files import sweep_staging
+from shard_io.filtered import FilteredReader
 from shard_io.layout import MANIFEST, Layout, PartId
 from shard_io.manifest import Manifest, check_claim, claim_folder, describe_differences
 from shard_io.merge import refresh_manifest
@@ -15,6 +16,7 @@ from shard_io.verify import absent_parts, problems_of, stray_files, verify_part
 
 __all__ = [
     "MANIFEST",
+    "FilteredReader",
     "Layout",
     "Manifest",
     "Microbatch",

@@ -66,15 +66,34 @@ class ShardReader:
         where the plan has no such address, `ShardError` where the slice does not cover its stage.
         """
         part, position = self.layout.locate(*address)
-        index = self.manifest.slice
-        if index is None:
-            return part, position
-        survivors = index.survivors.get(part.stage)
+        survivors = self.survivors(part.stage)
         if survivors is None:
-            raise ShardError(f"{self.folder} is a slice without stage {part.stage}")
+            return part, position
         number = self.layout.span(part)[position]
         survivor = survivors[number % len(survivors)]
         return self.layout.locate(*self.layout.address(part.stage, survivor))
+
+    def survivors(self, stage: int) -> tuple[int, ...] | None:
+        """Numbers of the stage's microbatches that answer its addresses; None where all do.
+
+        Raises `ShardError` where the slice does not cover the stage.
+        """
+        index = self.manifest.slice
+        if index is None:
+            return None
+        if stage not in index.survivors:
+            raise ShardError(f"{self.folder} is a slice without stage {stage}")
+        return index.survivors[stage]
+
+    def awaited_parts(self, address: tuple[int, int, int]) -> list[PartId]:
+        """Parts that are not published and without which the address cannot be read."""
+        part_id, _ = self.part_of(address)
+        return [] if part_id in self._entries else self._unpublished([part_id])
+
+    @property
+    def look_every(self) -> float:
+        """Seconds between two looks at what a writer has published."""
+        return self._store.look_every
 
     def parts_of_stage(self, stage: int) -> list[PartId]:
         """The parts that the stage's addresses are read from, in order.
@@ -129,9 +148,7 @@ class ShardReader:
 
     def missing_parts(self, stages: Iterable[int]) -> list[PartId]:
         """Parts of these stages that are not published, in order."""
-        parts = [part for stage in stages for part in self.parts_of_stage(stage)]
-        published = self._store.present([part.entry_path for part in parts])
-        return [part for part in parts if part.entry_path not in published]
+        return self._unpublished([part for stage in stages for part in self.parts_of_stage(stage)])
 
     def check_sizes(self, parts: Iterable[PartId]) -> None:
         """Raise `ShardError` naming the first file of `parts` that is gone or truncated.
@@ -164,3 +181,7 @@ class ShardReader:
                     self._open.popitem(last=False)
             self._open.move_to_end(part_id)
             return self._open[part_id]
+
+    def _unpublished(self, parts: list[PartId]) -> list[PartId]:
+        published = self._store.present([part.entry_path for part in parts])
+        return [part for part in parts if part.entry_path not in published]

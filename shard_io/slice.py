@@ -9,6 +9,7 @@ from pathlib import Path
 from puicl_config import canonical_json
 from shard_io.errors import ShardError
 from shard_io.files import publish_files, replace_whole, staging_folder, sweep_staging
+from shard_io.filtered import joined, surviving_numbers
 from shard_io.layout import MANIFEST, PARTS
 from shard_io.manifest import Manifest, claim_folder, read_manifest
 from shard_io.merge import refresh_manifest
@@ -49,29 +50,12 @@ def slice_shards(source: Path | Store, where: str, out: Path) -> Manifest:
 
 def _index(reader: ShardReader, where: str) -> SliceIndex:
     test = parse_where(where)
-    layout, former = reader.layout, reader.manifest.slice
     survivors = {}
     for stage in sorted({part.stage for part in reader.published_parts()}):
-        missing = reader.missing_parts([stage])
-        if missing:
-            raise ShardError(
-                f"{reader.folder} lacks {missing[0].name}; survivors are counted in whole stages, "
-                "so make the missing parts first"
-            )
-        numbers = [
-            layout.span(part)[position]
-            for part in reader.parts_of_stage(stage)
-            for position, tags in zip(reader.positions(part), reader.tags(part), strict=True)
-            if test(tags)
-        ]
-        if not numbers:
-            raise ShardError(
-                f"no microbatch of stage {stage} is left where {where}; every stage must keep one"
-            )
-        survivors[stage] = tuple(numbers)
+        survivors[stage] = surviving_numbers(reader, stage, test, where)
     if not survivors:
         raise ShardError(f"{reader.folder} holds no parts yet")
-    return SliceIndex(f"({former.where}) and ({where})" if former else where, survivors)
+    return SliceIndex(joined(reader.manifest.slice, where), survivors)
 
 
 def _grows(old: Manifest, new: Manifest) -> bool:

@@ -1,4 +1,6 @@
-"""`--where`: a small language over the tags of a microbatch, `causal and n_features <= 10`.
+"""`where`: a small language over the tags of a microbatch, `causal and n_features <= 10`.
+
+Spoken by `prior-gen slice --where` and by the trainer's `train.where`.
 
 Comparisons of tags with numbers, texts, True, False and None, joined by and, or, not and
 parentheses. The expression is parsed by Python and walked here; nothing is ever executed.
@@ -47,7 +49,7 @@ def parse_where(text: str) -> Callable[[Tags], bool]:
     tag; the test raises it where a comparison makes no sense of the tag's value.
     """
     if len(text) > _LONGEST:
-        raise InputError(f"--where is {len(text)} characters long; at most {_LONGEST} are read")
+        raise InputError(f"where is {len(text)} characters long; at most {_LONGEST} are read")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
         _check(tree, text)
@@ -55,7 +57,7 @@ def parse_where(text: str) -> Callable[[Tags], bool]:
         if isinstance(error, InputError):
             raise
         raise InputError(
-            f"--where {text!r} cannot be read; write for example 'causal and n_features <= 10'"
+            f"where {text!r} cannot be read; write for example 'causal and n_features <= 10'"
         ) from None
 
     def test(tags: Tags) -> bool:
@@ -72,7 +74,7 @@ def _check(node: ast.expr, text: str) -> None:
                 known = [*TAGS, *SYMBOLS]
                 near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
                 hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
-                raise InputError(f"--where {text!r}: there is no tag {name!r}; {hint}")
+                raise InputError(f"where {text!r}: there is no tag {name!r}; {hint}")
         case ast.Constant(value=bool() | int() | float() | str() | None):
             pass
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float())):
@@ -85,13 +87,13 @@ def _check(node: ast.expr, text: str) -> None:
         case ast.Compare(left=left, ops=ops, comparators=comparators):
             for operation in ops:
                 if type(operation) not in _COMPARISONS:
-                    raise InputError(f"--where {text!r}: write == or != instead of `is`")
+                    raise InputError(f"where {text!r}: write == or != instead of `is`")
             for value in (left, *comparators):
                 _check(value, text)
         case _:
             piece = ast.get_source_segment(text.strip(), node) or text
             raise InputError(
-                f"--where {text!r}: {piece!r} is not allowed; compare tags with values, and join "
+                f"where {text!r}: {piece!r} is not allowed; compare tags with values, and join "
                 "comparisons by and, or, not"
             )
 
@@ -109,7 +111,7 @@ def _truth(node: ast.expr, tags: Tags) -> bool:
     value = _value(node, tags)
     if not isinstance(value, bool):
         raise InputError(
-            f"--where: {ast.unparse(node)} is {value!r}, neither true nor false; compare it with "
+            f"where: {ast.unparse(node)} is {value!r}, neither true nor false; compare it with "
             "something"
         )
     return value
@@ -124,7 +126,7 @@ def _compare(nodes: list[ast.expr], ops: list[ast.cmpop], tags: Tags) -> bool:
                 return False
         except TypeError:
             pair = ast.unparse(ast.Compare(nodes[place], [operation], [nodes[place + 1]]))
-            raise InputError(f"--where: {pair} compares {left!r} with {right!r}") from None
+            raise InputError(f"where: {pair} compares {left!r} with {right!r}") from None
     return True
 
 

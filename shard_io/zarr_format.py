@@ -1,5 +1,6 @@
 """A part as a zarr v3 group: flat x and y, each one shard file, and the tags as attributes."""
 
+import functools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,8 +64,8 @@ class ZarrPart:
 
     def __init__(self, path: Path):
         about = json.loads((path / "zarr.json").read_bytes())
+        self._path = path
         self._records = about["attributes"]["microbatches"]
-        self._x, self._y = _open_flat(path / "x"), _open_flat(path / "y")
 
     def __len__(self) -> int:
         return len(self._records)
@@ -80,6 +81,15 @@ class ZarrPart:
     def tags(self, position: int) -> dict:
         """The microbatch's tags without its arrays."""
         return self._records[position]["tags"]
+
+    # Opened when first asked for: behind a URL, whoever reads tags alone has no arrays here.
+    @functools.cached_property
+    def _x(self) -> ZarrChunks | zarr.Array:
+        return _open_flat(self._path / "x")
+
+    @functools.cached_property
+    def _y(self) -> ZarrChunks | zarr.Array:
+        return _open_flat(self._path / "y")
 
 
 def _open_flat(path: Path) -> ZarrChunks | zarr.Array:

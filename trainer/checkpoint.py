@@ -80,8 +80,32 @@ def load_checkpoint(path: Path) -> tuple[CheckpointState, dict[str, Tensor]]:
     except (OSError, ValueError, TypeError, KeyError, AttributeError, SafetensorError) as error:
         raise InputError(f"the checkpoint {path} is damaged: {error}") from None
     if weights_digest(tensors) != state.tensors_digest:
-        raise InputError(f"the checkpoint {path} does not match its digest; remove it to go back")
+        raise InputError(f"the checkpoint {path} does not match its digest")
     return state, tensors
+
+
+def newest_whole(
+    folder: Path,
+) -> tuple[tuple[CheckpointState, dict[str, Tensor]] | None, list[tuple[Path, InputError]]]:
+    """The newest checkpoint that is whole, or None; and the newer ones that are not, and why.
+
+    Each leads to the same bits, so going back one costs time alone.
+    """
+    damaged = []
+    for path in reversed(checkpoints(folder)):
+        try:
+            return load_checkpoint(path), damaged
+        except InputError as error:
+            damaged.append((path, error))
+    return None, damaged
+
+
+def set_aside(path: Path) -> None:
+    """Rename a damaged checkpoint, so that it is neither taken for one nor thinned as one."""
+    target = path.with_name(f"damaged-{path.name}")
+    shutil.rmtree(target, ignore_errors=True)
+    with contextlib.suppress(FileNotFoundError):
+        path.replace(target)
 
 
 def thin_checkpoints(folder: Path, keep: int) -> None:

@@ -1,10 +1,44 @@
 """Are these the shards the run was told about? Checked before the first step."""
 
 import hashlib
+from collections import Counter
+from pathlib import Path
 
 from puicl_config import Config, plan_of
-from shard_io import ShardError, ShardReader, describe_differences
-from trainer.sampler import addresses_of_step, stages_of_steps
+from shard_io import (
+    FilteredReader,
+    ShardError,
+    ShardReader,
+    Store,
+    describe_differences,
+    folder_of,
+)
+from trainer.sampler import addresses_of_step, as_ranges, stages_of_steps
+
+
+def open_for(config: Config, shards: str | Path | Store) -> ShardReader:
+    """The shards as `train.where` lets the run see them; raises `InputError` for a bad one."""
+    folder = folder_of(shards) if isinstance(shards, str) else shards
+    where = config.train.where
+    return FilteredReader(folder, where) if where else ShardReader(folder)
+
+
+def describe_reuse(config: Config, reader: ShardReader, stop: int) -> str | None:
+    """A sentence on how often steps 0 to `stop` - 1 read the same microbatches; None if once."""
+    prior, train = config.prior, config.train
+    reads = Counter(
+        reader.part_of(address)
+        for step in range(stop)
+        for address in addresses_of_step(prior, train, step)
+    )
+    if not reads or max(reads.values()) == 1:
+        return None
+    most, times = reads.most_common(1)[0]
+    return (
+        f"{reads.total():,} microbatches are read from {len(reads):,}: each "
+        f"{reads.total() / len(reads):.3g} times on average, at most {times} times (stage "
+        f"{most[0].stage})"
+    )
 
 
 def check_plan(config: Config, reader: ShardReader) -> None:
@@ -27,29 +61,34 @@ def last_trainable_step(
 ) -> int:
     """How far the shards reach: `stop`, or the end of phase 1 where only the tail is missing.
 
-    Raises `ShardError` naming the first hole where anything else is missing, and the file where
-    one is gone or truncated. `generate` is the `prior-gen` command of this plan, for the message.
+    Raises `ShardError` naming the stages with holes where anything else is missing, and the file
+    where one is gone or truncated. `generate` is the `prior-gen` command of this plan, for the
+    message. In follow mode nothing is missing, only late.
     """
-    prior = config.prior
-    needed = stages_of_steps(prior, config.train, start, stop)
+    prior, train = config.prior, config.train
+    needed = stages_of_steps(prior, train, start, stop)
     missing = reader.missing_parts(needed)
-    holes = [part for part in missing if part.stage <= prior.stages]
-    if missing and not holes and config.train.sampler == "curriculum" and stop > start:
+    late = {part.stage for part in missing}
+    if train.follow:
+        needed = [stage for stage in needed if stage not in late]
+    elif missing and min(late) > prior.stages and train.sampler == "curriculum" and stop > start:
         stop = min(stop, prior.curriculum_steps)
         needed = [stage for stage in needed if stage <= prior.stages]
-    elif missing and reader.manifest.slice:
+    elif missing and reader.manifest.slice and not train.where:
         raise ShardError(
             f"{reader.folder} is a slice without {missing[0].name}; slice a folder that holds all "
-            f"of stages {needed[0]}-{needed[-1]}"
+            f"of stages {as_ranges(needed)}"
         )
     elif missing:
-        first = (holes or missing)[0]
+        holes = as_ranges(sorted(late))
         raise ShardError(
-            f"{reader.folder} lacks {first.name}"
+            f"{reader.folder} lacks {missing[0].name}"
             + (f" and {len(missing) - 1} more parts" if len(missing) > 1 else "")
-            + f" of stages {needed[0]}-{needed[-1]}; make them with `{generate}"
-            f" --stages {first.stage}-{missing[-1].stage} --out {reader.folder}`"
+            + f" of the stages {as_ranges(needed)} that train.sampler={train.sampler} needs; make "
+            f"them with `{generate} --stages {holes} --out {reader.folder}`"
         )
+    for stage in needed:
+        reader.survivors(stage)  # counts them where `train.where` asks for some only
     reader.check_sizes(part for stage in needed for part in reader.parts_of_stage(stage))
     return stop
 
@@ -59,6 +98,9 @@ class DataChain:
 
     def __init__(self, config: Config, reader: ShardReader):
         self._config, self._reader = config, reader
+        self.folder = reader.folder
+        self._seen: set[tuple[int, int]] = set()  # stage, number of the microbatch in it
+        self._consumed = 0
         origin = reader.manifest.plan_digest
         if reader.manifest.slice:
             origin += f" where {reader.manifest.slice.where}"
@@ -68,9 +110,16 @@ class DataChain:
         """Add the parts of optimizer step `step`, in order; returns the new value."""
         for address in addresses_of_step(self._config.prior, self._config.train, step):
             part, position = self._reader.part_of(address)
+            self._seen.add((part.stage, self._reader.layout.span(part)[position]))
+            self._consumed += 1
             digest = self._reader.entry(part).content_digest
             if self._reader.manifest.slice:
                 # The address no longer says which of the part's microbatches was read.
                 digest += f":{position}"
             self.value = hashlib.sha256((self.value + digest).encode()).hexdigest()
         return self.value
+
+    @property
+    def reuse(self) -> float:
+        """How often, on average, each microbatch that was read has been read."""
+        return self._consumed / max(len(self._seen), 1)

@@ -1,6 +1,7 @@
 """`environment.json`: on what software and hardware each stretch of a run was computed."""
 
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import torch
 from puicl_config import write_atomically
 from trainer.world import World
 
+# Variables that make the same libraries choose other instructions.
+_VARIABLES = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_CBWR", "MKL_ENABLE_INSTRUCTIONS")
 _PACKAGES = ("torch", "numpy", "zarr", "numcodecs", "safetensors")
 
 
@@ -27,6 +30,7 @@ def describe_environment(world: World, threads: int) -> dict[str, Any]:
         "gpu": torch.cuda.get_device_name(world.device) if world.device.type == "cuda" else None,
         "cuda": torch.version.cuda if world.device.type == "cuda" else None,
         "threads_per_process": threads,
+        "variables": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
         "git_commit": _git_commit(),
     }
 

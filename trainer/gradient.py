@@ -5,9 +5,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from puicl_config import TrainConfig
+from puicl_model import PUICL
 from trainer.loader import Batch
 from trainer.reveal import revealed_rows
 from trainer.state import TrainState
+
+# Cells that pass forward and backward together on a CPU, unless `train.tasks_per_forward` says.
+CELLS_TOGETHER = 8192
 
 
 def microbatch_gradient(
@@ -17,12 +21,14 @@ def microbatch_gradient(
 
     The loss is the mean cross-entropy over the unlabelled rows of a task, averaged over tasks.
     `train.tasks_per_forward` bounds memory: the tasks pass in slices, whose gradients add up in
-    order. `share` of the true negatives are shown with their label and left out of the loss.
+    order. `share` of the true negatives, or of the rows of both classes, are shown with their
+    label and left out of the loss.
     """
     device = state.gradient.device
     state.gradient.zero_()
+    state.model.precision, state.model.recompute = train.precision, train.recompute
     n_tasks = len(batch.x)
-    slices = train.tasks_per_forward or n_tasks
+    slices = train.tasks_per_forward or tasks_together(state.model, batch, device)
     shown = None
     if share > 0:
         rows = revealed_rows(train, batch.address, batch.y.numpy(), share)
@@ -30,11 +36,12 @@ def microbatch_gradient(
     total = torch.zeros((), device=device)
     for start in range(0, n_tasks, slices):
         tasks = slice(start, start + slices)
-        x = batch.x[tasks].to(device, non_blocking=True)
-        y = batch.y[tasks].to(device, non_blocking=True)
-        revealed = None if shown is None else shown[tasks].to(device, non_blocking=True)
-        with torch.autocast(device.type, torch.bfloat16, enabled=train.precision == "bfloat16"):
-            logits = state.model(x, batch.n_labeled, revealed)
+        x, y = _send(batch.x[tasks], device), _send(batch.y[tasks], device)
+        revealed = None if shown is None else _send(shown[tasks], device)
+        tokens = () if revealed is None else (revealed & (y == 0),)
+        if tokens and train.reveal == "both":
+            tokens += (revealed & (y == 1),)
+        logits = state.model(x, batch.n_labeled, *tokens)
         losses = F.cross_entropy(logits.float().flatten(0, 1), y.flatten(), reduction="none")
         losses = losses.view_as(y)  # tasks, unlabelled rows
         if revealed is None:
@@ -45,3 +52,23 @@ def microbatch_gradient(
         loss.backward()
         total += loss.detach()
     return torch.cat([state.gradient, total.reshape(1)])
+
+
+def _send(tensor: Tensor, device: torch.device) -> Tensor:
+    """To the device; a GPU fetches it from pinned memory while the host goes on."""
+    if device.type == "cuda":
+        tensor = tensor.pin_memory()
+    return tensor.to(device, non_blocking=True)
+
+
+def tasks_together(model: PUICL, batch: Batch, device: torch.device) -> int:
+    """Tasks a forward by default: all on a GPU, on a CPU as few as keep the cores busy.
+
+    More would only need more memory: on a CPU the small slices are the faster ones, too.
+    """
+    tasks, rows, d = batch.x.shape
+    if device.type != "cpu":
+        return tasks
+    cells = (rows + model.config.thinking_rows) * (d + 1)
+    slices = -(-tasks * cells // CELLS_TOGETHER)
+    return -(-tasks // min(tasks, slices))

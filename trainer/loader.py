@@ -1,14 +1,14 @@
 """Microbatches as tensors, read ahead of the step that needs them."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from shard_io import ShardReader
+from shard_io import Microbatch, ShardReader
 from trainer.sampler import Address
 
 
@@ -23,7 +23,11 @@ class Batch(NamedTuple):
 
 def load(reader: ShardReader, address: Address) -> Batch:
     """Read one microbatch; raises `ShardError` where its part is missing or damaged."""
-    microbatch = reader[address]
+    return as_batch(address, reader[address])
+
+
+def as_batch(address: Address, microbatch: Microbatch) -> Batch:
+    """A microbatch that answers `address`, as tensors."""
     return Batch(
         address=address,
         x=torch.from_numpy(microbatch.x).float(),
@@ -33,21 +37,29 @@ def load(reader: ShardReader, address: Address) -> Batch:
 
 
 def read_ahead(
-    reader: ShardReader, addresses: Sequence[Address], threads: int, ahead: int = 4
+    reader: ShardReader,
+    addresses: Sequence[Address],
+    threads: int,
+    ahead: int = 4,
+    is_there: Callable[[Address], bool] = lambda address: True,
 ) -> Iterator[Batch]:
-    """The microbatches of `addresses` in this very order, whatever the number of threads."""
+    """The microbatches of `addresses` in this very order, whatever the number of threads.
+
+    Nothing is read ahead before `is_there` says so; what is asked for is read in any case.
+    """
     if threads == 0:
         for address in addresses:
             yield load(reader, address)
         return
+    remaining = deque(addresses)
     with ThreadPoolExecutor(threads) as pool:
         waiting = deque()
         try:
-            for address in addresses:
-                waiting.append(pool.submit(load, reader, address))
-                if len(waiting) > max(ahead, threads):
-                    yield waiting.popleft().result()
-            while waiting:
+            while waiting or remaining:
+                while remaining and len(waiting) <= max(ahead, threads):
+                    if waiting and not is_there(remaining[0]):
+                        break
+                    waiting.append(pool.submit(load, reader, remaining.popleft()))
                 yield waiting.popleft().result()
         finally:
             for future in waiting:

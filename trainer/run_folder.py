@@ -12,11 +12,6 @@ from puicl_config import (
     load_config,
     write_atomically,
 )
-from trainer.checkpoint import (
-    CheckpointState,
-    checkpoints,
-    load_checkpoint,
-)
 
 
 def lock_run(out: Path) -> IO[str]:
@@ -41,27 +36,26 @@ def check_same_run(out: Path, config: Config) -> None:
     path = out / "config.yaml"
     if not path.exists():
         return
-    before = _flat(load_config(path).model_dump(mode="json"))
-    now = _flat(config.model_dump(mode="json"))
+    differing = config_differences(load_config(path), config)
+    if differing:
+        raise InputError(f"{out} holds another run: {'; '.join(differing)}; give another --out")
+
+
+def config_differences(there: Config, here: Config) -> list[str]:
+    """Every key that can change a bit and differs, as `train.seed is 0 there, 1 now`."""
+    before = _flat(there.model_dump(mode="json"))
+    now = _flat(here.model_dump(mode="json"))
     ignored = {f"train.{key}" for key in RUN_DIGEST_EXCLUDES} | {"name"}
-    differing = [
+    return [
         f"{key} is {before.get(key)} there, {now.get(key)} now"
         for key in sorted(before | now)
         if before.get(key) != now.get(key) and key not in ignored and not key.startswith("shards.")
     ]
-    if differing:
-        raise InputError(f"{out} holds another run: {'; '.join(differing)}; give another --out")
 
 
 def write_config(out: Path, config: Config) -> None:
     """Record the resolved config."""
     write_atomically(out / "config.yaml", config_yaml(config).encode())
-
-
-def newest_checkpoint(out: Path) -> tuple[CheckpointState, dict] | None:
-    """The newest finished checkpoint of a run, checked against its digest."""
-    found = checkpoints(out / "checkpoints")
-    return load_checkpoint(found[-1]) if found else None
 
 
 def _flat(tree: dict, prefix: str = "") -> dict:

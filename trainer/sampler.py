@@ -1,6 +1,11 @@
-"""Which microbatches a step trains on: a pure function of (plan, sampler, seed, step)."""
+"""Which microbatches a step trains on: a pure function of (plan, sampler, seed, step).
+
+A sampler says which step of the plan, the curriculum's and then the tail's, numbered from 0, is
+trained on at an optimizer step. The learning rate follows the optimizer step, whatever the sampler.
+"""
 
 import functools
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -13,21 +18,71 @@ _SAMPLER_KEY = 1_000_001
 
 
 def addresses_of_step(prior: PriorConfig, train: TrainConfig, step: int) -> list[Address]:
-    """The microbatches [stage, step in stage, index] of optimizer step `step`, in order.
-
-    curriculum: stages in order, as the paper trains. shuffled: the same steps of all stages,
-    the tail's included, in one random order drawn from `train.seed`.
-    """
-    source = step
-    if train.sampler == "shuffled":
-        source = int(_permutation(train.seed, prior.total_steps)[step])
-    stage, within = divmod(source, prior.steps_per_stage)
+    """The microbatches [stage, step in stage, index] of optimizer step `step`, in order."""
+    stage, within = divmod(_SAMPLERS[train.sampler](prior, train, step), prior.steps_per_stage)
     return [(stage + 1, within, index) for index in range(prior.microbatches_per_step)]
 
 
 def stages_of_steps(prior: PriorConfig, train: TrainConfig, start: int, stop: int) -> list[int]:
-    """The stages that steps `start` to `stop` - 1 draw from, in order."""
+    """The stages that steps `start` to `stop` - 1 draw from, ascending."""
     return sorted({addresses_of_step(prior, train, step)[0][0] for step in range(start, stop)})
+
+
+def as_ranges(stages: Iterable[int]) -> str:
+    """Ascending numbers as `prior-gen --stages` takes them: `1-3,7`."""
+    runs: list[list[int]] = []
+    for stage in stages:
+        if runs and stage == runs[-1][1] + 1:
+            runs[-1][1] = stage
+        else:
+            runs.append([stage, stage])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+
+
+def _curriculum(prior: PriorConfig, train: TrainConfig, step: int) -> int:
+    """Stages in order, the tail last, as the paper trains."""
+    return step
+
+
+def _shuffled(prior: PriorConfig, train: TrainConfig, step: int) -> int:
+    """Every step of the plan once, all stages mixed, in one order drawn from `train.seed`."""
+    return int(_permutation(train.seed, prior.total_steps)[step])
+
+
+def _reverse(prior: PriorConfig, train: TrainConfig, step: int) -> int:
+    """Every step of the plan once, backwards: the tail first, stage 1 last."""
+    return prior.total_steps - 1 - step
+
+
+def _fixed_stage(prior: PriorConfig, train: TrainConfig, step: int) -> int:
+    """The steps of stage `train.fixed_stage` alone, over and over."""
+    first = (train.fixed_stage - 1) * prior.steps_per_stage
+    return first + step % prior.steps_in_stage(train.fixed_stage)
+
+
+def _tail_only(prior: PriorConfig, train: TrainConfig, step: int) -> int:
+    """The tail's steps alone, over and over."""
+    return prior.curriculum_steps + step % prior.tail_steps
+
+
+def _interleaved(prior: PriorConfig, train: TrainConfig, step: int) -> int:
+    """Every step of the plan once: the tail's, in order, spread evenly among the curriculum's."""
+    tail_before, tail_after = (
+        number * prior.tail_steps // prior.total_steps for number in (step, step + 1)
+    )
+    if tail_after > tail_before:
+        return prior.curriculum_steps + tail_before
+    return step - tail_before
+
+
+_SAMPLERS: dict[str, Callable[[PriorConfig, TrainConfig, int], int]] = {
+    "curriculum": _curriculum,
+    "shuffled": _shuffled,
+    "reverse": _reverse,
+    "fixed_stage": _fixed_stage,
+    "tail_only": _tail_only,
+    "interleaved": _interleaved,
+}
 
 
 @functools.lru_cache(maxsize=2)

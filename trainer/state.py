@@ -15,6 +15,9 @@ class TrainState:
         generator = torch.Generator().manual_seed(train.seed)
         self.step = 0
         self.model = PUICL(config.model, generator).to(device)
+        if train.compile:
+            for block in self.model.blocks:
+                block.compile(dynamic=True)
         self.parameters = dict(self.model.named_parameters())
         self.ema = {name: p.detach().clone() for name, p in self.parameters.items()}
         self._ema_decay = train.ema_decay
@@ -28,12 +31,14 @@ class TrainState:
             p.grad = self.gradient[offset : offset + p.numel()].view_as(p)
             offset += p.numel()
 
-    def update(self, gradient: Tensor, learning_rate: float) -> float:
-        """One clipped AdamW update and its EMA; returns the gradient's norm before clipping."""
+    def update(self, gradient: Tensor, learning_rate: float) -> Tensor:
+        """One clipped update and its EMA; returns the gradient's norm before clipping.
+
+        Waits for nothing on the device.
+        """
         self.gradient.copy_(gradient)
-        norm = torch.linalg.vector_norm(self.gradient).item()
-        if norm > self._clip_norm:
-            self.gradient.mul_(self._clip_norm / norm)
+        norm = torch.linalg.vector_norm(self.gradient)
+        self.gradient.mul_((self._clip_norm / norm).clamp(max=1.0))
         for optimizer, ratio in self._optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate * ratio

@@ -177,9 +177,27 @@ def test_the_run_digest_ignores_stopping_logging_and_loading():
         "train.checkpoint_every=7",
         "train.keep_checkpoints=1",
         "train.loader_threads=4",
+        "train.recompute=true",
+        "train.follow=true",
+        "train.follow_timeout=9",
+        "train.heldout=somewhere",
+        "train.heldout_every=9",
+        "train.heldout_microbatches=9",
         "shards.format=webdataset",
         "name=other",
     ):
         assert run_digest(load_config("paper", [override])) == base, override
-    for override in ("train.seed=1", "model.layers=4", "prior.seed=1", "train.sampler=shuffled"):
-        assert run_digest(load_config("paper", [override])) != base, override
+    for overrides in (
+        ["train.seed=1"],
+        ["model.layers=4"],
+        ["prior.seed=1"],
+        ["train.sampler=shuffled"],
+        ["train.sampler=fixed_stage", "train.fixed_stage=3"],
+        ["train.where=causal"],
+        ["train.reveal=both"],
+        ["train.precision=bfloat16"],
+        ["train.deterministic=false"],
+        ["train.compile=true"],
+        ["train.tasks_per_forward=1"],
+    ):
+        assert run_digest(load_config("paper", overrides)) != base, overrides

@@ -13,6 +13,7 @@ SWITCHES = {
     "thinking rows": {"thinking_rows": 5},
     "feature group": {"feature_group": (0, 1, 3)},
     "reveals": {"reveals_negatives": True},
+    "scalable softmax": {"scalable_softmax": True},
 }
 SWITCHES["all"] = {
     key: value for switch in list(SWITCHES.values()) for key, value in switch.items()
@@ -43,6 +44,7 @@ def test_each_switch_adds_just_its_parameters():
         "thinking rows": 5 * e,
         "feature group": 2 * e,
         "reveals": e,
+        "scalable softmax": 2 * 4,  # a factor a head of the row attention, in each block
     }.items():
         assert count(build(**SWITCHES[name])) == base + difference, name
 
@@ -91,6 +93,24 @@ def test_rmsnorm_divides_by_the_root_mean_square():
     norm = build(norm="rmsnorm").blocks[0].row_norm
     x = torch.randn(7, 16).double()
     torch.testing.assert_close(norm(x), x / (x.pow(2).mean(-1, keepdim=True) + 1e-5).sqrt())
+
+
+def test_the_scalable_softmax_begins_as_the_plain_one_and_sharpens_as_rows_grow():
+    plain, scaled = build(), build(scalable_softmax=True)
+    scaled.load_state_dict(plain.state_dict(), strict=False)
+    x = torch.randn(1, 450, 3).double()
+    torch.testing.assert_close(scaled(x, 150), plain(x, 150), rtol=1e-6, atol=1e-8)
+    assert (scaled(x[:, :50], 20) - plain(x[:, :50], 20)).abs().max() > 1e-6
+    attention = scaled.blocks[0].row_attention
+    attention.softmax_scale.copy_(torch.tensor([0.1, 0.5, 1.0, 2.0]))
+    h = torch.randn(2, 30, 1, 16).double()
+    q, k, v = attention.qkv(h).view(2, 30, 3, 4, 4).permute(2, 0, 3, 1, 4)
+    s = attention.softmax_scale.view(1, 4, 1, 1) * torch.tensor(30.0).double().log()
+    weights = (s * q @ k.transpose(-1, -2) / 4**0.5).softmax(-1)
+    expected = attention.out((weights @ v).transpose(1, 2).reshape(2, 30, 1, 16))
+    torch.testing.assert_close(attention(h, h), expected)
+    # Features attend to each other as ever: only rows grow from table to table.
+    assert scaled.blocks[0].feature_attention.softmax_scale is None
 
 
 def test_a_revealed_negative_has_its_own_token_and_informs_the_others():

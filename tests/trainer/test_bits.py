@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,43 +10,17 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 from safetensors.torch import load_file
+from sklearn.metrics import roc_auc_score
 
 from prior_gen.generator import generate_shards
 from puicl_model import load_model
+from shard_io import open_shards
 from trainer import compare_runs
-from trainer.checkpoint import checkpoints, load_checkpoint
+from trainer.checkpoint import checkpoints, load_checkpoint, newest_whole, set_aside
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-MAIN = ROOT / "trainer" / "main.py"
-
-
-def arguments(config, shards, out, *overrides, processes=1):
-    launch = []
-    if processes > 1:
-        launch = ["-m", "torch.distributed.run", "--nproc-per-node", processes]
-        launch += ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
-    return [*launch, MAIN, "--config", config, "--shards", shards, "--out", out, *overrides]
-
-
-def run_bytes(run: Path) -> dict[str, bytes]:
-    """What two equal runs have in common, byte by byte."""
-    newest = checkpoints(run / "checkpoints")[-1]
-    names = ["ledger.jsonl", "model.safetensors"]
-    content = {name: (run / name).read_bytes() for name in names}
-    return {
-        **content,
-        newest.name: (newest / "state.safetensors").read_bytes(),
-        "state": (newest / "state.json").read_bytes(),
-    }
-
-
-@pytest.fixture(scope="module")
-def reference_run(tiny_yaml, all_shards, run_command, tmp_path_factory):
-    """The tiny plan trained by one process, never stopped."""
-    out = tmp_path_factory.mktemp("runs") / "reference"
-    run_command(*arguments(tiny_yaml, all_shards, out))
-    return out
 
 
 def test_training_changes_the_weights_and_lowers_nothing_but_reports_all(reference_run, tiny):
@@ -73,7 +48,7 @@ def test_the_shipped_weights_of_a_run_are_the_moving_average(reference_run):
 
 @pytest.mark.parametrize("processes", [2, 3])
 def test_several_processes_give_the_same_bits_as_one(
-    tiny_yaml, all_shards, reference_run, run_command, tmp_path, processes
+    tiny_yaml, all_shards, reference_run, run_command, tmp_path, processes, arguments, run_bytes
 ):
     # Three processes share four microbatches: one of them idles in every second round.
     out = tmp_path / "run"
@@ -81,20 +56,52 @@ def test_several_processes_give_the_same_bits_as_one(
     assert run_bytes(out) == run_bytes(reference_run)
 
 
-def test_webdataset_shards_and_loader_threads_give_the_same_bits(
-    tiny_yaml, reference_run, run_command, tmp_path
+def test_webdataset_loader_threads_and_heldout_figures_give_the_same_bits(
+    tiny_yaml, reference_run, run_command, tmp_path, arguments, run_bytes
 ):
     from puicl_config import load_config
 
     config = load_config(tiny_yaml, ["shards.format=webdataset"])
     generate_shards(config, tmp_path / "tar", range(1, 6), jobs=1)
+    generate_shards(config, tmp_path / "heldout", [2, 3], split="heldout", jobs=1)
     out = tmp_path / "run"
-    run_command(*arguments(tiny_yaml, tmp_path / "tar", out, "train.loader_threads=3"))
+    options = ("train.loader_threads=3", "train.log_every=5", "train.heldout_every=6")
+    options += (f"train.heldout={tmp_path / 'heldout'}", "train.heldout_microbatches=7")
+    done = run_command(*arguments(tiny_yaml, tmp_path / "tar", out, *options))
     assert run_bytes(out) == run_bytes(reference_run)
+
+    lines = [json.loads(line) for line in (out / "metrics.jsonl").open()]
+    figures = [line for line in lines if "heldout_auc" in line]
+    assert [line["step"] for line in figures] == [6, 12, 18]
+    assert len({line["heldout_set"] for line in figures}) == 1
+    assert [line["step"] for line in lines if "loss" in line] == [5, 10, 15]
+    assert [line["seconds"] for line in lines] == sorted(line["seconds"] for line in lines)
+    ledger = [json.loads(line) for line in (out / "ledger.jsonl").open()]
+    losses = [float.fromhex(line["loss"]) for line in ledger]
+    second = next(line for line in lines if "loss" in line and line["step"] == 10)
+    assert second["loss"] == pytest.approx(sum(losses[5:10]) / 5)
+    assert f"AUC {figures[-1]['heldout_auc']:.4f}" in done.stdout
+    assert f"{sum(losses[:5]) / 5:.4f} in the first 5 steps" in done.stdout
+    assert json.loads((out / "model.json").read_text())["weights_digest"] in done.stdout
+    # The figures are those of the weights that the run ships, on tasks that can be read again.
+    reader = open_shards(tmp_path / "heldout")
+    places = [
+        (part, position) for part in reader.published_parts() for position in reader.positions(part)
+    ]
+    model, _ = load_model(out / "model.safetensors")
+    aucs = []
+    for number in range(7):
+        part, position = places[number * len(places) // 7]
+        batch = reader.part(part)[position]
+        logits = model(torch.from_numpy(batch.x).float(), batch.n_labeled)
+        for score, y in zip((logits[..., 1] - logits[..., 0]).numpy(), batch.y, strict=True):
+            aucs.append(roc_auc_score(y, score))
+    per_batch = [sum(aucs[i : i + 3]) / 3 for i in range(0, len(aucs), 3)]
+    assert figures[-1]["heldout_auc"] == pytest.approx(sum(per_batch) / 7, abs=1e-9)
 
 
 def test_a_killed_run_goes_on_to_the_same_bits_on_other_processes(
-    tiny_yaml, all_shards, reference_run, run_command, tmp_path
+    tiny_yaml, all_shards, reference_run, run_command, tmp_path, arguments, run_bytes
 ):
     out = tmp_path / "run"
     command = arguments(tiny_yaml, all_shards, out, "train.checkpoint_every=2")
@@ -109,23 +116,72 @@ def test_a_killed_run_goes_on_to_the_same_bits_on_other_processes(
     assert not (out / "model.safetensors").exists(), "the run ended before it was killed"
     # A checkpoint half written is never taken for one.
     (out / "checkpoints" / ".step-00000099.tmp").mkdir()
-    run_command(*arguments(tiny_yaml, all_shards, out, processes=2))
+    run_command(*arguments(tiny_yaml, all_shards, out, processes=4))
     assert run_bytes(out) == run_bytes(reference_run)
     assert not list((out / "checkpoints").glob(".*"))
 
 
 def test_a_stopped_run_goes_on_to_the_same_bits(
-    tiny_yaml, all_shards, reference_run, run_command, tmp_path
+    tiny_yaml, all_shards, reference_run, run_command, tmp_path, arguments, run_bytes
 ):
     out = tmp_path / "run"
-    for stop in (1, 7, 13):
+    for stop in (7, 13):
         run_command(*arguments(tiny_yaml, all_shards, out, f"train.max_steps={stop}"))
-    run_command(*arguments(tiny_yaml, all_shards, out))
+    # On the way the disk cut the newest checkpoint short, and the software changed.
+    newest = checkpoints(out / "checkpoints")[-1]
+    assert newest.name == "step-00000013"
+    truncate(newest / "state.safetensors")
+    environment = out / "environment.json"
+    stretch = json.loads(environment.read_text())
+    environment.write_text(json.dumps([{**stretch[0], "torch": "1.0"}]))
+    done = run_command(*arguments(tiny_yaml, all_shards, out))
+    assert f"the checkpoint {newest} is damaged" in done.stdout
+    assert "going back to the checkpoint before it" in done.stdout
+    assert "training tiny from step 10 to 18" in done.stdout
+    differs = f"torch: 1.0 before, {stretch[0]['torch']} now"
+    assert f"environment differs from this run's last stretch: {differs}" in done.stdout
+    assert [each["from_step"] for each in json.loads(environment.read_text())] == [0, 10]
     assert run_bytes(out) == run_bytes(reference_run)
     assert compare_runs(out, reference_run).equal
+    assert (out / "checkpoints" / "damaged-step-00000013").is_dir()
+    seconds = [json.loads(line)["seconds"] for line in (out / "metrics.jsonl").open()]
+    assert seconds == sorted(seconds)
 
 
-def test_sigterm_writes_a_checkpoint_and_exits_with_zero(tiny_yaml, all_shards, tmp_path):
+def truncate(path: Path) -> None:
+    """Cut a file in half."""
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+@pytest.mark.parametrize("damage", ["truncated", "no state", "no tensors", "torn state", "a bit"])
+def test_a_checkpoint_that_is_not_whole_is_never_taken_for_one(reference_run, tmp_path, damage):
+    folder = tmp_path / "checkpoints"
+    shutil.copytree(reference_run / "checkpoints", folder)
+    older, newest = checkpoints(folder)[-2:]
+    tensors, state = newest / "state.safetensors", newest / "state.json"
+    if damage == "truncated":
+        truncate(tensors)
+    elif damage == "no state":
+        state.unlink()
+    elif damage == "no tensors":
+        tensors.unlink()
+    elif damage == "torn state":
+        truncate(state)
+    else:
+        content = bytearray(tensors.read_bytes())
+        content[-1] ^= 1
+        tensors.write_bytes(content)
+    (folder / ".step-00000099.tmp").mkdir()
+    found, damaged = newest_whole(folder)
+    assert found[0].step == load_checkpoint(older)[0].step < 18
+    assert [path for path, _ in damaged] == [newest]
+    set_aside(newest)
+    assert checkpoints(folder)[-1] == older
+
+
+def test_sigterm_writes_a_checkpoint_and_exits_with_zero(
+    tiny_yaml, all_shards, tmp_path, arguments
+):
     out = tmp_path / "run"
     long = ["prior.steps_per_stage=4", "train.checkpoint_every=1000"]
     command = arguments(tiny_yaml, all_shards, out, *long)
@@ -141,11 +197,13 @@ def test_sigterm_writes_a_checkpoint_and_exits_with_zero(tiny_yaml, all_shards, 
     assert process.returncode == 0
     steps = len(ledger.read_text().splitlines())
     assert checkpoints(out / "checkpoints")[-1].name == f"step-{steps:08d}"
-    assert steps == 18 or f"asked to stop at step {steps}" in output
+    assert steps == 18 or (
+        f"asked to stop at step {steps}, which is saved; the same command goes on" in output
+    )
 
 
 def test_without_the_tail_phase_one_is_trained_and_the_next_command_is_named(
-    tiny_yaml, tiny, reference_run, run_command, tmp_path
+    tiny_yaml, tiny, reference_run, run_command, tmp_path, arguments, run_bytes
 ):
     shards, out = tmp_path / "shards", tmp_path / "run"
     generate_shards(tiny, shards, [1, 2, 3], jobs=1)
@@ -164,20 +222,15 @@ def test_without_the_tail_phase_one_is_trained_and_the_next_command_is_named(
         ("nothing", ["prior.seed=5"], "holds another plan than the config: prior.seed is 0 there"),
         ("nothing", ["train.sede=5"], "unknown key train.sede; did you mean train.seed?"),
         ("hole", [], "lacks stage-0002-part-001"),
-        ("hole", ["train.sampler=shuffled"], "lacks stage-0002-part-001"),
-        ("tail", ["train.sampler=shuffled"], "lacks stage-0004-part-000"),
         ("truncated", [], "bytes instead of"),
         ("empty", [], "holds no shards"),
     ],
 )
 def test_wrong_shards_are_refused_before_the_first_step(
-    tiny_yaml, own_shards, run_command, tmp_path, damage, overrides, sentence
+    tiny_yaml, own_shards, run_command, tmp_path, damage, overrides, sentence, arguments
 ):
     if damage == "hole":
         (own_shards / "entries" / "stage-0002-part-001.json").unlink()
-    elif damage == "tail":
-        for path in (own_shards / "entries").glob("stage-000[45]*"):
-            path.unlink()
     elif damage == "truncated":
         path = own_shards / "parts" / "stage-0003-part-002.zarr" / "x" / "c" / "0"
         path.write_bytes(path.read_bytes()[:-1])
@@ -192,7 +245,7 @@ def test_wrong_shards_are_refused_before_the_first_step(
     assert not (out / "ledger.jsonl").exists()
 
 
-def test_heldout_shards_are_never_trained_on(tiny_yaml, tiny, run_command, tmp_path):
+def test_heldout_shards_are_never_trained_on(tiny_yaml, tiny, run_command, tmp_path, arguments):
     generate_shards(tiny, tmp_path / "heldout", [1, 2, 3], split="heldout", jobs=1)
     done = run_command(*arguments(tiny_yaml, tmp_path / "heldout", tmp_path / "run"), check=False)
     assert done.returncode == 2
@@ -200,7 +253,7 @@ def test_heldout_shards_are_never_trained_on(tiny_yaml, tiny, run_command, tmp_p
 
 
 def test_a_run_is_not_continued_under_another_config_or_on_other_data(
-    tiny_yaml, tiny, all_shards, run_command, tmp_path
+    tiny_yaml, tiny, all_shards, run_command, tmp_path, arguments
 ):
     from puicl_config import load_config
 
@@ -218,7 +271,9 @@ def test_a_run_is_not_continued_under_another_config_or_on_other_data(
     assert "their content digests differ" in done.stderr
 
 
-def test_two_trainers_never_write_to_one_run(tiny_yaml, all_shards, run_command, tmp_path):
+def test_two_trainers_never_write_to_one_run(
+    tiny_yaml, all_shards, run_command, tmp_path, arguments
+):
     from trainer.run_folder import lock_run
 
     lock = lock_run(tmp_path / "run")
@@ -229,7 +284,7 @@ def test_two_trainers_never_write_to_one_run(tiny_yaml, all_shards, run_command,
 
 
 def test_compare_names_the_first_differing_step_and_what_differs(
-    tiny_yaml, all_shards, reference_run, run_command, tmp_path
+    tiny_yaml, all_shards, reference_run, run_command, tmp_path, arguments
 ):
     out = tmp_path / "other"
     run_command(*arguments(tiny_yaml, all_shards, out, "train.weight_decay=0.5"))
@@ -237,8 +292,12 @@ def test_compare_names_the_first_differing_step_and_what_differs(
     # Weight decay acts after the first gradient: the weights part first, then the next loss.
     assert (result.step, result.field) == (1, "loss")
     code = "from puicl_cli.main import main; main()"
-    done = run_command("-c", code, "compare", reference_run, out, check=False)
+    picture = tmp_path / "curves.png"
+    command = ("-c", code, "compare", reference_run, out, "--plot", picture)
+    done = run_command(*command, check=False)
     assert done.returncode == 1
     assert "part at step 1 in the loss" in done.stdout
+    assert "their configs differ: train.weight_decay is 0.0001 and 0.5" in done.stdout
+    assert picture.read_bytes().startswith(b"\x89PNG")
     done = run_command("-c", code, "compare", reference_run, reference_run)
     assert "equal to the bit over their 18 common steps (6 digests" in done.stdout

@@ -41,13 +41,18 @@ def test_a_run_from_a_web_server_has_the_bits_of_one_from_the_folder(
         server.server_close()
 
 
-def test_a_run_on_a_slice_trains_on_survivors_and_does_not_go_on_on_the_whole_plan(
+def test_a_slice_and_train_where_give_the_same_bits_and_no_run_goes_on_on_the_whole_plan(
     train, all_shards, tmp_path
 ):
     slice_shards(all_shards, "d <= 3", tmp_path / "slice")
+    _, sliced = train("sliced", tmp_path / "slice")
+    done, filtered = train("filtered", all_shards, "train.max_steps=5", "train.where=d <= 3")
+    assert filtered == sliced  # losses, gradient norms, weights and data are the slice's
+    assert "20 microbatches are read from 17: each 1.18 times on average" in done.stdout
+    assert json.loads((tmp_path / "filtered" / "model.json").read_text())["reuse"] > 1.1
     ours, theirs = (
-        [json.loads(line) for line in train(name, shards)[1].splitlines()]
-        for name, shards in (("sliced", tmp_path / "slice"), ("whole", all_shards))
+        [json.loads(line) for line in lines.splitlines()]
+        for lines in (sliced, train("whole", all_shards)[1])
     )
     assert [line["microbatches"] for line in ours] == [line["microbatches"] for line in theirs]
     assert all(a["data"] != b["data"] for a, b in zip(ours, theirs, strict=True))

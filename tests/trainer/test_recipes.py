@@ -26,6 +26,7 @@ RECIPE = (
     "model.reveals_negatives=true",
     "train.optimizer=muon",
     "train.reveal_negatives={share: 0.5, until: 0.5}",
+    "train.precision=bfloat16",
 )
 
 

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from puicl_config import TrainConfig, load_config
+from puicl_config import TrainConfig, load_config, run_digest
 from puicl_model import weights_digest
 from shard_io import open_shards
 from trainer.checkpoint import checkpoints, load_checkpoint
-from trainer.cli import _resolve
-from trainer.gradient import microbatch_gradient
+from trainer.cli import _choose_algorithms, _resolve
+from trainer.gradient import microbatch_gradient, tasks_together
 from trainer.ledger import read_ledger
-from trainer.loader import load
+from trainer.loader import Batch, load
 from trainer.sampler import addresses_of_step
 from trainer.schedule import learning_rate
 from trainer.state import TrainState
@@ -46,7 +46,7 @@ def test_an_update_is_clipped_adamw_and_the_ema_follows_the_weights(settings):
         gradient = rng.standard_normal(len(weights))
         gradient *= size / np.linalg.norm(gradient)
         norm = state.update(torch.from_numpy(gradient).float(), rate)
-        assert norm == pytest.approx(size, rel=1e-5)
+        assert norm.item() == pytest.approx(size, rel=1e-5)
         clipped = gradient * min(1.0, 1.0 / size)
         m = 0.9 * m + 0.1 * clipped
         v = 0.95 * v + 0.05 * clipped**2
@@ -105,6 +105,86 @@ def test_bfloat16_keeps_weights_gradients_and_loss_in_float32(settings, all_shar
     assert rough[-1].item() != exact[-1].item()
     cosine = torch.nn.functional.cosine_similarity(rough[:-1], exact[:-1], dim=0)
     assert cosine > 0.98
+
+
+def test_recomputing_changes_no_bit_and_no_digest(settings, all_shards):
+    state = TrainState(settings, CPU)
+    batch = load(open_shards(all_shards), (1, 0, 0))
+    for precision in ("float32", "bfloat16"):
+        train = settings.train.model_copy(update={"precision": precision})
+        kept = microbatch_gradient(state, batch, train)
+        assert microbatch_gradient(state, batch, train).equal(kept)
+        again = train.model_copy(update={"recompute": True})
+        assert microbatch_gradient(state, batch, again).equal(kept)
+    settings = settings.model_copy(update={"train": train})
+    recomputing = settings.model_copy(update={"train": again})
+    assert run_digest(recomputing) == run_digest(settings)
+
+
+def test_modes_that_change_bits_have_digests_of_their_own(tiny_yaml):
+    digests = {
+        run_digest(_resolve(load_config(tiny_yaml, overrides), "cpu"))
+        for overrides in (
+            [],
+            ["train.precision=bfloat16"],
+            ["train.deterministic=false"],
+            ["train.compile=true"],
+            ["train.tasks_per_forward=1"],
+        )
+    }
+    assert len(digests) == 5
+
+
+def test_deterministic_algorithms_are_what_the_config_says():
+    before = torch.are_deterministic_algorithms_enabled()
+    try:
+        for wanted in (True, False):
+            _choose_algorithms(wanted)
+            assert torch.are_deterministic_algorithms_enabled() == wanted
+            assert not torch.backends.cuda.matmul.allow_tf32
+    finally:
+        torch.use_deterministic_algorithms(before)
+
+
+def test_a_step_of_a_large_microbatch_passes_few_tasks_at_a_time_on_a_cpu(settings):
+    state = TrainState(settings, CPU)
+    for tasks, rows, d, together in ((24, 900, 20, 1), (8, 100, 3, 8), (8, 300, 9, 3)):
+        batch = Batch((1, 0, 0), torch.zeros(tasks, rows, d), torch.zeros(tasks, rows - 5), 5)
+        assert tasks_together(state.model, batch, CPU) == together
+        assert tasks_together(state.model, batch, torch.device("cuda")) == tasks
+
+
+MEMORY = """
+import torch
+from puicl_config import load_config
+from trainer.gradient import microbatch_gradient
+from trainer.loader import Batch
+from trainer.state import TrainState
+
+overrides = ["device=cpu", "precision={precision}"]
+overrides += ["tasks_per_forward={tasks_per_forward}", "recompute={recompute}"]
+config = load_config("paper", ["train." + override for override in overrides])
+state = TrainState(config, torch.device("cpu"))
+x = torch.randn(24, 900, 20)  # P = 300, eta = 2, d = 20
+batch = Batch((134, 0, 0), x, (x[:, 300:].sum(-1) > 0).long(), 300)
+assert microbatch_gradient(state, batch, config.train).isfinite().all()
+line = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(int(line.split()[1]) / 2**20)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("precision", "tasks_per_forward", "recompute", "gigabytes"),
+    [("bfloat16", "null", "false", 2), ("float32", "null", "false", 3), ("bfloat16", 6, "true", 6)],
+)
+def test_the_papers_largest_step_trains_in_a_few_gigabytes(
+    run_command, precision, tasks_per_forward, recompute, gigabytes
+):
+    code = MEMORY.format(
+        precision=precision, tasks_per_forward=tasks_per_forward, recompute=recompute
+    )
+    assert float(run_command("-c", code).stdout) < gigabytes
 
 
 def test_auto_precision_is_float32_on_cpu_and_bfloat16_on_cuda(tiny):

@@ -1,0 +1,76 @@
+"""The same network as one would write it first: what the trainer's step is compared with.
+
+Both share PUICL's weights and give its logits; `trainer_speed.py` checks that before it measures.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from puicl_model import PUICL
+from puicl_model.model import standardize
+
+
+class Literal(nn.Module):
+    """One task a forward, `nn.MultiheadAttention` as it comes: the manner of published code."""
+
+    def __init__(self, model: PUICL):
+        super().__init__()
+        config = model.config
+        e = config.embedding_size
+        self.model = model
+        self.attentions = nn.ModuleList()
+        for block in model.blocks:
+            for ours, heads in (
+                (block.feature_attention, config.feature_heads or config.heads),
+                (block.row_attention, config.row_heads or config.heads),
+            ):
+                theirs = nn.MultiheadAttention(e, heads, batch_first=True)
+                with torch.no_grad():
+                    theirs.in_proj_weight.copy_(ours.qkv.weight)
+                    theirs.in_proj_bias.copy_(ours.qkv.bias)
+                    theirs.out_proj.weight.copy_(ours.out.weight)
+                    theirs.out_proj.bias.copy_(ours.out.bias)
+                self.attentions.append(theirs)
+
+    def forward(self, x: Tensor, n_labeled: int) -> Tensor:
+        """Logits [R - n_labeled, 2] of one table [R, d]."""
+        model = self.model
+        h = model.embed(standardize(x[None], x[None], n_labeled, model.config), n_labeled)[0]
+        for number, block in enumerate(model.blocks):
+            across_features, across_rows = self.attentions[2 * number : 2 * number + 2]
+            h = block.feature_norm(h + across_features(h, h, h)[0])  # R C E
+            columns = h.transpose(0, 1)  # C R E
+            attended = across_rows(columns, columns, columns)[0].transpose(0, 1)
+            h = block.row_norm(h + attended)
+            inner = F.gelu(block.feedforward.inner(h))
+            h = block.feedforward_norm(h + block.feedforward.outer(inner))
+        return model.decoder(h[n_labeled:, -1])
+
+
+class Batched(nn.Module):
+    """All tasks of a microbatch in one forward, fused attention, float32."""
+
+    def __init__(self, model: PUICL):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: Tensor, n_labeled: int) -> Tensor:
+        """Logits [B, R - n_labeled, 2] of tables [B, R, d]."""
+        model = self.model
+        h = model.embed(standardize(x, x, n_labeled, model.config), n_labeled)
+        for block in model.blocks:
+            h = block.feature_norm(h + _fused(block.feature_attention, h))  # B R C E
+            attended = _fused(block.row_attention, h.transpose(1, 2)).transpose(1, 2)
+            h = block.row_norm(h + attended)
+            inner = F.gelu(block.feedforward.inner(h))
+            h = block.feedforward_norm(h + block.feedforward.outer(inner))
+        return model.decoder(h[:, n_labeled:, -1])
+
+
+def _fused(attention: nn.Module, x: Tensor) -> Tensor:
+    """Self-attention over the second to last axis of [.., L, E]."""
+    *_, length, e = x.shape
+    qkv = attention.qkv(x).view(-1, length, 3, attention.heads, e // attention.heads)
+    attended = F.scaled_dot_product_attention(*qkv.permute(2, 0, 3, 1, 4).unbind(0))
+    return attention.out(attended.transpose(1, 2).reshape(x.shape))

@@ -1,0 +1,45 @@
+"""The small plan that ablations and recipes are measured on, and its held-out tasks."""
+
+from pathlib import Path
+
+from prior_gen.generator import generate_shards
+from puicl_config import Config, load_config
+
+# 400 steps of 8 tasks: 5 stages of 60 steps, then a tail of 100. About 60 rows and 5 columns a
+# task, and a network of 159,618 weights: a run takes a minute on one core.
+PLAN = (
+    "name=small",
+    "prior.stages=5",
+    "prior.steps_per_stage=60",
+    "prior.tail_steps=100",
+    "prior.microbatches_per_step=1",
+    "prior.tasks_per_microbatch=8",
+    "prior.n_features=[2, 8]",
+    "prior.n_labeled=[16, 48]",
+    "model.embedding_size=64",
+    "model.layers=3",
+    "model.heads=4",
+    "model.feedforward_size=128",
+    "train.phase1={peak: 1.0e-3, floor: 1.0e-3, warmup_steps: 20}",
+    "train.phase2={peak: 1.0e-3, floor: 1.0e-4, warmup_steps: 0}",
+    "train.ema_decay=0.98",
+    "train.heldout_microbatches=32",
+)
+
+
+def small_config(*overrides: str) -> Config:
+    """The small plan with overrides."""
+    return load_config("demo", [*PLAN, *overrides])
+
+
+def make_shards(folder: Path, jobs: int) -> tuple[Path, Path]:
+    """`folder`/shards and `folder`/heldout, generated unless they are there; returns both.
+
+    Held-out tasks are of the last stage of the curriculum and of the tail.
+    """
+    config = small_config()
+    prior = config.prior
+    generate_shards(config, folder / "shards", range(1, prior.total_stages + 1), jobs=jobs)
+    heldout = range(prior.stages, prior.total_stages + 1)
+    generate_shards(config, folder / "heldout", heldout, split="heldout", jobs=jobs)
+    return folder / "shards", folder / "heldout"

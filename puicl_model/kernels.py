@@ -1,0 +1,180 @@
+"""The operations inside a block, for float32 weights and activations of any float type.
+
+In bfloat16 the weights are rounded where they are used; what a matrix product or a norm sums up is
+float32 inside. Fused attention in bfloat16 is slow on CPUs, and everywhere it wastes its tiles on
+the few cells of a row, so scores are written out there, with a hand-written gradient. What is
+chosen depends on shapes, types and the microbatch's own values, never on the number of processes.
+
+L is the axis attended over (l of its places ask), D the size of a head, N everything before.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+# Up to this length the scores are written out in every type: a row's cells, mostly.
+SHORT = 32
+
+# Scores of this many bytes pass at a time, so that they stay in the cache.
+PIECE_BYTES = 8 << 20
+
+# Training keeps exp(scores) of one attention up to this many bytes, and recomputes larger ones.
+KEPT_BYTES = 64 << 20
+
+# exp of scores within these bounds neither over- nor underflows, nor do sums and quotients of them.
+SAFE_SCORE = 40.0
+
+
+def linear(x: Tensor, layer: nn.Linear) -> Tensor:
+    """`layer` in the type of x."""
+    return F.linear(x, layer.weight.to(x.dtype), layer.bias.to(x.dtype))
+
+
+def add_and_norm(h: Tensor, update: Tensor, norm: nn.Module) -> Tensor:
+    """norm(h + update) in the type of h."""
+    total = h + update
+    if total.dtype == norm.weight.dtype:
+        return norm(total)
+    on_cpu = total.device.type == "cpu"  # where LayerNorm takes both types, and RMSNorm is slow
+    if isinstance(norm, nn.LayerNorm):
+        weight, bias = norm.weight, norm.bias
+        if not on_cpu:
+            weight, bias = weight.to(total.dtype), bias.to(total.dtype)
+        return F.layer_norm(total, norm.normalized_shape, weight, bias, norm.eps)
+    if on_cpu:
+        return _RMSNorm.apply(total, norm.weight, norm.eps)
+    return F.rms_norm(total, norm.normalized_shape, norm.weight.to(total.dtype), norm.eps)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """softmax(q k^T) v for q [.., l, D], k and v [.., L, D]; q comes scaled."""
+    written_out = k.shape[-2] <= SHORT or (q.dtype == torch.bfloat16 and q.device.type == "cpu")
+    if not written_out:
+        return F.scaled_dot_product_attention(q, k, v, scale=1.0)
+    flat = [part.contiguous().flatten(0, -3) for part in (q, k, v)]
+    if torch.is_grad_enabled():
+        return _Attention.apply(*flat).view(q.shape)
+    return _attend_in_pieces(*flat).view(q.shape)
+
+
+class _Attention(torch.autograd.Function):
+    """softmax(q k^T) v for contiguous q [N, l, D], k and v [N, L, D].
+
+    exp(scores) stays unnormalised, so that the only passes over [N, l, L] are the products, exp
+    and, backward, one multiplication.
+    """
+
+    @staticmethod
+    def forward(ctx, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        weights = None
+        if len(q) * q.shape[1] * k.shape[1] * q.element_size() <= KEPT_BYTES:
+            weights = q.new_empty(len(q), q.shape[1], k.shape[1])
+        attended, sums = torch.empty_like(q), torch.empty_like(q)
+        for some, w in _pieces(q, k, weights):
+            _exp_scores(q[some], k[some], out=w)
+            sums[some] = _sums(w, q.shape[-1])
+            torch.bmm(w, v[some], out=attended[some])
+        attended.div_(sums)
+        ctx.save_for_backward(q, k, v, sums, attended, weights)
+        return attended
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient: Tensor):
+        q, k, v, sums, attended, weights = ctx.saved_tensors
+        size = q.shape[-1]
+        # With P = weights / sums: dS = P (dO v^T - rowsum(dO * O)) = weights (g v^T - rowsum(g O))
+        # where g = dO / sums. The subtraction is one more column of g and of v.
+        g = torch.div(gradient, sums, out=torch.empty_like(q))
+        offset = (g * attended).view(-1, size) @ q.new_full((size, 1), -1)
+        g_offset = torch.cat([g, offset.view(*q.shape[:2], 1)], dim=-1)
+        v_one = torch.cat([v, v.new_ones(*v.shape[:2], 1)], dim=-1).transpose(1, 2)
+        dq, dk, dv = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
+        pieces = _pieces(q, k, weights)
+        scores = torch.empty_like(pieces[0][1])
+        for some, w in pieces:
+            if weights is None:
+                _exp_scores(q[some], k[some], out=w)
+            torch.bmm(w.transpose(1, 2), g[some], out=dv[some])
+            ds = torch.bmm(g_offset[some], v_one[some], out=scores[: len(w)]).mul_(w)
+            torch.bmm(ds, k[some], out=dq[some])
+            torch.bmm(ds.transpose(1, 2), q[some], out=dk[some])
+        return dq, dk, dv
+
+
+def _attend_in_pieces(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """The same without a gradient, keeping at most `PIECE_BYTES` of scores."""
+    n, asked, size = q.shape
+    together = max(1, PIECE_BYTES // (k.shape[1] * q.element_size()))
+    if together >= asked:
+        ranges = [(some, slice(0, asked)) for some, _ in _pieces(q, k, None)]
+    else:
+        starts = range(0, asked, together)
+        ranges = [(slice(i, i + 1), slice(s, s + together)) for i in range(n) for s in starts]
+    attended = torch.empty_like(q)
+    for some, rows in ranges:
+        few = q[some, rows]
+        w = q.new_empty(*few.shape[:2], k.shape[1])
+        _exp_scores(few, k[some], out=w)
+        torch.div(torch.bmm(w, v[some]), _sums(w, size), out=attended[some, rows])
+    return attended
+
+
+def _pieces(q: Tensor, k: Tensor, kept: Tensor | None) -> list[tuple[slice, Tensor]]:
+    """Slices of the first axis with room for their scores: in `kept`, or one buffer for all."""
+    n, asked, _ = q.shape
+    each = max(1, min(n, PIECE_BYTES // (asked * k.shape[1] * q.element_size())))
+    slices = [slice(start, min(start + each, n)) for start in range(0, n, each)]
+    if kept is not None:
+        return [(some, kept[some]) for some in slices]
+    buffer = q.new_empty(each, asked, k.shape[1])
+    return [(some, buffer[: some.stop - some.start]) for some in slices]
+
+
+def _exp_scores(q: Tensor, k: Tensor, out: Tensor) -> None:
+    """exp(q k^T) up to a factor for each row, which the normalisation takes out again."""
+    torch.bmm(q, k.transpose(1, 2), out=out)
+    # On CPU a look at the extremes is cheaper than the rows' maxima; a GPU must not wait for it.
+    if q.device.type == "cpu":
+        low, high = torch.aminmax(out)
+        if low > -SAFE_SCORE and high < SAFE_SCORE:
+            out.exp_()
+            return
+    out.sub_(out.amax(dim=-1, keepdim=True)).exp_()
+
+
+def _sums(weights: Tensor, size: int) -> Tensor:
+    """The last axis' sums, `size` times side by side.
+
+    Reductions over a short last axis and broadcasts along one are slow on CPU; products with ones
+    are not.
+    """
+    n, asked, length = weights.shape
+    if length <= SHORT:
+        sums = weights.view(-1, length) @ weights.new_ones(length, size)
+    else:
+        sums = weights.sum(-1).view(-1, 1) @ weights.new_ones(1, size)
+    return sums.view(n, asked, size)
+
+
+class _RMSNorm(torch.autograd.Function):
+    """RMSNorm over the last axis in a lower precision than its weight's."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, weight: Tensor, eps: float) -> Tensor:
+        norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True, dtype=torch.float32)
+        inverse = (norm.square() / x.shape[-1] + eps).rsqrt().to(x.dtype)
+        unit = x * inverse
+        ctx.save_for_backward(unit, inverse, weight)
+        return unit * weight.to(x.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient: Tensor):
+        unit, inverse, weight = ctx.saved_tensors
+        low = weight.to(unit.dtype)
+        product = (gradient * unit).flatten(0, -2)
+        along = product @ (low / -unit.shape[-1]).unsqueeze(-1)
+        dx = torch.addcmul(gradient * low, unit, along.view_as(inverse)).mul_(inverse)
+        return dx, product.sum(0, dtype=torch.float32), None

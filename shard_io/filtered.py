@@ -1,0 +1,89 @@
+"""A folder read as its slice would be, without making the slice."""
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from shard_io.errors import ShardError
+from shard_io.layout import PartId
+from shard_io.parts import Part, PartEntry
+from shard_io.reader import ShardReader
+from shard_io.slice_index import SliceIndex
+from shard_io.store import Store
+from shard_io.where import Tags, parse_where
+
+
+class FilteredReader(ShardReader):
+    """Every address is answered by a microbatch that `where` is true of, as in `slice_shards`.
+
+    A stage's survivors are counted, from all its parts, when the stage is first asked for.
+    """
+
+    def __init__(self, folder: Path | Store, where: str):
+        """Raises `InputError` for a bad expression, `ShardError` where there are no shards."""
+        self._test = parse_where(where)
+        self._where = where
+        super().__init__(folder)
+        self._source = ShardReader(folder)
+        self._counting = threading.Lock()
+        index = SliceIndex(joined(self.manifest.slice, where), {})
+        self.manifest = replace(self.manifest, slice=index)
+
+    def survivors(self, stage: int) -> tuple[int, ...]:
+        """See `ShardReader`; raises `ShardError` where the stage has none, or lacks parts."""
+        with self._counting:
+            index = self.manifest.slice
+            if stage not in index.survivors:
+                numbers = surviving_numbers(self._source, stage, self._test, self._where)
+                index = replace(index, survivors={**index.survivors, stage: numbers})
+                self.manifest = replace(self.manifest, slice=index)
+            return index.survivors[stage]
+
+    def missing_parts(self, stages: Iterable[int]) -> list[PartId]:
+        """Parts of these stages that are not published: survivors are counted in whole stages."""
+        return self._source.missing_parts(stages)
+
+    def awaited_parts(self, address: tuple[int, int, int]) -> list[PartId]:
+        """See `ShardReader`: the whole stage, until its survivors are counted."""
+        stage = address[0]
+        return [] if stage in self.manifest.slice.survivors else self.missing_parts([stage])
+
+    def part(self, part_id: PartId) -> Part:
+        """See `ShardReader`; opened and checked once, for tags and arrays."""
+        return self._source.part(part_id)
+
+    def entry(self, part_id: PartId) -> PartEntry:
+        """See `ShardReader`."""
+        return self._source.entry(part_id)
+
+
+def surviving_numbers(
+    reader: ShardReader, stage: int, test: Callable[[Tags], bool], where: str
+) -> tuple[int, ...]:
+    """Numbers of the stage's microbatches that `test` is true of, ascending.
+
+    Raises `ShardError` where the stage lacks parts or none is left; `where` is for the message.
+    """
+    missing = reader.missing_parts([stage])
+    if missing:
+        raise ShardError(
+            f"{reader.folder} lacks {missing[0].name}; survivors are counted in whole stages, "
+            "so make the missing parts first"
+        )
+    numbers = tuple(
+        reader.layout.span(part)[position]
+        for part in reader.parts_of_stage(stage)
+        for position, tags in zip(reader.positions(part), reader.tags(part), strict=True)
+        if test(tags)
+    )
+    if not numbers:
+        raise ShardError(
+            f"no microbatch of stage {stage} is left where {where}; every stage must keep one"
+        )
+    return numbers
+
+
+def joined(former: SliceIndex | None, where: str) -> str:
+    """What is true of the microbatches that `where` leaves of a slice, or of the whole plan."""
+    return f"({former.where}) and ({where})" if former else where

@@ -1,0 +1,111 @@
+"""`puicl plot`, `puicl average`: what they write, and what they refuse."""
+
+import json
+
+import pytest
+import torch
+from PIL import Image
+from typer.testing import CliRunner
+
+from puicl_cli.main import app
+from puicl_config import Config, InputError, ModelConfig, config_yaml
+from puicl_model import PUICL, load_model
+from trainer import average_checkpoints, draw_curves
+from trainer.checkpoint import CheckpointState, save_checkpoint
+from trainer.plot import read_curves
+
+SMALL = ModelConfig(embedding_size=8, layers=1, heads=2, feedforward_size=8)
+
+
+def make_run(folder, losses, heldout=()):
+    folder.mkdir()
+    lines = [json.dumps({"step": t, "loss": loss.hex()}) for t, loss in enumerate(losses)]
+    (folder / "ledger.jsonl").write_text("\n".join(lines) + "\n")
+    figures = [{"step": 1, "seconds": 0.5, "loss": 0.7}]
+    figures += [{"step": s, "seconds": t, "heldout_auc": a} for s, t, a in heldout]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in figures))
+    return folder
+
+
+def test_curves_are_the_ledgers_losses_and_the_metrics_auc(tmp_path):
+    run = make_run(tmp_path / "a", [0.7, 0.6, 0.5], [(2, 1.5, 0.6), (3, 2.5, 0.7)])
+    curves = read_curves(run)
+    assert curves.loss.tolist() == [0.7, 0.6, 0.5]
+    assert curves.heldout_auc.tolist() == [0.6, 0.7]
+    assert curves.heldout_steps.tolist() == [2, 3]
+    assert curves.heldout_seconds.tolist() == [1.5, 2.5]
+    assert len(read_curves(make_run(tmp_path / "b", [0.7])).heldout_auc) == 0
+
+
+def test_plot_draws_three_panels_with_held_out_figures_and_one_without(tmp_path):
+    a = make_run(tmp_path / "a", [0.7, 0.6, 0.5], [(2, 1.5, 0.6), (3, 2.5, 0.7)])
+    b = make_run(tmp_path / "b", [0.7, 0.65])
+    done = CliRunner().invoke(app, ["plot", str(a), str(b), "--out", str(tmp_path / "two.png")])
+    assert done.exit_code == 0, done.output
+    draw_curves([b], tmp_path / "one.png", smooth=1)
+    widths = [Image.open(tmp_path / name).width for name in ("two.png", "one.png")]
+    assert widths[0] > 2 * widths[1]
+
+
+@pytest.mark.parametrize(
+    ("out", "losses", "sentence"),
+    [
+        ("x.pdf", [0.7], "give a file that ends in .png"),
+        ("nowhere/x.png", [0.7], "does not exist"),
+        ("x.png", None, "holds no run: there is no ledger.jsonl"),
+    ],
+)
+def test_plot_refuses_what_it_cannot_draw(tmp_path, out, losses, sentence):
+    run = tmp_path / "run"
+    if losses is not None:
+        make_run(run, losses)
+    with pytest.raises(InputError, match=sentence):
+        draw_curves([run], tmp_path / out, smooth=1)
+
+
+def make_checkpoints(run, steps, digest="run"):
+    run.mkdir(exist_ok=True)
+    config = Config(model=SMALL)
+    (run / "config.yaml").write_text(config_yaml(config))
+    saved = []
+    for step in steps:
+        weights = PUICL(SMALL, torch.Generator().manual_seed(step)).state_dict()
+        tensors = {f"model.{name}": tensor for name, tensor in weights.items()}
+        tensors |= {f"ema.{name}": 2 * tensor for name, tensor in weights.items()}
+        about = CheckpointState(step=step, run_digest=digest, plan_digest="plan", data="data")
+        saved.append(save_checkpoint(run / "checkpoints", about, tensors))
+    return saved
+
+
+def test_average_is_the_mean_of_the_checkpoints_weights_and_loads_as_a_model(tmp_path):
+    saved = make_checkpoints(tmp_path / "run", [1, 2, 4])
+    out = tmp_path / "mean.safetensors"
+    command = ["average", str(tmp_path / "run"), "--out", str(out)]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    assert "the mean of 3 checkpoints, steps 1, 2, 4" in done.output
+    model, card = load_model(out)
+    assert card["average_of"] == {"weights": "model", "steps": [1, 2, 4]}
+    weights = [PUICL(SMALL, torch.Generator().manual_seed(s)).state_dict() for s in (1, 2, 4)]
+    for name, tensor in model.state_dict().items():
+        mean = torch.stack([each[name].double() for each in weights]).mean(0)
+        torch.testing.assert_close(tensor.double(), mean, rtol=1e-6, atol=1e-7)
+    assert average_checkpoints(saved[:1], out, "ema") == [1]
+    first = load_model(out)[0].state_dict()
+    assert all(torch.equal(first[name], 2 * weights[0][name]) for name in first)
+
+
+def test_average_refuses_other_runs_checkpoints_and_what_is_none(tmp_path):
+    a = make_checkpoints(tmp_path / "a", [1])
+    b = make_checkpoints(tmp_path / "b", [2], digest="another")
+    out = tmp_path / "mean.safetensors"
+    for sources, sentence in (
+        ([*a, *b], "are of different runs"),
+        ([*a, *a], "given twice: steps 1, 1"),
+        ([tmp_path], "neither a checkpoint nor a run"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            average_checkpoints(sources, out)
+    with pytest.raises(InputError, match=r"ends in \.safetensors"):
+        average_checkpoints(a, tmp_path / "mean.pt")
+    assert not out.exists()

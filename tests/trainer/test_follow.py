@@ -1,0 +1,119 @@
+"""Follow mode: training on shards that are still being written."""
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+import torch
+
+from prior_gen.generator import generate_shards
+from puicl_config import InputError
+from shard_io import open_shards
+from trainer.checkpoint import checkpoints
+from trainer.follow import Follower, await_manifest
+from trainer.world import World
+
+PRIOR_GEN = "from prior_gen.cli import main; main()"
+
+
+class Lines:
+    """What a process prints, line by line."""
+
+    def __init__(self, command, root):
+        environment = {**os.environ, "PYTHONPATH": str(root)}
+        self.process = subprocess.Popen(
+            [sys.executable, *map(str, command)],
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.read: list[str] = []
+        self._queue: queue.Queue = queue.Queue()
+        threading.Thread(target=self._collect, daemon=True).start()
+
+    def until(self, text, seconds=120):
+        """Wait for a line that holds `text`."""
+        deadline = time.monotonic() + seconds
+        while not any(text in line for line in self.read):
+            self.read.append(self._queue.get(timeout=max(deadline - time.monotonic(), 0.01)))
+
+    def end(self, seconds=120):
+        """The exit status, and everything printed."""
+        status = self.process.wait(seconds)
+        while (line := self._queue.get(timeout=seconds)) is not None:
+            self.read.append(line)
+        return status, "".join(self.read)
+
+    def _collect(self):
+        for line in self.process.stdout:
+            self._queue.put(line)
+        self._queue.put(None)
+
+
+def test_a_run_that_follows_prior_gen_has_the_bits_of_one_started_afterwards(
+    tiny_yaml, tiny, reference_run, run_command, arguments, run_bytes, request, tmp_path
+):
+    root, shards, out = request.config.rootpath, tmp_path / "shards", tmp_path / "run"
+    generate_shards(tiny, shards, [1], jobs=1)
+    # Alone, it trains stage 1, waits for stage 2, and a scheduler's SIGTERM finds it waiting.
+    alone = Lines(arguments(tiny_yaml, shards, out, "train.follow=true"), root)
+    alone.until("waiting for stage-0002-part-000: 0 of 3 parts of its stage are there")
+    alone.process.send_signal(signal.SIGTERM)
+    status, printed = alone.end()
+    assert status == 0
+    assert "asked to stop at step 4, which is saved" in printed
+    assert checkpoints(out / "checkpoints")[-1].name == "step-00000004"
+    # Two processes go on from there, while the other stages are written.
+    pair = Lines(arguments(tiny_yaml, shards, out, "train.follow=true", processes=2), root)
+    pair.until("waiting for stage-0002-part-000")
+    generate_shards(tiny, shards, [4], jobs=1)  # stages may come in any order
+    options = ("--config", tiny_yaml, "--out", shards, "--jobs", 1)
+    run_command("-c", PRIOR_GEN, *options, "--stages", "2-5")
+    status, printed = pair.end()
+    assert status == 0
+    assert printed.count("waiting for stage-0002") == 1
+    assert run_bytes(out) == run_bytes(reference_run)
+
+
+def follower(folder, asked=lambda: False, timeout=0.2, where=None):
+    said: list[str] = []
+    reader = open_shards(folder) if where is None else where
+    world = World(0, 1, torch.device("cpu"))
+    return Follower(reader, world, asked, timeout, said.append), said
+
+
+def test_a_wait_ends_after_the_timeout_or_when_asked_and_never_holds_back_what_is_there(own_shards):
+    for path in (own_shards / "entries").glob("stage-0003-part-00[12]*"):
+        path.unlink()
+    waiter, said = follower(own_shards)
+    assert waiter.wait([(1, 0, 0), (3, 0, 0)]) is True
+    assert said == []
+    with pytest.raises(InputError, match=r"waited 0s for stage-0003-part-001 in .* nothing came"):
+        waiter.wait([(3, 2, 0)])
+    assert said == ["waiting for stage-0003-part-001: 1 of 3 parts of its stage are there"]
+    waiter, _ = follower(own_shards, asked=lambda: True, timeout=60)
+    assert waiter.wait([(3, 2, 0)]) is False
+    assert waiter.wait([(3, 0, 0)]) is True
+
+
+def test_survivors_are_waited_for_by_whole_stages(own_shards):
+    from shard_io import FilteredReader
+
+    (own_shards / "entries" / "stage-0003-part-002.json").unlink()
+    filtered = FilteredReader(own_shards, "d >= 2")
+    assert [part.name for part in filtered.awaited_parts((3, 0, 0))] == ["stage-0003-part-002"]
+    assert filtered.awaited_parts((2, 0, 0)) == []
+
+
+def test_shards_that_are_not_begun_are_waited_for(own_shards, tmp_path):
+    said: list[str] = []
+    await_manifest(own_shards, 0.1, said.append)
+    assert said == []
+    with pytest.raises(InputError, match="still holds no shards: is prior-gen writing there"):
+        await_manifest(tmp_path / "nowhere", 0.1, said.append)
+    assert said == [f"waiting for prior-gen to begin {tmp_path / 'nowhere'}"]

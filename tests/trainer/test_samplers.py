@@ -1,0 +1,154 @@
+"""Samplers and `train.where`: which microbatches a step reads, without any process."""
+
+import itertools
+from collections import Counter
+
+import pytest
+
+from puicl_config import SAMPLERS, InputError, PriorConfig, TrainConfig, load_config
+from shard_io import FilteredReader, open_shards, slice_shards
+from trainer.data import DataChain, describe_reuse, last_trainable_step, open_for
+from trainer.sampler import addresses_of_step, as_ranges
+
+PRIOR = PriorConfig(stages=5, steps_per_stage=7, tail_steps=10, microbatches_per_step=2)
+
+
+def steps_of(sampler, prior=PRIOR, **train):
+    """[stage, step in stage] that each optimizer step reads."""
+    settings = TrainConfig(sampler=sampler, **train)
+    read = []
+    for step in range(prior.total_steps):
+        addresses = addresses_of_step(prior, settings, step)
+        assert [address[2] for address in addresses] == list(range(prior.microbatches_per_step))
+        assert len({address[:2] for address in addresses}) == 1
+        read.append(addresses[0][:2])
+    return read
+
+
+CURRICULUM = steps_of("curriculum")
+
+
+@pytest.mark.parametrize("sampler", sorted({*SAMPLERS} - {"fixed_stage", "tail_only"}))
+def test_a_sampler_of_the_whole_plan_reads_every_step_once(sampler):
+    assert sorted(steps_of(sampler)) == CURRICULUM
+
+
+def test_reverse_walks_back_from_the_tail_to_stage_one():
+    assert steps_of("reverse") == CURRICULUM[::-1]
+
+
+def test_fixed_stage_reads_one_stage_over_and_over():
+    assert steps_of("fixed_stage", fixed_stage=3) == [(3, t % 7) for t in range(45)]
+    # The last stage of the tail is short: three steps.
+    assert steps_of("fixed_stage", fixed_stage=7) == [(7, t % 3) for t in range(45)]
+
+
+def test_tail_only_reads_the_tail_over_and_over():
+    tail = [(6, t) for t in range(7)] + [(7, t) for t in range(3)]
+    assert steps_of("tail_only") == [tail[t % 10] for t in range(45)]
+
+
+def test_interleaved_spreads_the_tail_evenly_among_the_curriculum_and_keeps_both_orders():
+    read = steps_of("interleaved")
+    tail = [place for place, step in enumerate(read) if step[0] > 5]
+    assert [step for step in read if step[0] <= 5] == CURRICULUM[:35]
+    assert [read[place] for place in tail] == CURRICULUM[35:]
+    gaps = [b - a for a, b in itertools.pairwise(tail)]
+    assert set(gaps) == {4, 5}
+    assert tail[0] == 4
+
+
+def test_a_step_is_a_function_of_its_number_alone():
+    for sampler in SAMPLERS:
+        settings = TrainConfig(sampler=sampler, fixed_stage=2 if sampler == "fixed_stage" else None)
+        forward = [addresses_of_step(PRIOR, settings, t) for t in range(45)]
+        assert forward == [addresses_of_step(PRIOR, settings, t) for t in reversed(range(45))][::-1]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        (["train.sampler=fixed_stage"], "belong together"),
+        (["train.fixed_stage=3"], "belong together"),
+        (["train.sampler=fixed_stage", "train.fixed_stage=135"], "plan ends with stage 134"),
+        (["train.sampler=tail_only", "prior.tail_steps=0"], "tail_only needs a tail"),
+        (["train.sampler=interleaved", "prior.tail_steps=0"], "interleaved needs a tail"),
+        (["train.sampler=curiculum"], "train.sampler: input should be 'curriculum'"),
+    ],
+)
+def test_a_sampler_without_its_stages_is_refused(overrides, sentence):
+    with pytest.raises(InputError) as caught:
+        load_config("paper", overrides)
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "gone", "named"),
+    [
+        (["train.sampler=shuffled"], (4, 5), "--stages 4-5 "),
+        (["train.sampler=reverse"], (2, 4), "--stages 2,4 "),
+        (["train.sampler=tail_only"], (5,), "needs; make them with `prior-gen --stages 5 "),
+        (["train.sampler=interleaved"], (5,), "--stages 5 "),
+        (["train.sampler=fixed_stage", "train.fixed_stage=2"], (2,), "of the stages 2 that"),
+        (["train.sampler=fixed_stage", "train.fixed_stage=2"], (1, 3, 4, 5), None),
+        (["train.sampler=tail_only"], (1, 2, 3), None),
+        (["train.sampler=curriculum"], (1,), "--stages 1 "),
+        (["train.follow=true"], (2, 4), None),
+    ],
+)
+def test_stages_that_the_sampler_needs_and_lacks_are_named(
+    tiny_yaml, own_shards, overrides, gone, named
+):
+    for stage in gone:
+        for path in (own_shards / "entries").glob(f"stage-{stage:04d}*"):
+            path.unlink()
+    config, reader = load_config(tiny_yaml, overrides), open_shards(own_shards)
+    if named is None:
+        assert last_trainable_step(config, reader, 0, 18, "prior-gen") == 18
+        return
+    with pytest.raises(InputError) as caught:
+        last_trainable_step(config, reader, 0, 18, "prior-gen")
+    assert named in str(caught.value)
+
+
+def test_a_filtered_folder_reads_as_its_slice(tiny, tiny_yaml, all_shards, tmp_path):
+    slice_shards(all_shards, "d <= 3", tmp_path / "slice")
+    sliced = open_shards(tmp_path / "slice")
+    config = load_config(tiny_yaml, ["train.where=d <= 3"])
+    filtered = open_for(config, all_shards)
+    chains = [DataChain(config, reader) for reader in (sliced, filtered)]
+    seen = Counter()
+    for step in range(tiny.prior.total_steps):
+        assert len({chain.consume(step) for chain in chains}) == 1
+        for address in addresses_of_step(tiny.prior, config.train, step):
+            assert filtered[address].digest() == sliced[address].digest()
+            assert filtered[address].tags["n_features"] <= 3
+            seen[filtered[address].address] += 1
+    reuse = sum(seen.values()) / len(seen)
+    assert [chain.reuse for chain in chains] == [reuse, reuse]
+    assert f"each {reuse:.3g} times on average" in describe_reuse(config, filtered, 18)
+    assert describe_reuse(config, open_shards(all_shards), 18) is None
+    # A slice may be narrowed further, and is then named by both expressions.
+    narrower = FilteredReader(tmp_path / "slice", "d == 3")
+    assert narrower.manifest.slice.where == "(d <= 3) and (d == 3)"
+    assert narrower[1, 0, 0].tags["n_features"] == 3
+
+
+@pytest.mark.parametrize(
+    ("where", "sentence"),
+    [
+        ("casual", "there is no tag 'casual'; did you mean causal?"),
+        ("d > 99", "no microbatch of stage 1 is left where d > 99"),
+    ],
+)
+def test_a_where_that_leaves_nothing_is_refused_before_the_first_step(
+    tiny_yaml, all_shards, where, sentence
+):
+    config = load_config(tiny_yaml, [f"train.where={where}"])
+    with pytest.raises(InputError) as caught:
+        last_trainable_step(config, open_for(config, all_shards), 0, 18, "prior-gen")
+    assert sentence in str(caught.value)
+
+
+def test_ranges_are_written_as_prior_gen_takes_them():
+    assert as_ranges([1, 2, 3, 7, 9, 10]) == "1-3,7,9-10"

@@ -1,0 +1,57 @@
+"""The mean of several checkpoints of one run: latest weight averaging (LAWA), after training."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from puicl_config import InputError, load_config
+from puicl_model import save_model
+from trainer.checkpoint import checkpoints, load_checkpoint
+
+
+def average_checkpoints(sources: Sequence[Path], out: Path, of: str = "model") -> list[int]:
+    """Write the mean weights of checkpoints to `out`, a model.safetensors; returns their steps.
+
+    sources: checkpoint folders, or one folder of a run, which stands for all it keeps. `of` says
+    which weights: "model", those trained, or "ema", their moving averages. Means are taken in
+    float64. Raises `InputError` where checkpoints are damaged or of different runs.
+    """
+    if out.suffix != ".safetensors":
+        raise InputError(f"{out}: give a file that ends in .safetensors")
+    paths = [path for source in sources for path in _checkpoints_of(source)]
+    total: dict[str, torch.Tensor] = {}
+    states = []
+    for path in paths:
+        state, tensors = load_checkpoint(path)
+        states.append(state)
+        if state.run_digest != states[0].run_digest:
+            raise InputError(f"{paths[0]} and {path} are of different runs")
+        for name, tensor in tensors.items():
+            kind, _, parameter = name.partition(".")
+            if kind == of:
+                total[parameter] = total.get(parameter, 0) + tensor.double()
+    steps = [state.step for state in states]
+    if len(set(steps)) < len(steps):
+        raise InputError(f"a checkpoint is given twice: steps {', '.join(map(str, steps))}")
+    config = load_config(paths[0].parent.parent / "config.yaml")
+    card = {
+        "name": config.name,
+        "model": config.model.model_dump(mode="json"),
+        "average_of": {"weights": of, "steps": steps},
+        "run_digest": states[0].run_digest,
+        "plan_digest": states[0].plan_digest,
+    }
+    mean = {name: (tensor / len(paths)).float() for name, tensor in total.items()}
+    save_model(out, mean, card)
+    return steps
+
+
+def _checkpoints_of(source: Path) -> list[Path]:
+    if (source / "checkpoints").is_dir():
+        found = checkpoints(source / "checkpoints")
+        if found:
+            return found
+    elif (source / "state.json").is_file():
+        return [source]
+    raise InputError(f"{source} is neither a checkpoint nor a run that has one")

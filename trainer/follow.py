@@ -1,0 +1,96 @@
+"""Follow mode: train on shards that `prior-gen` is still writing (`train.follow`)."""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+
+from puicl_config import duration
+from shard_io import PartId, ShardError, ShardReader, folder_of, store_of
+from shard_io.layout import MANIFEST
+from trainer.sampler import Address
+from trainer.world import World
+
+# Seconds between two lines of a wait that goes on.
+_SPEAK_EVERY = 30.0
+
+
+def await_manifest(shards: str | Path, timeout: float, say: Callable[[str], None]) -> None:
+    """Wait until `prior-gen` has begun to write `shards`; `say` is told once.
+
+    Raises `ShardError` after `timeout` seconds.
+    """
+    folder = folder_of(shards)
+    store, began, said = store_of(folder), time.monotonic(), False
+    while not store.present([MANIFEST]):
+        if time.monotonic() - began > timeout:
+            raise ShardError(
+                f"waited {duration(timeout)} and {folder} still holds no shards: is prior-gen "
+                "writing there?"
+            )
+        if not said:
+            say(f"waiting for prior-gen to begin {folder}")
+            said = True
+        time.sleep(store.look_every)
+
+
+class Follower:
+    """Holds all processes back until each can read its microbatches of a step.
+
+    Waiting changes no bit: what is read, and in which order, is the sampler's alone.
+    """
+
+    def __init__(
+        self,
+        reader: ShardReader,
+        world: World,
+        asked: Callable[[], bool],
+        timeout: float,
+        say: Callable[[str], None],
+    ):
+        self._reader, self._world, self._asked = reader, world, asked
+        self._timeout, self._say = timeout, say
+
+    def wait(self, addresses: Sequence[Address]) -> bool:
+        """True once every process can read its `addresses`; False where one was asked to stop.
+
+        Raises `ShardError`, on every process, `timeout` seconds after the last part came that one
+        of them waits for.
+        """
+        began = came = time.monotonic()
+        spoke: float | None = None
+        before: int | None = None
+        while True:
+            awaited = self._awaited(addresses)
+            now = time.monotonic()
+            if before is None or len(awaited) < before:
+                came, before = now, len(awaited)
+            # Whether to go on is one decision: a process that left alone would leave the others
+            # waiting for its gradients.
+            mine = [bool(awaited), self._asked(), now - came > self._timeout]
+            row = torch.tensor([mine], dtype=torch.float32, device=self._world.device)
+            waits, stops, late = self._world.gather(row, self._world.size).any(dim=0).tolist()
+            if not waits or stops:
+                return not waits
+            if late:
+                first = f" for {awaited[0].name} in" if awaited else " for parts of"
+                raise ShardError(
+                    f"waited {duration(self._timeout)}{first} {self._reader.folder} and nothing "
+                    "came: is prior-gen still writing? The same command goes on from here"
+                )
+            if awaited and (spoke is None or now - spoke > _SPEAK_EVERY):
+                spoke = now
+                self._say(self._sentence(awaited, now - began))
+            time.sleep(self._reader.look_every)
+
+    def _awaited(self, addresses: Sequence[Address]) -> list[PartId]:
+        parts = {part for address in addresses for part in self._reader.awaited_parts(address)}
+        return sorted(parts)
+
+    def _sentence(self, awaited: Sequence[PartId], seconds: float) -> str:
+        stage = awaited[0].stage
+        of = len(self._reader.layout.parts_of_stage(stage))
+        there = of - len(self._reader.missing_parts([stage]))
+        since = f" for {duration(seconds)}" if seconds >= 1 else ""
+        return f"waiting{since} for {awaited[0].name}: {there} of {of} parts of its stage are there"

@@ -1,0 +1,54 @@
+"""`metrics.jsonl`: wall time and held-out figures, which the ledger must not hold.
+
+The ledger is the same for equal runs; times never are.
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from trainer.ledger import read_ledger
+
+
+class Metrics:
+    """Appends lines of `step`, `seconds` of training until then, and figures.
+
+    Seconds go on from the last start's; what is measured inside `paused` does not count.
+    """
+
+    def __init__(self, path: Path, steps_done: int):
+        """Open the file, dropping what was written after the checkpoint resumed from."""
+        kept = [line for line in read_ledger(path) if line["step"] <= steps_done]
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
+        temporary.replace(path)
+        self._file = path.open("a", encoding="utf-8")
+        self._before = kept[-1]["seconds"] if kept else 0.0
+        self._start = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of training since the first start of the run."""
+        return self._before + time.monotonic() - self._start
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave out of `seconds` what happens inside."""
+        began = time.monotonic()
+        yield
+        self._start += time.monotonic() - began
+
+    def write(self, step: int, **figures: Any) -> None:
+        """Append one line; `step` counts the updates done."""
+        line = {"step": step, "seconds": round(self.seconds, 3), **figures}
+        self._file.write(json.dumps(line) + "\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        """Sync and close."""
+        os.fsync(self._file.fileno())
+        self._file.close()

@@ -1,0 +1,96 @@
+"""Curves of runs as a picture: loss from their ledgers, held-out AUC from their metrics."""
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from puicl_config import InputError, write_atomically
+from trainer.ledger import read_ledger
+
+
+@dataclass(frozen=True)
+class Curves:
+    """One run's figures: `loss` [steps] of each step, and AUC [evaluations] with its steps.
+
+    `heldout_seconds` are seconds of training until the evaluation.
+    """
+
+    name: str
+    steps: np.ndarray
+    loss: np.ndarray
+    heldout_steps: np.ndarray
+    heldout_seconds: np.ndarray
+    heldout_auc: np.ndarray
+
+
+def read_curves(run: Path) -> Curves:
+    """Raises `InputError` where `run` holds no run, or one without a step."""
+    if not (run / "ledger.jsonl").is_file():
+        raise InputError(f"{run} holds no run: there is no ledger.jsonl")
+    try:
+        ledger = [
+            (line["step"], float.fromhex(line["loss"]))
+            for line in read_ledger(run / "ledger.jsonl")
+        ]
+        heldout = [
+            (line["step"], line["seconds"], line["heldout_auc"])
+            for line in read_ledger(run / "metrics.jsonl")
+            if "heldout_auc" in line
+        ]
+    except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{run} holds a damaged ledger or metrics: {error}") from None
+    if not ledger:
+        raise InputError(f"{run} has not made a step yet")
+    steps, loss = np.array(ledger).T
+    at, seconds, auc = np.array(heldout).reshape(-1, 3).T
+    return Curves(run.name, steps, loss, at, seconds, auc)
+
+
+def draw_curves(runs: Sequence[Path], out: Path, smooth: int) -> None:
+    """Write a PNG: loss, a moving mean over `smooth` steps, and held-out AUC where recorded.
+
+    AUC is drawn against steps and against seconds of training. Raises `InputError` where a run
+    has nothing to draw, or `out` cannot be a picture.
+    """
+    if out.suffix.lower() != ".png":
+        raise InputError(f"{out}: give a file that ends in .png")
+    if not out.parent.is_dir():
+        raise InputError(f"the folder of {out} does not exist")
+    curves = [read_curves(run) for run in runs]
+    names = [c.name for c in curves]
+    if len(set(names)) < len(names):
+        names = [str(run) for run in runs]
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    with_auc = any(len(c.heldout_auc) for c in curves)
+    panels = 3 if with_auc else 1
+    figure, axes = plt.subplots(
+        1, panels, figsize=(4.6 * panels + 1.5, 4.0), layout="constrained", squeeze=False
+    )
+    axes = axes[0]
+    for name, c in zip(names, curves, strict=True):
+        mean = pd.Series(c.loss).rolling(smooth, min_periods=1).mean()
+        (line,) = axes[0].plot(c.steps, mean, lw=1.5, label=name)
+        if with_auc and len(c.heldout_auc):
+            style = {"color": line.get_color(), "lw": 1.5, "marker": ".", "label": name}
+            axes[1].plot(c.heldout_steps, c.heldout_auc, **style)
+            axes[2].plot(c.heldout_seconds, c.heldout_auc, **style)
+    axes[0].set(xlabel="step", ylabel="loss", title=f"Loss, mean over {smooth} steps")
+    if with_auc:
+        axes[1].set(xlabel="step", ylabel="AUC", title="Held-out AUC against steps")
+        axes[2].set(xlabel="seconds of training", title="Held-out AUC against time")
+    for axis in axes:
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].legend(frameon=False, fontsize="small")
+    content = io.BytesIO()
+    figure.savefig(content, dpi=120, format="png")
+    plt.close(figure)
+    write_atomically(out, content.getvalue())

@@ -1,0 +1,192 @@
+"""A run's folder and voice: ledger, checkpoints, figures and the table at the end."""
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from torch.utils.tensorboard import SummaryWriter
+
+from puicl_config import Config, ProgressReport, duration, plan_digest, run_digest
+from puicl_model import save_model, weights_digest
+from trainer.checkpoint import CheckpointState, Lineage, save_checkpoint, thin_checkpoints
+from trainer.data import DataChain
+from trainer.environment import describe_environment, record_environment
+from trainer.heldout import HeldoutFigures, HeldoutSet
+from trainer.ledger import Ledger, read_ledger
+from trainer.metrics import Metrics
+from trainer.run_folder import write_config
+from trainer.sampler import addresses_of_step
+from trainer.state import TrainState
+from trainer.world import World
+
+
+class Run:
+    """What a run writes and says. Only the first process acts; held-out tasks are shared."""
+
+    def __init__(
+        self,
+        config: Config,
+        out: Path,
+        state: TrainState,
+        chain: DataChain,
+        world: World,
+        lineage: Lineage,
+    ):
+        self.lineage = lineage
+        self.config, self.out, self.state = config, out, state
+        self.chain, self.world = chain, world
+        self.waited = 0.0  # seconds for data since this start, counted by the loop
+        self._saved = state.step if state.step else -1
+        self._losses: list[float] = []
+        self._heldout = HeldoutSet(config, world) if config.train.heldout else None
+        self._figures: HeldoutFigures | None = None
+        self._evaluated = -1
+        if not world.is_first:
+            return
+        environment = describe_environment(world, config.train.threads_per_process)
+        for difference in record_environment(out / "environment.json", environment, state.step):
+            self.say(f"note: environment differs from this run's last stretch: {difference}")
+        self._commit = environment["git_commit"]
+        write_config(out, config)
+        thin_checkpoints(out / "checkpoints", config.train.keep_checkpoints)
+        self._ledger = Ledger(out / "ledger.jsonl", state.step)
+        self._metrics = Metrics(out / "metrics.jsonl", state.step)
+        self._logged = state.step, self._metrics.seconds
+        self._board = SummaryWriter(out / "tensorboard", purge_step=state.step)
+        self._progress = ProgressReport(
+            "trainer", config.prior.total_steps, "steps", done=state.step
+        )
+
+    def say(self, sentence: str) -> None:
+        """Print once, whatever the number of processes."""
+        say(self.world, sentence)
+
+    def after_step(self, step: int, loss: float, norm: float, rate: float) -> None:
+        """Record update `step`; checkpoint and evaluate where due."""
+        train, state = self.config.train, self.state
+        data = self.chain.consume(step)
+        if self.world.is_first:
+            due = state.step % train.digest_every == 0
+            weights = weights_digest(state.parameters) if due else None
+            addresses = addresses_of_step(self.config.prior, train, step)
+            self._ledger.write(step, loss, norm, rate, addresses, data, weights)
+            self._losses.append(loss)
+            self._progress.advance(1, f"stage {addresses[0][0]}, loss {loss:.4f}")
+            if state.step % train.log_every == 0:
+                self._log(norm, rate)
+        if state.step % train.checkpoint_every == 0:
+            self.checkpoint()
+        if state.step % train.heldout_every == 0:
+            self.evaluate()
+
+    def evaluate(self) -> None:
+        """Figures of the moving average on the held-out tasks, unless this step has them."""
+        state = self.state
+        if self._heldout is None or self._evaluated == state.step:
+            return
+        self._evaluated = state.step
+        if not self.world.is_first:
+            self._heldout.evaluate(state.ema)
+            return
+        with self._metrics.paused():
+            figures = self._figures = self._heldout.evaluate(state.ema)
+        named = {"loss": figures.loss, "accuracy": figures.accuracy, "auc": figures.auc}
+        for name, value in named.items():
+            self._board.add_scalar(f"heldout/{name}", value, state.step)
+        self._metrics.write(
+            state.step,
+            **{f"heldout_{name}": value for name, value in named.items()},
+            heldout_set=self._heldout.digest[:16],
+        )
+
+    def checkpoint(self) -> None:
+        """Save the state as it is, unless this step is saved already."""
+        if not self.world.is_first or self._saved == self.state.step:
+            return
+        self._ledger.sync()
+        folder = self.out / "checkpoints"
+        about = CheckpointState(
+            step=self.state.step,
+            run_digest=run_digest(self.config, self.lineage.parent),
+            plan_digest=plan_digest(self.config.prior),
+            data=self.chain.value,
+            lineage=self.lineage,
+        )
+        save_checkpoint(folder, about, self.state.tensors())
+        thin_checkpoints(folder, self.config.train.keep_checkpoints)
+        self._saved = self.state.step
+        self._metrics.write(self.state.step)  # a resumed run's clock goes on from here
+
+    def close(self) -> None:
+        """Write the EMA as `model.safetensors` with its card, sum up, and close what is open."""
+        if not self.world.is_first:
+            return
+        path = self.out / "model.safetensors"
+        config, state = self.config, self.state
+        card = {
+            "name": config.name,
+            "model": config.model.model_dump(mode="json"),
+            "steps": state.step,
+            "of_steps": config.prior.total_steps,
+            "run_digest": run_digest(config, self.lineage.parent),
+            "lineage": list(self.lineage.ancestors),
+            "plan_digest": plan_digest(config.prior),
+            "data": self.chain.value,
+            "reuse": round(self.chain.reuse, 6),
+            "git_commit": self._commit,
+        }
+        save_model(path, state.ema, card)
+        self._ledger.close()
+        self._board.close()
+        self._progress.__exit__()
+        self._sum_up()
+        self._metrics.close()
+        self.say(f"step {state.step} of {config.prior.total_steps}: the EMA's weights are {path}")
+
+    def _log(self, norm: float, rate: float) -> None:
+        mean = sum(self._losses) / len(self._losses)
+        self._losses.clear()
+        (step, since), seconds = self._logged, self._metrics.seconds
+        self._logged = self.state.step, seconds
+        figures = {
+            "loss": mean,
+            "gradient_norm": norm,
+            "learning_rate": rate,
+            "steps_per_second": (self.state.step - step) / max(seconds - since, 1e-9),
+            "data_wait_seconds": self.waited,
+        }
+        for name, value in figures.items():
+            self._board.add_scalar(name, value, self.state.step)
+        self._metrics.write(self.state.step, **figures)
+
+    def _sum_up(self) -> None:
+        losses = [float.fromhex(line["loss"]) for line in read_ledger(self.out / "ledger.jsonl")]
+        some = min(self.config.train.log_every, (len(losses) + 1) // 2)
+        here, waited = self._progress.seconds, self.waited
+        rows = {
+            "steps": f"{self.state.step:,} of {self.config.prior.total_steps:,}",
+            "time": f"{duration(self._metrics.seconds)} of training, {duration(here)} since this "
+            "start",
+            "waited for data": f"{waited:.1f} s since this start ({waited / max(here, 1e-9):.1%})",
+        }
+        if some:
+            first, last = (sum(part) / some for part in (losses[:some], losses[-some:]))
+            rows["loss"] = f"{first:.4f} in the first {some} steps, {last:.4f} in the last"
+        if self._figures:
+            figures = self._figures
+            rows["held-out"] = (
+                f"AUC {figures.auc:.4f}, accuracy {figures.accuracy:.4f}, loss {figures.loss:.4f} "
+                f"at step {self._evaluated:,}"
+            )
+        rows["each microbatch read"] = f"{self.chain.reuse:.3g} times on average"
+        rows["weights (EMA)"] = weights_digest(self.state.ema)
+        table = Table(title=f"run {self.config.name}", show_header=False)
+        for name, value in rows.items():
+            table.add_row(name, value)
+        Console(width=100).print(table)
+
+
+def say(world: World, sentence: str) -> None:
+    """Print once, whatever the number of processes."""
+    if world.is_first:
+        print(f"trainer: {sentence}", flush=True)
