@@ -15,8 +15,9 @@ from rich.table import Table
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import RocCurveDisplay, roc_auc_score
 
+from pu_bench.methods.crossfit import Logistic
 from pu_bench.methods.in_context import PUICLMethod
-from pu_bench.methods.simple import AllPositive, Logistic
+from pu_bench.methods.simple import AllPositive
 from pu_bench.protocol import PUTask, split_pu
 
 N_SPLITS = 5

@@ -3,6 +3,7 @@
 import typer
 
 from puicl_cli.average import average
+from puicl_cli.bench import bench
 from puicl_cli.compare import compare
 from puicl_cli.plot import plot
 from puicl_cli.predict import predict
@@ -18,6 +19,7 @@ app.command()(predict)
 app.command()(compare)
 app.command()(plot)
 app.command()(average)
+app.command()(bench)
 
 
 def main() -> None:

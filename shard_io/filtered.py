@@ -74,8 +74,8 @@ def surviving_numbers(
     numbers = tuple(
         reader.layout.span(part)[position]
         for part in reader.parts_of_stage(stage)
-        for position in reader.positions(part)
-        if test(reader.part(part).tags(position))
+        for position, tags in zip(reader.positions(part), reader.tags(part), strict=True)
+        if test(tags)
     )
     if not numbers:
         raise ShardError(

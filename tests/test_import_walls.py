@@ -14,7 +14,7 @@ MAY_IMPORT = {
     "prior_gen": {"puicl_config", "shard_io"},
     "puicl_model": {"puicl_config"},
     "trainer": {"puicl_config", "shard_io", "puicl_model"},
-    "pu_bench": {"puicl_model", "shard_io"},
+    "pu_bench": {"puicl_config", "puicl_model", "shard_io"},
     "puicl_cli": {"puicl_config", "shard_io", "prior_gen", "puicl_model", "trainer", "pu_bench"},
 }
 # From these rooms others take only what the package itself names, its public interface.

@@ -33,9 +33,13 @@ class Method(ABC):
     is_probability: ClassVar[bool] = False
     sees: ClassVar[frozenset[Literal["class_prior", "labels"]]] = frozenset()
 
+    def check(self) -> None:  # noqa: B027 (most methods need nothing)
+        """Raise `InputError` where a package or weights that the method needs are missing."""
+
     @abstractmethod
     def fit_predict(self, P: np.ndarray, U: np.ndarray, seed: int, **seen) -> Prediction:
         """Fit on labelled positives P [n_p, d] and unlabelled rows U [n_u, d], and score U.
 
-        Everything random is drawn from `seed`: the same call gives the same answer.
+        Everything random is drawn from `seed`: the same call gives the same answer, and global
+        random states are left as they were. Raises what `check` raises.
         """

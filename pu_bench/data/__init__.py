@@ -1,0 +1,7 @@
+"""Real tables as the protocol takes them: loaded, verified, encoded."""
+
+from pu_bench.data.canonical import Table
+from pu_bench.data.collection import PAPER, Collection, load_collection
+from pu_bench.data.tasks import TASKS, TaskSpec
+
+__all__ = ["PAPER", "TASKS", "Collection", "Table", "TaskSpec", "load_collection"]

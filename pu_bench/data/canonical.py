@@ -1,0 +1,170 @@
+"""A table in one form whatever source it came from, its checksum, and its numbers.
+
+Canonical form: text cells, numbers in their shortest spelling, missing cells empty, the columns
+under our names with `target` last, and the rows sorted, so that neither a source's spelling
+(`1.0` or `1`) nor its order of rows can change a split.
+"""
+
+import csv
+import hashlib
+import io
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+MAX_LEVELS = 10
+_MISSING = {"", "?", "nan", "NaN", "None"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as the protocol takes it. x: [n, d] numbers; positive: boolean [n].
+
+    `columns` [d] names the features that were kept; `digest` is the SHA-256 of the canonical
+    table it was made from.
+    """
+
+    name: str
+    title: str
+    x: np.ndarray
+    positive: np.ndarray
+    columns: tuple[str, ...]
+    digest: str
+
+
+@dataclass(frozen=True)
+class CanonicalTable:
+    """Column names, `target` last, and rows of text, sorted."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def text(self) -> str:
+        """As CSV with a header."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(self.rows)
+        return out.getvalue()
+
+    def digest(self) -> str:
+        """Hex SHA-256 of the CSV text."""
+        return hashlib.sha256(self.text().encode()).hexdigest()
+
+    def column(self, name: str) -> list[str]:
+        """One column's cells, [n]."""
+        place = self.columns.index(name)
+        return [row[place] for row in self.rows]
+
+
+def canonical_table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    target_codes: Mapping[str, str] | None = None,
+) -> CanonicalTable:
+    """Bring rows of cells (text or numbers, the target last) into canonical form.
+
+    `target_codes` translates a source's own class names; it is used where all of them are in it.
+    Raises `ValueError` where a row has another length than `columns`.
+    """
+    for number, row in enumerate(rows):
+        if len(row) != len(columns):
+            raise ValueError(f"row {number} has {len(row)} cells, not {len(columns)}")
+    cells = [_cells(column) for column in zip(*rows, strict=True)]
+    if target_codes and set(cells[-1]) <= set(target_codes):
+        cells[-1] = [target_codes[cell] for cell in cells[-1]]
+    return CanonicalTable(tuple(columns), tuple(sorted(zip(*cells, strict=True))))
+
+
+def encode(
+    table: CanonicalTable,
+    name: str,
+    title: str,
+    positive_class: Callable[[Sequence[str]], np.ndarray],
+    categorical: Collection[str] = (),
+) -> Table:
+    """Numbers and classes by the protocol.
+
+    Categorical columns (text, or named in `categorical`) with more than 10 levels are dropped,
+    the others coded 0, 1, ... in sorted order, a missing cell being a level of its own that comes
+    first; missing numbers take the median of the column. `positive_class` makes the boolean [n]
+    of the positive class out of the target's texts.
+    """
+    kept, values = [], []
+    for column in table.columns[:-1]:
+        cells = table.column(column)
+        numbers = None if column in categorical else _numbers(cells)
+        coded = _filled(numbers) if numbers is not None else _coded(cells)
+        if coded is not None:
+            kept.append(column)
+            values.append(coded)
+    if not kept:
+        raise ValueError(f"{name} has no feature column with at most {MAX_LEVELS} levels")
+    return Table(
+        name=name,
+        title=title,
+        x=np.column_stack(values),
+        positive=positive_class(table.column(table.columns[-1])),
+        columns=tuple(kept),
+        digest=table.digest(),
+    )
+
+
+def read_csv_rows(text: str, delimiter: str = ",") -> list[list[str]]:
+    """Rows of a CSV text, cells stripped, empty lines left out."""
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
+    return [[cell.strip() for cell in row] for row in reader if any(cell.strip() for cell in row)]
+
+
+def _cells(column: Sequence[object]) -> list[str]:
+    """Text cells: numbers in their shortest spelling where the whole column is numbers."""
+    texts = [_text(cell) for cell in column]
+    numbers = _numbers(texts)
+    if numbers is None:
+        return texts
+    return ["" if np.isnan(number) else _shortest(number) for number in numbers]
+
+
+def _text(cell: object) -> str:
+    text = str(cell).strip()
+    return "" if text in _MISSING or text == "<NA>" else text
+
+
+def _numbers(cells: Sequence[str]) -> np.ndarray | None:
+    """[n] with NaN for empty cells, or None where some cell is no finite number."""
+    try:
+        numbers = np.array([float(cell) if cell else np.nan for cell in cells])
+    except ValueError:
+        return None
+    written = np.array([bool(cell) for cell in cells])
+    return numbers if np.isfinite(numbers[written]).all() else None
+
+
+def _shortest(number: float) -> str:
+    return str(int(number)) if number == int(number) else repr(float(number))
+
+
+def _filled(numbers: np.ndarray) -> np.ndarray:
+    missing = np.isnan(numbers)
+    if missing.all():
+        return np.zeros(len(numbers))
+    return np.where(missing, np.median(numbers[~missing]), numbers)
+
+
+def _coded(cells: Sequence[str]) -> np.ndarray | None:
+    """Levels as 0, 1, ... in sorted order (numbers by value), or None where there are too many."""
+    levels = set(cells)
+    if len(levels) > MAX_LEVELS:
+        return None
+    order = {level: code for code, level in enumerate(sorted(levels, key=_level_key))}
+    return np.array([float(order[cell]) for cell in cells])
+
+
+def _level_key(level: str) -> tuple[int, float, str]:
+    if not level:
+        return 0, 0.0, ""
+    try:
+        return 1, float(level), level
+    except ValueError:
+        return 2, 0.0, level

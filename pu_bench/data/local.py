@@ -1,0 +1,101 @@
+"""Tables in a folder: `NAME.csv.gz` or `NAME.csv`, a header row, `target` last."""
+
+import gzip
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pu_bench.data.canonical import (
+    CanonicalTable,
+    Table,
+    canonical_table,
+    encode,
+    read_csv_rows,
+)
+from puicl_config import InputError
+
+INDEX = "index.json"
+
+
+def table_path(folder: Path, name: str) -> Path | None:
+    """The file of a table, if the folder has one."""
+    for suffix in (".csv.gz", ".csv"):
+        if (folder / f"{name}{suffix}").is_file():
+            return folder / f"{name}{suffix}"
+    return None
+
+
+def read_table(path: Path) -> tuple[list[str], list[list[str]]]:
+    """Column names and rows of text. Raises `InputError` where the file is no such table."""
+    try:
+        content = path.read_bytes()
+        if path.suffix == ".gz":
+            content = gzip.decompress(content)
+        rows = read_csv_rows(content.decode("utf-8-sig"))
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+    if len(rows) < 2 or rows[0][-1] != "target":
+        raise InputError(f"{path} must have a header whose last column is target, and rows")
+    return rows[0], rows[1:]
+
+
+def read_index(folder: Path) -> dict[str, dict[str, Any]] | None:
+    """A folder's `index.json`, or None where it has none.
+
+    It maps each table's name to `positive` (the positive class as text) and, if any,
+    `categorical` (columns whose numbers are codes). Raises `InputError` where it says otherwise.
+    """
+    path = folder / INDEX
+    if not path.is_file():
+        return None
+    try:
+        index = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} is no JSON: {' '.join(str(error).split())}") from None
+    if not isinstance(index, dict) or not index:
+        raise InputError(f"{path} must map names of tables to their descriptions")
+    for name, facts in index.items():
+        if not isinstance(facts, dict) or not isinstance(facts.get("positive"), str):
+            raise InputError(f"{path}: {name} must say `positive`, the positive class as text")
+        if not isinstance(facts.get("categorical", []), list):
+            raise InputError(f"{path}: `categorical` of {name} must be a list of columns")
+    return index
+
+
+def indexed_table(folder: Path, name: str, facts: dict[str, Any]) -> Table:
+    """A table of a folder with an index, encoded by the protocol. Raises `InputError`."""
+    path = table_path(folder, name)
+    if path is None:
+        raise InputError(f"{folder} has no {name}.csv.gz, which its {INDEX} names")
+    table = _canonical(path)
+    categorical = facts.get("categorical", [])
+    strangers = sorted(set(categorical) - set(table.columns))
+    if strangers:
+        raise InputError(f"{path} has no column {strangers[0]!r}, categorical in {INDEX}")
+    classes = sorted(set(table.column("target")))
+    if len(classes) != 2 or facts["positive"] not in classes:
+        raise InputError(
+            f"{path}: target must have two values, one of them {facts['positive']!r}, not "
+            f"{', '.join(classes[:5])}"
+        )
+    try:
+        return encode(
+            table,
+            name,
+            facts.get("title", name),
+            lambda labels: np.array([label == facts["positive"] for label in labels]),
+            categorical,
+        )
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _canonical(path: Path) -> CanonicalTable:
+    columns, rows = read_table(path)
+    try:
+        return canonical_table(columns, rows)
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None

@@ -1,0 +1,77 @@
+"""Methods that `pulearn` has right: Elkan and Noto's classifier and bagging."""
+
+import numpy as np
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from pu_bench.methods.base import Method, Prediction
+from pu_bench.methods.extras import extra_package
+from pu_bench.methods.rows import standardized
+
+
+class ElkanNoto(Method):
+    """`pulearn.ElkanotoPuClassifier` over an SVM with Platt scaling, as in the paper.
+
+    The package divides g = P(labelled | x) by c, the mean of g over labelled rows that it holds
+    out: P(positive | x) over labelled and unlabelled rows together. The unlabelled rows' own
+    probability is (1 - c) / c * g / (1 - g), the paper's weight w(x), cut off at 1. Columns are
+    standardised; the SVM is scikit-learn's with balanced
+    classes (else it calls every row unlabelled); its Platt scaling is out of fold.
+    """
+
+    name = "elkan_noto"
+    title = "Elkan–Noto"
+    reference = "Elkan and Noto, KDD 2008, Sections 2 and 3"
+    is_probability = True
+
+    def check(self):
+        """See `Method.check`."""
+        extra_package("pulearn", "bench")
+
+    def fit_predict(self, P, U, seed):
+        """See `Method.fit_predict`."""
+        pulearn = extra_package("pulearn", "bench")
+        P, U = standardized(P, U)
+        x = np.concatenate([P, U])
+        s = (np.arange(len(x)) < len(P)).astype(int)
+        svm = CalibratedClassifierCV(
+            SVC(class_weight="balanced", random_state=seed), ensemble=False
+        )
+        fitted = pulearn.ElkanotoPuClassifier(svm, 0.2, random_state=seed).fit(x, s)
+        g = np.clip(fitted.predict_proba(U)[:, 1] * fitted.c, 0.0, 1.0 - 1e-12)
+        score = np.minimum((1.0 - fitted.c) / fitted.c * g / (1.0 - g), 1.0)
+        return Prediction(score, (score >= 0.5).astype(int), float(score.mean()))
+
+
+class BaggingPU(Method):
+    """`pulearn.BaggingPuClassifier`: trees on P against bags of U, rows scored out of bag.
+
+    Each of 200 trees sees all of P and as many rows of U, drawn with replacement; an unlabelled
+    row's score is the mean vote of the trees that did not see it (the paper's transductive
+    variant). The vote is between P and a bag of U, so it is no probability of the class.
+    """
+
+    name = "bagging_pu"
+    title = "bagging PU"
+    reference = "Mordelet and Vert, Pattern Recognition Letters 2014, Algorithm 2"
+
+    def check(self):
+        """See `Method.check`."""
+        extra_package("pulearn", "bench")
+
+    def fit_predict(self, P, U, seed):
+        """See `Method.fit_predict`."""
+        pulearn = extra_package("pulearn", "bench")
+        x = np.concatenate([P, U])
+        s = (np.arange(len(x)) < len(P)).astype(int)
+        bagging = pulearn.BaggingPuClassifier(
+            DecisionTreeClassifier(),
+            n_estimators=200,
+            max_samples=min(len(P), len(U) - 1),
+            oob_score=True,
+            random_state=seed,
+        ).fit(x, s)
+        votes = bagging.oob_decision_function_[len(P) :, 1]
+        score = np.where(np.isfinite(votes), votes, bagging.predict_proba(U)[:, 1])
+        return Prediction(score, (score >= 0.5).astype(int), None)

@@ -1,0 +1,90 @@
+"""A cell of the benchmark: one method on one split of one task, a pure function of its name."""
+
+import hashlib
+import time
+import warnings
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from pu_bench.methods import Method
+from pu_bench.protocol import PUTask
+from pu_bench.run.metrics import METRICS, judge
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """A cell's name."""
+
+    task: str
+    method: str
+    repeat: int
+
+    @property
+    def split_seed(self) -> int:
+        """The same for every method, so that all see the same rows."""
+        return seed_of("split", self.task, self.repeat)
+
+    @property
+    def method_seed(self) -> int:
+        """What the method draws from; below 2**31, as some libraries want it."""
+        return seed_of("method", self.task, self.method, self.repeat) % 2**31
+
+    def __str__(self) -> str:
+        return f"{self.task}:{self.method}:{self.repeat}"
+
+
+def run_cell(cell: Cell, method: Method, split: PUTask) -> dict[str, Any]:
+    """Run one method on one split, in one thread, and judge it: a record of plain JSON values.
+
+    The method gets P, U and a seed, and beyond that only what it declares to see. Whatever it
+    raises is kept in `error`; `seconds` is then the time until it failed. `rows_seen`
+    is the SHA-256 of P and U as they were handed over.
+    """
+    seed, seen = cell.method_seed, {}
+    if "class_prior" in method.sees:
+        seen["class_prior"] = float(split.y.mean())
+    if "labels" in method.sees:
+        seen["labels"] = split.y.copy()
+    P, U = split.P.copy(), split.U.copy()
+    record: dict[str, Any] = {
+        **asdict(cell),
+        **dict.fromkeys(METRICS),
+        "n_labeled": len(P),
+        "n_unlabeled": len(U),
+        "n_features": P.shape[1],
+        "pi": float(split.y.mean()),
+        "rows_seen": rows_digest(P, U),
+        "collapsed": None,
+        "reliability": None,
+        "error": None,
+    }
+    start = time.perf_counter()
+    try:
+        with threadpool_limits(1), np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # thousands of the same; failures are kept below
+            prediction = method.fit_predict(P, U, seed, **seen)
+        record["seconds"] = time.perf_counter() - start
+        judged = judge(prediction, split.y, method.is_probability)
+    except Exception as error:  # a method may fail in any way; the run goes on without it
+        record["seconds"] = time.perf_counter() - start
+        record["error"] = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+        return record
+    record["collapsed"], record["reliability"] = judged.collapsed, judged.reliability
+    return {**record, **judged.metrics}
+
+
+def rows_digest(P: np.ndarray, U: np.ndarray) -> str:
+    """Hex SHA-256 of shapes and values of P [n_p, d] and U [n_u, d]."""
+    digest = hashlib.sha256(repr((P.shape, U.shape)).encode())
+    for rows in (P, U):
+        digest.update(np.ascontiguousarray(rows, dtype="<f8"))
+    return digest.hexdigest()
+
+
+def seed_of(*names: object) -> int:
+    """63 bits out of some names, the same on every machine."""
+    text = "\0".join(map(str, names)).encode()
+    return int.from_bytes(hashlib.sha256(text).digest()[:8], "big") >> 1

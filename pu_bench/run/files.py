@@ -1,0 +1,43 @@
+"""Files of a results folder: what a run writes and a report reads."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from pu_bench.run.metrics import METRICS
+from pu_bench.run.store import Record
+from puicl_config import write_atomically
+
+CELLS, RUN, ENVIRONMENT = "cells.jsonl", "run.json", "environment.json"
+RESULTS, DETAILS = "results.csv", "details.csv"
+SWEEP_CELLS, SWEEP_RUN, SWEEP_RESULTS = "sweep_cells.jsonl", "sweeps.json", "sweeps.csv"
+RESULT_COLUMNS = ("task", "method", "repeat", *METRICS, "seconds", "error")
+DETAIL_COLUMNS = (
+    *("task", "method", "repeat", "collapsed", "n_labeled", "n_unlabeled", "n_features", "pi"),
+    *("rows_seen", "reliability"),
+)
+
+
+def write_results(out: Path, records: Sequence[Record]) -> None:
+    """Write results.csv (one row a cell, figures to 6 digits) and details.csv beside it."""
+    ordered = sorted(records, key=lambda r: (r["task"], r["method"], r["repeat"]))
+    write_atomically(out / RESULTS, _csv(RESULT_COLUMNS, ordered))
+    write_atomically(out / DETAILS, _csv(DETAIL_COLUMNS, ordered))
+
+
+def _csv(columns: Sequence[str], records: Sequence[Record]) -> bytes:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_cell(record[column]) for column in columns] for record in records)
+    return out.getvalue().encode()
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list):
+        return json.dumps(value, separators=(",", ":"))
+    return "" if value is None else value

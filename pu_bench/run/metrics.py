@@ -1,0 +1,92 @@
+"""What a prediction of the unlabelled rows is worth, given their hidden classes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
+
+from pu_bench.methods import Prediction
+
+N_BINS = 10
+METRICS = (
+    "auc",
+    "accuracy",
+    "f1_negative",
+    "f1_positive",
+    "balanced_accuracy",
+    "brier",
+    "ece",
+    "pi_error",
+)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """`metrics` by name, None where undefined; the reliability of a probability, bin by bin.
+
+    `reliability`: for each of 10 equal bins of the score that holds rows, its number from 0, the
+    number of rows, the sum of scores and the number of positives; None for methods whose score is
+    no probability. `collapsed`: all rows have one score.
+    """
+
+    metrics: dict[str, float | None]
+    reliability: list[list[float]] | None
+    collapsed: bool
+
+
+def judge(prediction: Prediction, y: np.ndarray, is_probability: bool) -> Judged:
+    """Hold a prediction against y [n_u], 1 = positive.
+
+    F1 is 0 where a class is never predicted. Brier score and ECE (10 equal bins, weighted by
+    rows) are for probabilities; `pi_error` is the distance of the estimated share of positives
+    from the true one. Raises `ValueError` for an answer of another length, scores or an estimate
+    that are not finite, labels other than 0 and 1, and probabilities outside [0, 1].
+    """
+    score, label = np.asarray(prediction.score, float), np.asarray(prediction.label)
+    _check(score, label, prediction.class_prior, y, is_probability)
+    metrics: dict[str, float | None] = {
+        "auc": float(roc_auc_score(y, score)),
+        "accuracy": float((label == y).mean()),
+        "f1_negative": float(f1_score(y, label, pos_label=0, zero_division=0.0)),
+        "f1_positive": float(f1_score(y, label, pos_label=1, zero_division=0.0)),
+        "balanced_accuracy": float(balanced_accuracy_score(y, label)),
+        "brier": None,
+        "ece": None,
+        "pi_error": None,
+    }
+    reliability = None
+    if is_probability:
+        bins = _reliability(score, y)
+        metrics["brier"] = float(((score - y) ** 2).mean())
+        metrics["ece"] = float(np.abs(bins[:, 1] - bins[:, 2]).sum() / len(y))
+        reliability = [
+            [place, int(n), round(total, 4), int(positives)]
+            for place, (n, total, positives) in enumerate(bins.tolist())
+            if n
+        ]
+    if prediction.class_prior is not None:
+        metrics["pi_error"] = float(abs(prediction.class_prior - y.mean()))
+    return Judged(metrics, reliability, collapsed=bool(np.ptp(score) == 0))
+
+
+def _check(score, label, class_prior, y, is_probability) -> None:
+    if score.shape != y.shape or label.shape != y.shape:
+        raise ValueError(
+            f"scores {score.shape} and labels {label.shape} for {len(y)} unlabelled rows"
+        )
+    if not np.isfinite(score).all():
+        raise ValueError(f"{int((~np.isfinite(score)).sum())} scores are not finite")
+    if not np.isin(label, (0, 1)).all():
+        raise ValueError("labels other than 0 and 1")
+    if is_probability and (score.min() < 0 or score.max() > 1):
+        raise ValueError(f"probabilities from {score.min():.3g} to {score.max():.3g}")
+    if class_prior is not None and not np.isfinite(class_prior):
+        raise ValueError("the estimated class prior is not finite")
+
+
+def _reliability(score: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """[10, 3]: rows, sum of scores, positives of each bin; a score of 1 is in the last."""
+    place = np.minimum((score * N_BINS).astype(int), N_BINS - 1)
+    return np.column_stack(
+        [np.bincount(place, weights, N_BINS) for weights in (None, score, y.astype(float))]
+    )

@@ -1,0 +1,222 @@
+"""`puicl bench`: methods x tasks x repeats, side by side, resumable after any kill."""
+
+import hashlib
+import inspect
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+
+from pu_bench.data import Collection
+from pu_bench.methods import METHODS, Method
+from pu_bench.protocol import PUTask, split_pu
+from pu_bench.run.cells import Cell, run_cell
+from pu_bench.run.environment import describe_environment
+from pu_bench.run.files import CELLS, ENVIRONMENT, RESULTS, RUN, write_results
+from pu_bench.run.store import CellLog, Record, only_run_in
+from puicl_config import InputError, ProgressReport, write_atomically
+
+# Raised whenever the same cell would see other rows or be judged in another way.
+PROTOCOL = 1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run. `methods` are names of the registry; `model` is PUICL's weights."""
+
+    collection: Collection
+    methods: Sequence[str]
+    repeats: int
+    model: Path | None = None
+    jobs: int = 1
+    retry_failed: bool = False
+    skipped: dict[str, str] = field(default_factory=dict)
+
+    def cells(self) -> Iterator[Cell]:
+        """All cells, a whole repeat before the next: a run that is stopped has seen all tasks."""
+        for repeat in range(self.repeats):
+            for task in self.collection.tables:
+                for method in self.methods:
+                    yield Cell(task, method, repeat)
+
+
+def make_method(name: str, model: Path | None) -> Method:
+    """A method of the registry; `model` goes to those that take weights of that name."""
+    if model is not None and _takes_weights(name):
+        return METHODS[name](model=model)
+    return METHODS[name]()
+
+
+def usable_methods(
+    names: Sequence[str] | None, model: Path | None
+) -> tuple[list[str], dict[str, str]]:
+    """Names that can be run (all, where None), and for others one sentence each why not.
+
+    A method that was asked for by name and cannot be run is refused with an `InputError`.
+    """
+    for name in names or ():
+        if name not in METHODS:
+            raise InputError(f"there is no method {name!r}; there are {', '.join(METHODS)}")
+    usable, skipped = [], {}
+    for name in names or METHODS:
+        problem = _problem(name, model)
+        if problem is None:
+            usable.append(name)
+        elif names:
+            raise InputError(f"method {name}: {problem}")
+        else:
+            skipped[name] = problem
+    return list(dict.fromkeys(usable)), skipped
+
+
+def run_benchmark(plan: Plan, out: Path) -> list[Record]:
+    """Run the cells that `out` lacks; returns the records of the plan's cells, in its order.
+
+    Each finished cell is appended to `out`/cells.jsonl before the next begins, so that a run that
+    was killed goes on where it stood. `results.csv` and `details.csv` are written from it at the
+    end and when the run is stopped. Raises `InputError` where `out` holds results of other tables,
+    other weights or another protocol, or another run is at work there.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    log = CellLog(out / CELLS)
+    with only_run_in(out):
+        _claim(out, plan)
+        done = log.records(_cell_of)
+        wanted = list(plan.cells())
+        todo = [cell for cell in wanted if not _is_done(done.get(cell), plan.retry_failed)]
+        try:
+            _run(todo, plan, log, n_done=len(wanted) - len(todo))
+        finally:
+            done = log.records(_cell_of)
+            write_results(out, list(done.values()))
+    return [done[cell] for cell in wanted]
+
+
+def run_only(cell: Cell, plan: Plan) -> Record:
+    """One cell by itself; the same figures as in any run, whatever ran before it."""
+    table = plan.collection.tables[cell.task]
+    split = split_pu(table.x, table.positive, cell.split_seed)
+    return run_cell(cell, make_method(cell.method, plan.model), split)
+
+
+def _run(todo: Sequence[Cell], plan: Plan, log: CellLog, n_done: int) -> None:
+    def jobs() -> Iterator[Any]:
+        for cell in todo:
+            table = plan.collection.tables[cell.task]
+            split = split_pu(table.x, table.positive, cell.split_seed)
+            yield joblib.delayed(_run_and_keep)(cell, plan.model, split, log)
+
+    failed = 0
+    total = n_done + len(todo)
+    with (
+        ProgressReport("bench", total, "cells", done=n_done) as progress,
+        joblib.parallel_config(backend="loky", inner_max_num_threads=1),
+    ):
+        parallel = joblib.Parallel(n_jobs=plan.jobs, return_as="generator_unordered", batch_size=1)
+        for error in parallel(jobs()) if todo else ():
+            failed += error is not None
+            progress.advance(note=f"{failed} failed" if failed else "")
+
+
+def _run_and_keep(cell: Cell, model: Path | None, split: PUTask, log: CellLog) -> str | None:
+    record = run_cell(cell, make_method(cell.method, model), split)
+    log.append(record)
+    return record["error"]
+
+
+def _problem(name: str, model: Path | None) -> str | None:
+    """Why a method cannot be run here: a package or weights are missing; None where it can."""
+    x = np.arange(12.0)[:, np.newaxis]
+    try:
+        method = make_method(name, model)
+        method.check()
+        if _takes_weights(name):
+            method.fit_predict(x[:4], x[4:], 0)
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def _takes_weights(name: str) -> bool:
+    return "model" in inspect.signature(METHODS[name].__init__).parameters
+
+
+def _is_done(record: Record | None, retry_failed: bool) -> bool:
+    return record is not None and not (retry_failed and record["error"])
+
+
+def _cell_of(record: Record) -> Cell:
+    return Cell(record["task"], record["method"], record["repeat"])
+
+
+def _claim(out: Path, plan: Plan) -> None:
+    """Write what the folder's results are of, or check that the plan continues them."""
+    if (out / RESULTS).exists() and not (out / CELLS).exists():
+        raise InputError(
+            f"{out} holds {RESULTS} but not {CELLS}, which a run goes on from; give another --out"
+        )
+    tables = plan.collection.tables
+    now = {
+        "protocol": PROTOCOL,
+        "collection": plan.collection.name,
+        "tables": {name: {"title": t.title, "sha256": t.digest} for name, t in tables.items()},
+        "methods": {
+            name: {
+                "title": METHODS[name].title,
+                "reference": METHODS[name].reference,
+                "is_probability": METHODS[name].is_probability,
+                "sees": sorted(METHODS[name].sees),
+            }
+            for name in plan.methods
+        },
+        "weights": _weights(plan),
+        "unavailable": plan.collection.unavailable,
+        "skipped": plan.skipped,
+    }
+    path = out / RUN
+    if path.is_file():
+        now = _continued(json.loads(path.read_text(encoding="utf-8")), now, out)
+    write_atomically(path, (json.dumps(now, indent=1) + "\n").encode())
+    _record_environment(out / ENVIRONMENT, plan.jobs)
+
+
+def weights_digest(model: Path | None) -> str | None:
+    """Hex SHA-256 of a file of weights."""
+    return hashlib.sha256(model.read_bytes()).hexdigest() if model else None
+
+
+def _weights(plan: Plan) -> dict[str, str]:
+    """The weights' digest by method that reads them."""
+    digest = weights_digest(plan.model)
+    return dict.fromkeys(filter(_takes_weights, plan.methods), digest) if digest else {}
+
+
+def _continued(before: dict[str, Any], now: dict[str, Any], out: Path) -> dict[str, Any]:
+    for key in ("protocol", "collection"):
+        if before[key] != now[key]:
+            raise InputError(
+                f"{out} holds results of {key} {before[key]}, not {now[key]}; give another --out"
+            )
+    for name, table in now["tables"].items():
+        if before["tables"].get(name, table)["sha256"] != table["sha256"]:
+            raise InputError(f"{out} holds results on another {name} table; give another --out")
+    for name, digest in now["weights"].items():
+        if before["weights"].get(name, digest) != digest:
+            raise InputError(
+                f"{out} holds results of {name} with other weights "
+                f"({before['weights'][name][:16]}...); give another --out"
+            )
+    merged = {key: {**before[key], **now[key]} for key in ("tables", "methods", "weights")}
+    return {**now, **merged}
+
+
+def _record_environment(path: Path, jobs: int) -> None:
+    """Append to the folder's list of environments where this one differs from the last."""
+    before = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    here = describe_environment(jobs)
+    if not before or before[-1] != here:
+        write_atomically(path, (json.dumps([*before, here], indent=1) + "\n").encode())

@@ -1,0 +1,59 @@
+"""Finished cells on disk: one line of JSON each, kept at once and through any kill."""
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from puicl_config import InputError
+
+Record = dict[str, Any]
+
+
+class CellLog:
+    """An append-only file of records; several processes may append.
+
+    A line that a kill cut off is not a record; the next append ends it first.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def append(self, record: Record) -> None:
+        """Add a record; it is on disk when this returns."""
+        line = json.dumps(record, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            size = os.fstat(descriptor).st_size
+            if size and os.pread(descriptor, 1, size - 1) != b"\n":
+                line = b"\n" + line
+            os.write(descriptor, line)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def records(self, key: Callable[[Record], Any]) -> dict[Any, Record]:
+        """The last record of each key, in the order of the first."""
+        found: dict[Any, Record] = {}
+        if self.path.is_file():
+            with self.path.open("rb") as file:
+                for line in file:
+                    with contextlib.suppress(ValueError):  # cut off by a kill
+                        record = json.loads(line)
+                        found[key(record)] = record
+        return found
+
+
+@contextlib.contextmanager
+def only_run_in(folder: Path) -> Iterator[None]:
+    """Hold a folder's lock; raises `InputError` where another run holds it."""
+    with (folder / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(f"another `puicl bench` is running in {folder}") from None
+        yield

@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from pu_bench.methods.class_prior import (
+    best_bin,
+    best_bin_estimate,
+    factored,
+    km2,
+    squared_distance,
+)
+
+
+def two_gaussians(alpha: float, n_p: int, n_u: int, seed: int, shift: float = 2.5):
+    """Positives N(0, I), negatives N(shift, I) in the plane; a share alpha of U is positive."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n_u) < round(alpha * n_u)
+    u = rng.normal(size=(n_u, 2)) + np.where(y, 0.0, shift)[:, np.newaxis]
+    return rng.normal(size=(n_p, 2)), u
+
+
+def test_best_bin_is_the_ratio_of_shares_at_the_lowest_upper_bound():
+    score_p = np.array([0.9, 0.8, 0.7, 0.6])
+    score_u = np.array([0.95, 0.65, 0.3, 0.2, 0.1])
+    slack = sum(np.sqrt(np.log(10) / (2 * n)) for n in (4, 5))
+    bounds, ratios = [], []
+    for c in sorted({*score_p, *score_u}):
+        q_p, q_u = (score_p >= c).mean(), (score_u >= c).mean()
+        if q_p > 0:
+            bounds.append(q_u / q_p + 1.01 * slack / q_p)
+            ratios.append(q_u / q_p)
+    assert best_bin(score_p, score_u) == pytest.approx(ratios[int(np.argmin(bounds))])
+    # by hand: at .6 all of P and two of five unlabelled rows are in
+    assert best_bin(score_p, score_u) == pytest.approx(0.4)
+
+
+def test_best_bin_is_at_most_one_and_one_where_the_scores_say_nothing():
+    score = np.linspace(0, 1, 50)
+    assert best_bin(score, score) == 1.0
+    assert best_bin(np.zeros(10), np.ones(10)) == 1.0
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.7])
+def test_best_bin_estimate_recovers_the_share_of_positives(alpha):
+    P, U = two_gaussians(alpha, 300, 600, seed=1)
+    assert best_bin_estimate(P, U, 0) == pytest.approx(alpha, abs=0.1)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.7])
+def test_km2_recovers_the_share_of_positives(alpha):
+    P, U = two_gaussians(alpha, 100, 200, seed=2)
+    assert km2(P, U) == pytest.approx(alpha, abs=0.1)
+
+
+def test_km2_takes_rows_without_any_difference_for_all_positive():
+    assert km2(np.zeros((10, 2)), np.zeros((20, 2))) == 1.0
+
+
+def test_the_nearest_distribution_is_the_one_a_general_solver_finds():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(12, 2))
+    kernel = np.exp(-((x[:, None] - x) ** 2).sum(-1) / 2)
+    u = np.concatenate([np.full(6, 2.0 / 6), np.full(6, -1.0 / 6)])
+    solved = minimize(
+        lambda v: (u - v) @ kernel @ (u - v),
+        np.full(12, 1 / 12),
+        jac=lambda v: 2 * kernel @ (v - u),
+        bounds=[(0, None)] * 12,
+        constraints={"type": "eq", "fun": lambda v: v.sum() - 1},
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    assert solved.success
+    assert squared_distance(factored(kernel), u) == pytest.approx(solved.fun, rel=1e-3)
+    inside = np.full(12, 1 / 12)
+    assert squared_distance(factored(kernel), inside) == pytest.approx(0, abs=1e-12)

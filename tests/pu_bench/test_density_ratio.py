@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+from pu_bench.methods.density_ratio import (
+    ULSIF,
+    density_ratio,
+    leave_one_out_error,
+    weights,
+)
+
+
+def test_the_ratio_of_two_known_gaussians_is_found():
+    rng = np.random.default_rng(0)
+    P = rng.normal(size=(400, 1))
+    y = np.arange(800) < 400
+    U = rng.normal(size=(800, 1)) + np.where(y, 0.0, 3.0)[:, np.newaxis]
+
+    def density(mean):
+        return np.exp(-((U[:, 0] - mean) ** 2) / 2)
+
+    ratio = density(0) / (0.5 * density(0) + 0.5 * density(3))
+    estimate = density_ratio(P, U, np.random.default_rng(0))
+    assert np.abs(estimate - ratio).mean() < 0.15
+    assert np.corrcoef(estimate, ratio)[0, 1] > 0.95
+    assert estimate.mean() == pytest.approx(1.0, abs=0.1)  # the densities of P sum to one
+    prediction = ULSIF().fit_predict(P, U, 0)
+    assert ((ratio > 1) == prediction.label).mean() > 0.93  # the posterior is half the ratio
+
+
+def test_the_ratio_does_not_depend_on_the_order_of_the_columns():
+    rng = np.random.default_rng(1)
+    P, U = rng.normal(size=(30, 2)), rng.normal(size=(50, 2)) + 1
+    np.testing.assert_allclose(
+        density_ratio(P, U, np.random.default_rng(0)),
+        density_ratio(P[:, ::-1], U[:, ::-1], np.random.default_rng(0)),
+    )
+
+
+@pytest.mark.parametrize(("n_p", "n_u"), [(6, 9), (9, 6)])
+def test_the_leave_one_out_error_is_that_of_fits_without_the_pair(n_p, n_u):
+    rng = np.random.default_rng(0)
+    phi_p, phi_u = rng.uniform(size=(n_p, 3)), rng.uniform(size=(n_u, 3))
+    ridge, errors = 0.3, []
+    for j in range(min(n_p, n_u)):
+        theta = weights(np.delete(phi_p, j, 0), np.delete(phi_u, j, 0), ridge)
+        errors.append((phi_u[j] @ theta) ** 2 / 2 - phi_p[j] @ theta)
+    assert leave_one_out_error(phi_p, phi_u, ridge) == pytest.approx(np.mean(errors))
+
+
+def test_weights_equal_the_formula_on_numbers():
+    phi_p, phi_u = np.array([[1.0], [0.5]]), np.array([[0.5], [0.0], [1.0]])
+    assert weights(phi_p, phi_u, 0.25) == pytest.approx([0.75 / (1.25 / 3 + 0.25)])

@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from pu_bench.methods.empu import EMPU, fit_tilting, random_weights, ridge_logistic
+
+B = np.array([1.5, -1.0])
+ALPHA = 0.4
+
+
+@pytest.fixture(scope="module")
+def tilted():
+    """Positives N(0, I), negatives N(B, I): log density ratio B'x - |B|^2 / 2, hence a and b."""
+    rng = np.random.default_rng(5)
+    y = rng.permutation(np.arange(3000) < ALPHA * 3000)
+    U = rng.normal(size=(3000, 2)) + np.where(y[:, np.newaxis], 0.0, B)
+    return rng.normal(size=(1500, 2)), U, y
+
+
+def test_em_recovers_alpha_a_and_b_of_two_gaussians(tilted):
+    P, U, _ = tilted
+    fit = fit_tilting(P, U, random_weights(U, np.random.default_rng(0)))
+    assert fit.alpha == pytest.approx(ALPHA, abs=0.05)
+    assert fit.a == pytest.approx(-(B @ B) / 2, abs=0.25)
+    np.testing.assert_allclose(fit.b, B, atol=0.2)
+
+
+def test_scores_are_the_posterior_of_the_known_densities(tilted):
+    P, U, y = tilted
+    prediction = EMPU().fit_predict(P, U, 0)
+    ratio = np.exp(U @ B - B @ B / 2)
+    posterior = ALPHA / (ALPHA + (1 - ALPHA) * ratio)
+    np.testing.assert_allclose(prediction.score, posterior, atol=0.1)
+    assert roc_auc_score(y, prediction.score) > roc_auc_score(y, posterior) - 0.005
+    assert prediction.class_prior == pytest.approx(ALPHA, abs=0.05)
+
+
+def test_every_iteration_raises_the_penalised_likelihood(tilted):
+    P, U, _ = tilted
+    P, U = P[:100], U[:200]
+    fit = fit_tilting(P, U, random_weights(U, np.random.default_rng(3)))
+    assert len(fit.log_likelihood) > 3
+    assert (np.diff(fit.log_likelihood) > -1e-6).all()
+
+
+def test_m_step_is_scikit_learns_weighted_ridge_logistic_regression():
+    rng = np.random.default_rng(0)
+    x, soft = rng.normal(size=(80, 3)), rng.uniform(size=80)
+    C = 7.0
+    design = np.concatenate([np.ones((80, 1)), x], axis=1)
+    ours = ridge_logistic(design, soft, np.array([0, *[1 / C] * 3]), np.zeros(4))
+    theirs = LogisticRegression(C=C, tol=1e-10, max_iter=10_000).fit(
+        np.concatenate([x, x]), np.repeat([1, 0], 80), np.concatenate([soft, 1 - soft])
+    )
+    np.testing.assert_allclose(ours, [theirs.intercept_[0], *theirs.coef_[0]], atol=1e-5)
+
+
+def test_a_table_that_a_plane_divides_is_fitted_without_overflow():
+    rng = np.random.default_rng(1)
+    P = rng.normal(size=(40, 3))
+    U = np.concatenate([rng.normal(size=(40, 3)), rng.normal(size=(40, 3)) + 50])
+    prediction = EMPU().fit_predict(P, U, 0)
+    assert np.isfinite(prediction.score).all()
+    assert (prediction.label == (np.arange(80) < 40)).all()

@@ -1,0 +1,258 @@
+"""What every method of the registry promises, and what those from packages add."""
+
+import inspect
+import random
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from pu_bench.methods import METHODS
+from pu_bench.methods.base import Prediction
+from pu_bench.methods.crossfit import cross_fitted, posterior
+from pu_bench.methods.extras import extra_package
+from pu_bench.methods.foundation import TabICL, TabPFN
+from pu_bench.methods.global_state import global_generators_seeded
+from pu_bench.methods.rows import standardized
+from puicl_config import InputError
+
+NEEDS_WEIGHTS = {"puicl", "tabpfn", "tabicl"}
+NAMES = sorted(METHODS.keys() - NEEDS_WEIGHTS)
+
+
+@pytest.fixture(scope="module")
+def task():
+    """Positives N(0, I), negatives N(2.5, I) in three dimensions, half each in U."""
+    rng = np.random.default_rng(2)
+    y = rng.permutation(np.arange(120) < 60).astype(int)
+    U = rng.normal(size=(120, 3)) + np.where(y[:, np.newaxis] == 1, 0.0, 2.5)
+    return rng.normal(size=(50, 3)), U, y
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Fewer folds, epochs and settings to choose from: enough for classes that lie apart."""
+    for setting, value in (
+        ("crossfit.FOLDS", 2),
+        ("oracle.FOLDS", 2),
+        ("pu_risk.EPOCHS", 20),
+        ("ted.EPOCHS", 20),
+        ("vpu.LEARNING_RATES", (1e-3,)),
+        ("vpu.MIXUP_WEIGHTS", (0.3,)),
+    ):
+        monkeypatch.setattr(f"pu_bench.methods.{setting}", value)
+
+
+@pytest.fixture(scope="module")
+def first_answers() -> dict[str, Prediction]:
+    """By name, as one test leaves them for the next."""
+    return {}
+
+
+def answer(name: str, task) -> Prediction:
+    P, U, y = task
+    method = METHODS[name]()
+    seen = {"labels": y, "class_prior": float(y.mean())}
+    return method.fit_predict(P, U, 5, **{key: seen[key] for key in method.sees})
+
+
+def global_states() -> tuple:
+    name, *numpy = np.random.get_state()  # noqa: NPY002
+    return (
+        random.getstate(),
+        (name, numpy[0].tolist(), *numpy[1:]),
+        torch.random.get_rng_state().tolist(),
+        torch.get_num_threads(),
+    )
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_can_be_given_nothing_but_what_it_declares_to_see(name):
+    parameters = inspect.signature(METHODS[name].fit_predict).parameters
+    assert set(parameters) - {"self", "P", "U", "seed"} == METHODS[name].sees
+    kinds = {parameter.kind for parameter in parameters.values()}
+    assert kinds == {inspect.Parameter.POSITIONAL_OR_KEYWORD}  # no *args, no **kwargs
+    assert METHODS[name].name == name
+    assert METHODS[name].reference
+
+
+def test_only_references_see_more_than_positives_and_unlabelled_rows():
+    assert {name for name, method in METHODS.items() if method.sees} == {
+        "nnpu_true_prior",
+        "upu_true_prior",
+        "pusb_true_prior",
+        "oracle",
+    }
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_seed_gives_the_same_answer_and_global_states_stay(name, task, first_answers):
+    P, U, _ = task
+    before, rows = global_states(), (P.copy(), U.copy())
+    first = first_answers[name] = answer(name, task)
+    assert global_states() == before
+    np.random.seed(77)  # noqa: NPY002
+    torch.manual_seed(77)
+    again = answer(name, task)
+    np.testing.assert_array_equal(first.score, again.score)
+    np.testing.assert_array_equal(first.label, again.label)
+    assert first.class_prior == again.class_prior
+    for now, then in zip((P, U), rows, strict=True):
+        np.testing.assert_array_equal(now, then)  # rows are lent, not given
+    assert first.score.shape == first.label.shape == (len(U),)
+    assert np.isfinite(first.score).all()
+    assert set(np.unique(first.label)) <= {0, 1}
+    if METHODS[name].is_probability:
+        assert first.score.min() >= 0
+        assert first.score.max() <= 1
+    if first.class_prior is not None:
+        assert 0 <= first.class_prior <= 1
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"all_positive", "random"}))
+def test_every_real_method_finds_classes_that_lie_apart(name, task, first_answers):
+    _, _, y = task
+    prediction = first_answers.get(name) or answer(name, task)
+    assert roc_auc_score(y, prediction.score) > 0.9
+
+
+def test_lines_to_stay_above_know_nothing(task):
+    _, _, y = task
+    assert answer("all_positive", task).label.all()
+    assert abs(roc_auc_score(y, answer("random", task).score) - 0.5) < 0.2
+
+
+def test_the_oracle_depends_on_the_labels_and_never_scores_a_row_by_its_own(task):
+    P, U, y = task
+    honest = METHODS["oracle"]().fit_predict(P, U, 0, labels=y)
+    assert (honest.label == y).mean() > 0.85
+    noise = np.random.default_rng(0).permutation(y)
+    nonsense = METHODS["oracle"]().fit_predict(P, U, 0, labels=noise)
+    assert abs(roc_auc_score(noise, nonsense.score) - 0.5) < 0.2
+
+
+def test_posterior_equals_the_formula_on_numbers():
+    g_labeled, g_unlabeled = np.array([0.2, 0.4]), np.array([0.1, 0.25, 0.9])
+    c = 0.3
+    expected = [0.7 / c * 0.1 / 0.9 / 1.0, 0.7 / c * 0.25 / 0.75, 1.0]
+    np.testing.assert_allclose(posterior(g_labeled, g_unlabeled), expected)
+
+
+def test_posterior_of_the_true_g_is_the_true_posterior_where_classes_are_disjoint():
+    # g = n_p f / (n_p f + n_u (alpha f + (1 - alpha) h)): on rows that only positives have, 1/4
+    g = np.full(3, 100 / (100 + 600 * 0.5))
+    np.testing.assert_allclose(posterior(g, np.array([g[0], 0.0])), [1.0, 0.0])
+
+
+def test_no_row_is_scored_by_a_classifier_that_saw_it():
+    seen = []
+
+    class Recorder(LogisticRegression):
+        def fit(self, x, y):
+            self.rows = {row[0] for row in x}
+            return super().fit(x, y)
+
+        def predict_proba(self, x):
+            seen.append(self.rows & {row[0] for row in x})
+            return super().predict_proba(x)
+
+    rows = np.arange(60.0)[:, np.newaxis]
+    g_p, g_u = cross_fitted(lambda seed: Recorder(), rows[:20], rows[20:], 0)
+    assert seen == [set()] * 5
+    assert (len(g_p), len(g_u)) == (20, 40)
+
+
+def test_standardised_columns_have_one_scale_and_constant_ones_are_zero():
+    x = np.column_stack([np.arange(6.0) * 1e6, np.full(6, 0.1), [0, 1, 0, 1, 0, 1]])
+    P, U = standardized(x[:2], x[2:])
+    pooled = np.concatenate([P, U])
+    np.testing.assert_allclose(pooled.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(pooled.std(axis=0), [1, 0, 1])
+
+
+def test_global_generators_are_seeded_within_and_restored_even_after_an_error():
+    before = global_states()
+    drawn = []
+
+    def draw_and_fail() -> None:
+        with global_generators_seeded(3):
+            drawn.append((random.random(), np.random.rand(), torch.rand(1).item()))  # noqa: NPY002
+            raise RuntimeError
+
+    for _ in range(2):
+        with pytest.raises(RuntimeError):
+            draw_and_fail()
+    assert drawn[0] == drawn[1]
+    assert global_states() == before
+
+
+def test_a_missing_extra_is_one_clear_sentence():
+    with pytest.raises(InputError, match=r"no_such_package is missing .*puicl\[bench\]") as caught:
+        extra_package("no_such_package", "bench")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("method", [TabPFN, TabICL])
+def test_a_foundation_model_is_cross_fitted_like_any_classifier(method, task, monkeypatch):
+    P, U, y = task
+    made = []
+
+    def fake(device, random_state):
+        made.append((device, random_state))
+        np.random.rand()  # noqa: NPY002, such packages draw from global generators
+        return LogisticRegression()
+
+    package = SimpleNamespace(TabPFNClassifier=fake, TabICLClassifier=fake)
+    monkeypatch.setattr("pu_bench.methods.foundation.extra_package", lambda *_: package)
+    before = global_states()
+    prediction = method().fit_predict(P, U, 9)
+    assert global_states() == before
+    assert made == [("cpu", 9)] * 5
+    expected = posterior(*cross_fitted(lambda seed: LogisticRegression(), P, U, 9))
+    np.testing.assert_array_equal(prediction.score, expected)
+    assert roc_auc_score(y, prediction.score) > 0.9
+
+
+@pytest.mark.parametrize("method", [TabPFN, TabICL])
+def test_a_foundation_model_without_package_or_weights_says_so(method, task, monkeypatch):
+    P, U, _ = task
+
+    class WithoutWeights:
+        def __init__(self, **_):
+            pass
+
+        def fit(self, x, y):
+            raise OSError("cannot reach huggingface.co\nand a long story")
+
+    def missing(name, extra):
+        raise InputError(f"{name} is missing: pip install 'puicl[{extra}]'")
+
+    monkeypatch.setattr("pu_bench.methods.foundation.extra_package", missing)
+    for call in (method().check, lambda: method().fit_predict(P, U, 0)):
+        with pytest.raises(InputError, match=f"puicl\\[{method.package}\\]"):
+            call()
+    package = SimpleNamespace(TabPFNClassifier=WithoutWeights, TabICLClassifier=WithoutWeights)
+    monkeypatch.setattr("pu_bench.methods.foundation.extra_package", lambda *_: package)
+    for call in (method().check, lambda: method().fit_predict(P, U, 0)):
+        with pytest.raises(InputError, match=r"weights .*cannot reach huggingface.co$"):
+            call()
+
+
+def test_an_error_that_is_no_want_of_weights_stays_what_it_is(task, monkeypatch):
+    P, U, _ = task
+
+    class Choosy(LogisticRegression):
+        def fit(self, x, y):
+            if x.shape[1] == 3:
+                raise ZeroDivisionError("three columns")
+            return super().fit(x, y)
+
+    package = SimpleNamespace(TabICLClassifier=lambda device, random_state: Choosy())
+    monkeypatch.setattr("pu_bench.methods.foundation.extra_package", lambda *_: package)
+    with pytest.raises(ZeroDivisionError, match="three columns"):
+        TabICL().fit_predict(P, U, 0)
