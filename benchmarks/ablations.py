@@ -20,6 +20,7 @@ from puicl_model import load_model
 from shard_io import slice_shards
 from trainer import draw_curves
 from trainer.heldout import HeldoutSet
+from trainer.ledger import read_ledger
 from trainer.world import World
 
 MAIN = Path(__file__).resolve().parent.parent / "trainer" / "main.py"
@@ -69,6 +70,13 @@ def figures_of(run: Path, folders: dict[str, Path]) -> dict[str, float]:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
+def after_steps(run: Path, step: int) -> float:
+    """Held-out AUC that the run logged after so many steps."""
+    lines = read_ledger(run / "metrics.jsonl")
+    figures = [line for line in lines if "heldout_auc" in line]
+    return next(line["heldout_auc"] for line in figures if line["step"] == step)
+
+
 def heldout_auc(run: Path, heldout: Path) -> float:
     """AUC of a run's final weights on 100 microbatches of a held-out folder or slice."""
     model, _ = load_model(run / "model.safetensors")
@@ -83,8 +91,9 @@ def heldout_auc(run: Path, heldout: Path) -> float:
 def table(out: Path, folders: dict[str, Path], seeds: list[int]) -> str:
     """Markdown: AUC on all, causal and non-causal held-out tasks, mean over seeds and each."""
     lines = [
-        "| variant | override | held-out AUC (each seed) | on causal | on non-causal | reuse |",
-        "|---|---|---|---|---|---|",
+        "| variant | override | AUC after 100 steps | AUC at the end (each seed) | on causal | "
+        "on non-causal | reuse |",
+        "|---|---|---|---|---|---|---|",
     ]
     for variant, overrides in VARIANTS.items():
         runs = [folder_of(out, variant, seed) for seed in seeds]
@@ -94,10 +103,11 @@ def table(out: Path, folders: dict[str, Path], seeds: list[int]) -> str:
         each_run = [figures_of(run, folders) for run in runs]
         figures = {name: [run[name] for run in each_run] for name in folders}
         each = ", ".join(f"{value:.3f}" for value in figures["heldout"])
+        early = ", ".join(f"{after_steps(run, 100):.3f}" for run in runs)
         reuse = json.loads((runs[0] / "model.json").read_text())["reuse"]
         means = [f"{np.mean(figures[name]):.3f}" for name in ("heldout", "causal", "non-causal")]
         lines.append(
-            f"| {variant} | `{' '.join(overrides) or '–'}` | **{means[0]}** ({each}) | "
+            f"| {variant} | `{' '.join(overrides) or '–'}` | {early} | **{means[0]}** ({each}) | "
             f"{means[1]} | {means[2]} | {reuse:.3g} |"
         )
     return "\n".join(lines) + "\n"
