@@ -40,6 +40,8 @@ format: $(READY) ## let ruff format and mend what it can
 
 bench: $(READY) ## speed of generator and trainer on this machine
 	$(BIN)/python benchmarks/generator_speed.py
+	$(BIN)/python benchmarks/generator_memory.py
+	$(BIN)/python benchmarks/shard_codecs.py
 	$(BIN)/python benchmarks/trainer_speed.py
 
 clean: ## remove the demo's files; the virtual environment stays

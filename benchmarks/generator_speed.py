@@ -1,7 +1,10 @@
 """Speed and size of the generator on the paper's last stage, against a literal reference.
 
 The reference makes the same prior one task at a time in PyTorch, as one would write it first, on
-one thread and without storing anything. Everything else here runs in one process, too.
+one thread and without storing anything. It and the generator take turns in one process, so that a
+processor that changes its clock favours neither; the second ratio is of processor time, which
+other work on the machine hardly changes, but leaves out waiting for the disk. Then whole stages
+are made with one worker and with two, start-up and all, as `prior-gen` makes them.
 """
 
 import argparse
@@ -14,8 +17,9 @@ import torch
 
 from prior_gen import generate_microbatch
 from prior_gen.factors import draw_factors
+from prior_gen.generator import generate_shards
 from prior_gen.sizes import task_sizes
-from puicl_config import Config, ShardsConfig, duration, load_config
+from puicl_config import Config, duration, load_config
 from shard_io import PartId, publish_part
 
 ACTIVATIONS = {
@@ -70,24 +74,51 @@ def reference_task(factors, generator) -> tuple[torch.Tensor, torch.Tensor]:
     return x[torch.cat([positives[: factors.n_labeled], hidden])], ~is_negative[hidden]
 
 
-def reference_speed(config: Config, addresses) -> float:
-    """Tasks a second of the reference on one thread, over these microbatches."""
+def clocks() -> np.ndarray:
+    """Seconds of the clock, and of all processors that this process has used."""
+    return np.array([time.perf_counter(), time.process_time()])
+
+
+def reference_seconds(config: Config, addresses) -> np.ndarray:
+    """Both clocks' seconds that the reference takes on one thread for these microbatches."""
     torch.set_num_threads(1)
     generator = torch.Generator().manual_seed(0)
-    count = config.prior.tasks_per_microbatch
-    start = time.perf_counter()
+    start = clocks()
     for address in addresses:
         factors = draw_factors(config.prior, *address)
-        for _ in range(count):
+        for _ in range(config.prior.tasks_per_microbatch):
             reference_task(factors, generator)
-    return len(addresses) * count / (time.perf_counter() - start)
+    return clocks() - start
+
+
+def our_seconds(config: Config, addresses) -> tuple[np.ndarray, np.ndarray, int]:
+    """Both clocks' seconds of generating microbatches and of storing them; bytes on disk."""
+    start = clocks()
+    microbatches = [generate_microbatch(config, *address) for address in addresses]
+    generating = clocks() - start
+    with tempfile.TemporaryDirectory() as folder:
+        start = clocks()
+        entry = publish_part(Path(folder), PartId(1, 0), microbatches, config.shards)
+        return generating, clocks() - start, entry.n_bytes
+
+
+def stages_per_second(config: Config, stages, jobs: int) -> float:
+    """Tasks a second of whole stages, from the start of the workers to the last manifest."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        result = generate_shards(config, Path(folder), stages, jobs=jobs)
+        seconds = time.perf_counter() - start
+        return sum(entry.n_tasks for entry in result.written) / seconds
 
 
 def main() -> None:
     """Print tasks a second, ratios, bytes a task, and what the paper's whole run would take."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--microbatches", type=int, default=120)
-    count = parser.parse_args().microbatches
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--worker-stages", type=int, default=2, help="0 leaves the workers out")
+    arguments = parser.parse_args()
+    count, rounds = arguments.microbatches, arguments.rounds
     config = load_config("paper")
     prior = config.prior
     # Spread over the last stages: L_g and h are drawn once a stage and decide much of the cost.
@@ -95,49 +126,38 @@ def main() -> None:
     addresses = [(stages[n % len(stages)], n // len(stages), 0) for n in range(count)]
     tasks = count * prior.tasks_per_microbatch
 
-    generate_microbatch(config, *addresses[0])  # imports and first calls
-    reference = reference_speed(config, addresses)
-    start = time.perf_counter()
-    microbatches = [generate_microbatch(config, *address) for address in addresses]
-    generating = time.perf_counter() - start
-    raw = sum(batch.x.nbytes + batch.y.nbytes for batch in microbatches)
-    cells = sum(batch.x.size for batch in microbatches)
+    our_seconds(config, addresses[:2])  # imports and first calls
+    reference, generating, storing, size = np.zeros(2), np.zeros(2), np.zeros(2), 0
+    for turn in range(rounds):
+        turns = addresses[turn::rounds]
+        reference += reference_seconds(config, turns)
+        ours = our_seconds(config, turns)
+        generating, storing, size = generating + ours[0], storing + ours[1], size + ours[2]
+
+    whole = generating + storing
     print(f"{tasks} tasks of stages {stages[0]}-{stages[-1]}, one process, one thread")
-    print(f"{'':34}{'tasks/s':>10}{'ratio':>8}{'bytes/task':>12}{'MB/s read':>11}")
-    print(f"{'literal PyTorch reference':34}{reference:10.0f}{1:8.2f}{'-':>12}{'-':>11}")
-    speed = tasks / generating
-    print(f"{'generated':34}{speed:10.0f}{speed / reference:8.2f}{raw / tasks:12.0f}{'-':>11}")
-
-    chosen = 0.0
-    for shard_format, level in (("zarr", 1), ("zarr", 5), ("zarr", 9), ("webdataset", 5)):
-        storage = ShardsConfig(format=shard_format, zstd_level=level)
-        with tempfile.TemporaryDirectory() as folder:
-            start = time.perf_counter()
-            entry = publish_part(Path(folder), PartId(1, 0), microbatches, storage)
-            speed = tasks / (generating + time.perf_counter() - start)
-            reading = _read_speed(Path(folder), storage, raw)
-        name = f"written as {shard_format}" + (f", zstd {level}" if shard_format == "zarr" else "")
-        size = entry.n_bytes / tasks
-        print(f"{name:34}{speed:10.0f}{speed / reference:8.2f}{size:12.0f}{reading:11.0f}")
-        if (shard_format, level) == (config.shards.format, config.shards.zstd_level):
-            chosen, chosen_size = speed, size
-
+    print(f"{'':40}{'tasks/s':>10}{'ratio':>8}{'tasks/CPU s':>13}{'ratio':>8}")
+    for name, seconds in (
+        ("literal PyTorch reference, not stored", reference),
+        ("generated", generating),
+        ("generated, compressed and on disk", whole),
+    ):
+        ratios = reference / seconds
+        speeds = tasks / seconds
+        print(f"{name:40}{speeds[0]:10.0f}{ratios[0]:8.2f}{speeds[1]:13.0f}{ratios[1]:8.2f}")
     total = prior.total_steps * prior.microbatches_per_step * prior.tasks_per_microbatch
     print(
-        f"the paper's run, {total:,} tasks: {total * chosen_size / 1e9:.0f} GB on disk and "
-        f"{duration(total / chosen)} on one core (extrapolated; {cells / tasks:.0f} cells a task)"
+        f"the paper's run, {total:,} tasks at {size / tasks:.0f} bytes: "
+        f"{total * size / tasks / 1e9:.0f} GB on disk and {duration(total * whole[0] / tasks)} on "
+        "one core (extrapolated)"
     )
-
-
-def _read_speed(folder: Path, storage: ShardsConfig, raw: int) -> float:
-    """Uncompressed megabytes a second, microbatch by microbatch."""
-    from shard_io.parts import open_part
-
-    part = open_part(folder, PartId(1, 0), storage.format)
-    start = time.perf_counter()
-    size = sum(np.asarray(part[position].x).nbytes for position in range(len(part)))
-    assert size <= raw
-    return size / 1e6 / (time.perf_counter() - start)
+    if arguments.worker_stages:
+        last = range(prior.stages - arguments.worker_stages + 1, prior.stages + 1)
+        speeds = [stages_per_second(config, last, jobs) for jobs in (1, 2)]
+        print(f"stages {last[0]}-{last[-1]} as prior-gen makes them, start-up included")
+        for jobs, speed in zip((1, 2), speeds, strict=True):
+            print(f"{f'{jobs} worker(s)':40}{speed:10.0f}{speed / speeds[0]:8.2f}")
+        print(f"the paper's run with two workers: {duration(total / speeds[1])} (extrapolated)")
 
 
 if __name__ == "__main__":

@@ -32,8 +32,6 @@ def activate(name: str, x: np.ndarray, clamp: float) -> np.ndarray:
     kernel = _ONE_PASS.get(name, _clamp)
     kernel(np.ascontiguousarray(x).reshape(-1), np.float32(clamp), out.reshape(-1))
     if name == "rbf":
-        np.square(out, out=out)
-        np.negative(out, out=out)
         np.exp(out, out=out)
     elif name in ("tanh", "sin"):
         BANK[name](out, out=out)
@@ -76,6 +74,13 @@ def _square(x, clamp, out):
 
 
 @_jit
+def _minus_square(x, clamp, out):
+    for i in range(x.size):
+        value = min(max(x[i], -clamp), clamp)
+        out[i] = -(value * value)
+
+
+@_jit
 def _abs(x, clamp, out):
     for i in range(x.size):
         out[i] = min(abs(x[i]), clamp)
@@ -109,6 +114,7 @@ _ONE_PASS = {
     "gelu": _gelu,
     "sign": _sign,
     "step": _step,
+    "rbf": _minus_square,
     "square": _square,
     "abs": _abs,
 }

@@ -1,36 +1,75 @@
 """Where workers live: processes of this machine, a Dask cluster, or Ray, all through joblib."""
 
 import contextlib
-from collections.abc import Iterator
-from typing import Literal
+import multiprocessing.resource_tracker
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, Literal
 
 import joblib
+from joblib.externals.loky.backend import resource_tracker as loky_resource_tracker
 
+from prior_gen.lifeline import Lifeline, hold, lifeline, unless_dropped
+from prior_gen.stopping import signals_deferred
 from puicl_config import InputError
 
 Backend = Literal["loky", "dask", "ray"]
 
 
-@contextlib.contextmanager
-def parallel_backend(name: Backend, jobs: int, address: str | None = None) -> Iterator[None]:
-    """Make `joblib.Parallel` run on a backend with `jobs` workers.
+def run_all(
+    work: Callable[..., Any],
+    calls: Iterable[tuple[Any, ...]],
+    jobs: int,
+    backend: Backend = "loky",
+    address: str | None = None,
+) -> list[Any]:
+    """The results of `work(*call)` for every call, in order, made by `jobs` workers.
 
     `address` joins a running cluster: a Dask scheduler's (tcp://host:port) or Ray's ("auto" or
-    ray://host:port); without it, dask and ray start `jobs` local workers. Raises `InputError`
-    where the backend is not installed or the cluster cannot be reached.
+    ray://host:port); without it, dask and ray start `jobs` local workers. On Ctrl-C or SIGTERM
+    workers of this machine drop what they make at the next `drop_if_told`, end as usual, and then
+    the signal takes effect. Raises `InputError` where the backend is not installed, the cluster
+    cannot be reached, or a worker was killed from outside.
     """
+    if backend == "loky":
+        if address:
+            raise InputError("--address is for the backends dask and ray")
+        return _run_here(work, calls, jobs)
     with contextlib.ExitStack() as stack:
-        if name == "dask":
+        if backend == "dask":
             stack.enter_context(_dask_client(jobs, address))
             stack.enter_context(joblib.parallel_config("dask", n_jobs=-1))
-        elif name == "ray":
+        else:
             stack.enter_context(_ray_session(jobs, address))
             stack.enter_context(joblib.parallel_config("ray", n_jobs=jobs))
-        else:
-            if address:
-                raise InputError("--address is for the backends dask and ray")
-            stack.enter_context(joblib.parallel_config(name, n_jobs=jobs, inner_max_num_threads=1))
-        yield
+        return joblib.Parallel()(joblib.delayed(work)(*call) for call in calls)
+
+
+def _run_here(work: Callable[..., Any], calls: Iterable[tuple[Any, ...]], jobs: int) -> list[Any]:
+    with lifeline() as line:
+        if jobs > 1:
+            # They unblock signals as they start, which those deferred then would not be.
+            multiprocessing.resource_tracker.ensure_running()
+            loky_resource_tracker.ensure_running()
+        with signals_deferred(line.cut):
+            return _run_on(line, work, calls, jobs)
+
+
+def _run_on(
+    line: Lifeline, work: Callable[..., Any], calls: Iterable[tuple[Any, ...]], jobs: int
+) -> list[Any]:
+    where = {"initializer": hold, "initargs": line.ends} if jobs > 1 else {}
+    try:
+        with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1, **where):
+            return joblib.Parallel()(joblib.delayed(unless_dropped)(work, *call) for call in calls)
+    except BrokenProcessPool:
+        if line.is_cut:
+            return []
+        raise InputError(
+            "a worker process was killed from outside (perhaps the system ran out of "
+            "memory); what is published is whole: run the same command again to go on, "
+            "perhaps with fewer --jobs"
+        ) from None
 
 
 @contextlib.contextmanager

@@ -1,14 +1,20 @@
 """The `prior-gen` command."""
 
-import signal
+from pathlib import Path
 from typing import Annotated, Literal
 
 import joblib
 import typer
 
 from prior_gen.estimate import estimate, measure
-from prior_gen.folder_commands import Jobs, add_folder_commands, says_how_to_go_on
-from prior_gen.generator import GenerationResult, generate_shards
+from prior_gen.folder_commands import HOW_TO_GO_ON, Jobs, add_folder_commands
+from prior_gen.generator import (
+    GenerationResult,
+    free_space,
+    generate_shards,
+    look_ahead,
+    manifest_here,
+)
 from prior_gen.info import as_ranges
 from prior_gen.seeding import Split
 from prior_gen.stages import (
@@ -16,11 +22,11 @@ from prior_gen.stages import (
     PartRange,
     parse_part_range,
     parse_stages,
-    share_of,
     tail_stages,
 )
+from prior_gen.stopping import stops_with, take_sigterm_for_ctrl_c
 from puicl_config import Config, InputError, duration, exit_on_input_error, load_config, plan_digest
-from shard_io import Layout, folder_of, open_shards
+from shard_io import MANIFEST, Store, folder_of, open_shards
 
 app = typer.Typer(
     add_completion=False,
@@ -45,7 +51,9 @@ def generate(
     out: Annotated[
         str, typer.Option(help="Folder of the shards, or s3://bucket/prefix.")
     ] = "shards",
-    config: Annotated[str, typer.Option(help="Config: a path or a shipped name.")] = "paper",
+    config: Annotated[
+        str, typer.Option(help="Config: a path, a shipped name, or DIR/manifest.json.")
+    ] = "paper",
     overrides: Annotated[
         list[str] | None, typer.Option("--set", help="Override, section.key=value; repeatable.")
     ] = None,
@@ -54,8 +62,9 @@ def generate(
         typer.Option("--format", help="Overrides shards.format."),
     ] = None,
     split: Annotated[
-        Literal["train", "heldout"], typer.Option(help="Seed domain; heldout is never trained on.")
-    ] = "train",
+        Literal["train", "heldout"] | None,
+        typer.Option(help="Seed domain: train, or heldout, which is never trained on."),
+    ] = None,
     jobs: Jobs = None,
     backend: Annotated[
         Literal["loky", "dask", "ray"], typer.Option(help="Where the workers live.")
@@ -73,7 +82,8 @@ def generate(
     overrides = list(overrides or [])
     if shard_format:
         overrides.append(f"shards.format={shard_format}")
-    settings = load_config(config, overrides)
+    settings, usual_split = _settings(config, overrides)
+    split = split or usual_split
     if stages is None and not tail:
         raise InputError(f"give --stages 1-{settings.prior.stages} (or another range), or --tail")
     wanted = parse_stages(stages, settings.prior) if stages else []
@@ -81,20 +91,22 @@ def generate(
         wanted = sorted({*wanted, *tail_stages(settings.prior)})
     share = parse_part_range(part_range) if part_range else WHOLE
     if dry_run:
-        _show_estimate(settings, wanted, split, share, jobs)
+        workers = None if address else jobs or joblib.cpu_count()
+        with stops_with("nothing was written"):
+            _show_estimate(settings, folder_of(out), wanted, split, share, workers)
         return
-    with says_how_to_go_on():
+    with stops_with(HOW_TO_GO_ON):
         result = generate_shards(
             settings, folder_of(out), wanted, split, jobs, backend, address, share
         )
     _show_result(out, result)
     if share != WHOLE:
-        _show_what_others_owe(out, wanted)
+        _show_what_others_owe(out, wanted, shares=share[1])
 
 
 def main() -> None:
     """Entry point of `prior-gen`."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    take_sigterm_for_ctrl_c()
     exit_on_input_error(app)()
 
 
@@ -108,32 +120,61 @@ def _show_result(out: str, result: GenerationResult) -> None:
     )
 
 
-def _show_what_others_owe(out: str, stages: list[int]) -> None:
+def _show_what_others_owe(out: str, stages: list[int], shares: int) -> None:
     missing = open_shards(out).missing_parts(stages)
     if missing:
+        text = as_ranges(stages).replace(" ", "")
         print(
-            f"{out}: {len(missing)} parts of these stages are still missing; "
-            f"`prior-gen info {out}` names them"
+            f"{out}: {len(missing)} parts of these stages are still missing; `prior-gen info {out} "
+            f"--stages {text} --shares {shares}` names the shares that owe them"
         )
 
 
+def _settings(config: str, overrides: list[str]) -> tuple[Config, Split]:
+    """Of a config file, or of the folder whose manifest.json is given for one."""
+    folder, _, name = config.rpartition("/")
+    if name != MANIFEST:
+        return load_config(config, overrides), "train"
+    if overrides:
+        raise InputError(f"{config}: the plan of a folder is taken as it is, without overrides")
+    manifest = open_shards(folder or ".").manifest
+    return manifest.config, manifest.split
+
+
 def _show_estimate(
-    settings: Config, stages: list[int], split: Split, share: PartRange, jobs: int | None
+    settings: Config,
+    folder: Path | Store,
+    stages: list[int],
+    split: Split,
+    share: PartRange,
+    workers: int | None,
 ) -> None:
-    layout = Layout(settings.prior, settings.shards.parts_per_stage)
-    parts = share_of([part for stage in stages for part in layout.parts_of_stage(stage)], share)
+    """What a run would make; `workers` None where their number is the cluster's business."""
+    todo = look_ahead(folder, manifest_here(settings, split), stages, share)
+    parts = todo.missing
     size = estimate(settings, parts, split)
     print(
         f"plan {plan_digest(settings.prior)[:16]}: stages {as_ranges(stages)}, {size.parts:,} "
         f"parts, {size.microbatches:,} microbatches, {size.tasks:,} tasks, about "
         f"{size.rows:,.0f} rows, {size.cells:,.0f} cells, {size.bytes / 1e9:.3g} GB uncompressed"
     )
+    if todo.present:
+        print(f"{folder}: {todo.present:,} parts more are there already and would be kept")
     if not parts:
         return
     cost = measure(settings, parts, split, size)
-    workers = min(jobs or joblib.cpu_count(), len(parts))
+    workers = workers and min(workers, len(parts))
+    who = f"{workers} {'worker' if workers == 1 else 'workers'}" if workers else "one worker"
     print(
-        f"from {cost.sampled} microbatches made here: about {duration(cost.seconds / workers)} "
-        f"with {workers} {'worker' if workers == 1 else 'workers'}, about {cost.bytes / 1e9:.3g} "
+        f"from {cost.sampled} microbatches made here: about "
+        f"{duration(cost.seconds / (workers or 1))} with {who}, about {cost.bytes / 1e9:.3g} "
         f"GB on disk as {settings.shards.format}"
+    )
+    if not isinstance(folder, Path):
+        print(f"{folder}: room is not looked at behind a URL")
+        return
+    free = free_space(folder)
+    print(
+        f"{folder}: {free / 1e9:.3g} GB are free there"
+        + ("" if size.bytes <= free else "; that is too little, and the run would be refused")
     )

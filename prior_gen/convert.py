@@ -7,22 +7,28 @@ from typing import Literal
 
 from prior_gen.estimate import estimate
 from prior_gen.generator import GenerationResult, check_space, write_parts
+from prior_gen.lifeline import drop_if_told
 from puicl_config import Config
 from shard_io import (
     Manifest,
     PartEntry,
     PartId,
     ShardError,
+    Store,
     claim_folder,
     content_digest,
     open_shards,
     publish_part,
+    store_of,
     sweep_staging,
 )
 
 
 def convert_shards(
-    source: Path, out: Path, shard_format: Literal["zarr", "webdataset"], jobs: int | None = None
+    source: Path | Store,
+    out: Path | Store,
+    shard_format: Literal["zarr", "webdataset"],
+    jobs: int | None = None,
 ) -> GenerationResult:
     """Store every part of `source` that `out` lacks in `out`, in `shard_format`.
 
@@ -30,8 +36,9 @@ def convert_shards(
     Started again it goes on, part by part. Raises `ShardError` where `out` holds anything else,
     or where a part of `source` is damaged.
     """
+    store_of(out).check_writable()
     reader = open_shards(source)
-    if out.resolve() == source.resolve():
+    if _place(out) == _place(source):
         raise ShardError(f"{source} cannot be converted into itself; give another folder")
     theirs = reader.manifest
     storage = theirs.storage.model_copy(update={"format": shard_format})
@@ -42,23 +49,34 @@ def convert_shards(
             f"{out} was begun on a machine that makes other bits than {source} holds; give "
             "another folder"
         )
-    sweep_staging(out)
+    if isinstance(out, Path):
+        sweep_staging(out)
     published = reader.published_parts()
     missing = set(open_shards(out).missing_parts({part.stage for part in published}))
     parts = [part for part in published if part in missing]
-    check_space(out, estimate(ours.config, parts, ours.split).bytes)
+    if isinstance(out, Path):
+        check_space(out, estimate(ours.config, parts, ours.split).bytes)
     make = functools.partial(convert_part, source)
     return write_parts(manifest, out, parts, jobs, skipped=len(published) - len(parts), make=make)
 
 
-def convert_part(source: Path, manifest: Manifest, folder: Path, part: PartId) -> PartEntry:
+def convert_part(
+    source: Path | Store, manifest: Manifest, folder: Path | Store, part: PartId
+) -> PartEntry:
     """Store one part of `source` as `manifest` says; the work of one worker in one go."""
     reader = open_shards(source)
     stored = reader.part(part)
-    microbatches = [stored[position] for position in range(len(stored))]
+    microbatches = []
+    for position in range(len(stored)):
+        drop_if_told()
+        microbatches.append(stored[position])
     if content_digest(microbatches) != reader.entry(part).content_digest:
         raise ShardError(
             f"{part.name} in {source} does not match its content digest; "
             f"`prior-gen repair {source}` makes it again"
         )
     return publish_part(folder, part, microbatches, manifest.storage)
+
+
+def _place(folder: Path | Store) -> str:
+    return str(folder.resolve() if isinstance(folder, Path) else folder)

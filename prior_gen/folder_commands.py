@@ -1,9 +1,8 @@
 """The commands of `prior-gen` that look after a folder of shards that is there already."""
 
-import contextlib
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,22 +11,36 @@ from rich.console import Console
 from rich.table import Table
 
 from prior_gen.convert import convert_shards
-from prior_gen.generator import write_parts
-from prior_gen.info import as_ranges, describe_shards
+from prior_gen.generator import check_canary, write_parts
+from prior_gen.info import (
+    as_ranges,
+    can_be_written,
+    command_for,
+    describe_shards,
+    owed_by_shares,
+)
 from prior_gen.regenerate import regenerate_parts
+from prior_gen.stages import parse_stages
+from prior_gen.stopping import stops_with
+from puicl_config import InputError
 from shard_io import (
+    Store,
     absent_parts,
+    folder_of,
     local_folder,
     open_shards,
     problems_of,
     slice_shards,
+    store_of,
     stray_files,
+    sweep_staging,
     verify_part,
 )
 
-Folder = Annotated[str, typer.Argument(help="Folder of shards.", metavar="DIR")]
+Folder = Annotated[str, typer.Argument(help="Folder of shards, or its URL.", metavar="DIR")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Processes; default: all cores.")]
 _NAMED = 12
+HOW_TO_GO_ON = "published parts are whole: run the same command again to go on"
 
 
 def add_folder_commands(app: typer.Typer) -> None:
@@ -37,12 +50,23 @@ def add_folder_commands(app: typer.Typer) -> None:
     app.command("slice")(slice_)
 
 
+@stops_with("nothing was changed")
 def info(
     place: Folder,
     as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+    stages: Annotated[str | None, typer.Option(help="Stages of an array of jobs.")] = None,
+    shares: Annotated[
+        int | None,
+        typer.Option(min=1, help="The n of its --part-range i/n: say only who owes what."),
+    ] = None,
 ) -> None:
     """Say what a folder holds and lacks: stages, tasks, bytes, tags and config."""
-    folder = local_folder(place)
+    folder = folder_of(place)
+    if (stages is None) != (shares is None):
+        raise InputError("--stages and --shares go together: those that the array was begun with")
+    if stages and shares:
+        _show_shares(folder, stages, shares)
+        return
     facts = describe_shards(folder)
     if as_json:
         print(json.dumps(facts, indent=1))
@@ -61,9 +85,29 @@ def info(
     table.add_row("bytes on disk", f"{facts['bytes'] / 1e6:,.1f} MB")
     for name, values in facts["tags"].items():
         table.add_row(name, ", ".join(f"{key} {_short(count)}" for key, count in values.items()))
+    if facts["parts"] and not facts["tags"]:
+        table.add_row("tags", "not read: the tars behind this URL would be downloaded whole")
     Console().print(table)
+    for command in facts["commands"]:
+        print(f"makes what is missing: {command}")
 
 
+def _show_shares(folder: Path | Store, stages: str, shares: int) -> None:
+    reader = open_shards(folder)
+    wanted = parse_stages(stages, reader.manifest.config.prior)
+    owed = owed_by_shares(reader, wanted, shares)
+    if not owed:
+        print(f"{folder}: nothing is missing of stages {as_ranges(wanted)}")
+        return
+    print(
+        f"{folder}: {sum(owed.values())} parts of stages {as_ranges(wanted)} are missing, of "
+        f"{len(owed)} shares: --array={as_ranges(list(owed)).replace(' ', '')}"
+    )
+    for i in owed if can_be_written(folder) else ():
+        print(command_for(folder, wanted, f" --part-range {i}/{shares}"))
+
+
+@stops_with("nothing was changed")
 def verify(
     place: Folder,
     regenerate: Annotated[
@@ -73,54 +117,65 @@ def verify(
     jobs: Jobs = None,
 ) -> None:
     """Re-read and re-hash every file; exit with 1 if anything is wrong."""
-    folder = local_folder(place)
+    folder = folder_of(place)
     parts = open_shards(folder).published_parts()
     count, again = _print_all(problems_of(folder)), ""
     if regenerate:
         chosen, unlike = regenerate_parts(folder, regenerate, seed, jobs)
         count += _print_all(unlike)
         again = f"; {len(chosen)} of them, made again from their seeds, are the same"
+    unseen = ""
+    if store_of(folder).listing() is None:
+        unseen = "; extra files were not looked for, as a web server does not list its folders"
     if count:
-        print(f"{folder}: {count} problems; `prior-gen repair {folder}` mends bad parts")
+        mend = f"; `prior-gen repair {folder}` mends bad parts" if can_be_written(folder) else ""
+        print(f"{folder}: {count} problems{mend}{unseen}")
         sys.exit(1)
-    print(f"{folder}: {len(parts)} parts are whole and match their digests{again}")
+    print(f"{folder}: {len(parts)} parts are whole and match their digests{again}{unseen}")
 
 
+@stops_with(HOW_TO_GO_ON)
 def repair(place: Folder, jobs: Jobs = None) -> None:
     """Generate again exactly the bad parts, and the missing ones of stages begun."""
-    folder = local_folder(place)
+    folder = folder_of(place)
+    store_of(folder).check_writable()
     reader = open_shards(folder)
+    if isinstance(folder, Path):
+        sweep_staging(folder)
     bad = [part for part in reader.published_parts() if verify_part(folder, part)]
-    with says_how_to_go_on():
-        result = write_parts(reader.manifest, folder, sorted([*bad, *absent_parts(folder)]), jobs)
+    parts = sorted([*bad, *absent_parts(folder)])
+    if parts:
+        check_canary(reader.manifest)
+    result = write_parts(reader.manifest, folder, parts, jobs)
     for problem in stray_files(folder):
         print(f"left alone: {problem}")
     print(f"{folder}: made {len(result.written)} parts again")
 
 
+@stops_with(HOW_TO_GO_ON)
 def convert(
-    source: Annotated[str, typer.Argument(help="Folder of shards.", metavar="SRC")],
-    out: Annotated[str, typer.Argument(help="Folder of the new ones.", metavar="DST")],
+    source: Annotated[str, typer.Argument(help="Folder of shards, or its URL.", metavar="SRC")],
+    out: Annotated[str, typer.Argument(help="Folder or s3:// URL of the new ones.", metavar="DST")],
     shard_format: Annotated[
         Literal["zarr", "webdataset"], typer.Option("--format", help="Format of the new ones.")
     ],
     jobs: Jobs = None,
 ) -> None:
     """Store the same tasks in another format, without computing them again."""
-    with says_how_to_go_on():
-        result = convert_shards(local_folder(source), local_folder(out), shard_format, jobs)
+    result = convert_shards(folder_of(source), folder_of(out), shard_format, jobs)
     size = sum(entry.n_bytes for entry in result.written)
     already = f", {result.skipped} were there" if result.skipped else ""
     print(f"{out}: stored {len(result.written)} parts, {size / 1e6:.1f} MB{already}")
 
 
+@stops_with("run the same command again to go on")
 def slice_(
-    source: Annotated[str, typer.Argument(help="Folder of shards.", metavar="SRC")],
+    source: Annotated[str, typer.Argument(help="Folder of shards, or its URL.", metavar="SRC")],
     where: Annotated[str, typer.Option(help="Such as 'causal and n_features <= 10'.")],
     out: Annotated[str, typer.Option(help="Folder of the slice.")],
 ) -> None:
     """Make an ablation's subset of a folder by tags; its data is linked, not copied."""
-    manifest = slice_shards(local_folder(source), where, local_folder(out))
+    manifest = slice_shards(folder_of(source), where, local_folder(out))
     index, layout = manifest.slice, manifest.layout
     for stage, survivors in index.survivors.items():
         print(
@@ -130,6 +185,7 @@ def slice_(
     print(f"{out}: the slice of plan {manifest.plan_digest[:16]} where {index.where}")
 
 
+@stops_with("nothing was written")
 def preview(
     place: Folder,
     out: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("results/preview"),
@@ -142,7 +198,7 @@ def preview(
     # Imported here: scikit-learn and matplotlib would cost every other command seconds.
     from prior_gen.preview import write_preview
 
-    numbers = write_preview(local_folder(place), out, tasks, seed)
+    numbers = write_preview(folder_of(place), out, tasks, seed)
     missing = len(numbers["missing_parts"])
     print(
         f"{out / 'index.html'}: {len(numbers['stages_sampled'])} stages of plan "
@@ -150,19 +206,6 @@ def preview(
         f"{numbers['tasks_scored']:,} tasks scored"
         + (f"; {missing:,} parts of the stages begun are missing" if missing else "")
     )
-
-
-@contextlib.contextmanager
-def says_how_to_go_on() -> Iterator[None]:
-    """On Ctrl-C or SIGTERM, one sentence and exit status 130."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        print(
-            "stopped; published parts are whole: run the same command again to go on",
-            file=sys.stderr,
-        )
-        sys.exit(130)
 
 
 def _print_all(sentences: Iterable[str]) -> int:

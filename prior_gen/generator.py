@@ -1,24 +1,24 @@
 """The parallel generator: parts in any order, by any number of workers, to the same bytes."""
 
-import contextlib
 import errno
 import functools
 import shutil
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import joblib
 
-from prior_gen.backends import Backend, parallel_backend
+from prior_gen.backends import Backend, run_all
 from prior_gen.canary import canary_digest, software
 from prior_gen.estimate import estimate
+from prior_gen.lifeline import drop_if_told
 from prior_gen.microbatch import generate_microbatch
 from prior_gen.seeding import Split
 from prior_gen.stages import WHOLE, PartRange, share_of
-from puicl_config import Config, PriorConfig, ProgressReport
+from prior_gen.stopping import signals_deferred
+from prior_gen.watching import watching
+from puicl_config import Config, PriorConfig
 from shard_io import (
     Manifest,
     Microbatch,
@@ -26,12 +26,14 @@ from shard_io import (
     PartId,
     ShardError,
     Store,
+    check_claim,
     claim_folder,
     open_shards,
     publish_part,
     refresh_manifest,
     store_of,
     sweep_staging,
+    told_as_shard_error,
 )
 
 MakePart = Callable[[Manifest, Path | Store, PartId], PartEntry]
@@ -64,27 +66,54 @@ def generate_shards(
     Raises `ShardError` where the folder holds other shards, the disk has too little room or runs
     full, or this machine makes other bits than the folder's first writer.
     """
-    ours = Manifest(
+    with signals_deferred():  # looking for libraries, Python loses exceptions
+        ours = manifest_here(config, split)
+    todo = look_ahead(folder, ours, stages, share)
+    if isinstance(folder, Path):
+        check_space(folder, estimate(config, todo.missing, split).bytes)
+    with told_as_shard_error(folder):
+        manifest = claim_folder(folder, ours)
+        check_canary(manifest)
+        if isinstance(folder, Path):
+            sweep_staging(folder)
+    # Looked at again: another writer may have begun the folder meanwhile.
+    todo = look_ahead(folder, manifest, stages, share)
+    return write_parts(manifest, folder, todo.missing, jobs, backend, address, todo.present)
+
+
+def manifest_here(config: Config, split: Split) -> Manifest:
+    """The manifest of a folder that this machine would begin."""
+    return Manifest(
         config=Config(prior=config.prior, shards=config.shards),
         split=split,
         canary=canary_digest(config.prior),
         software=software(),
     )
-    manifest = claim_folder(folder, ours)
-    check_canary(manifest)
-    if isinstance(folder, Path):
-        sweep_staging(folder)
-    reader = open_shards(folder)
+
+
+@dataclass(frozen=True)
+class Todo:
+    """Of the parts that a run is asked for: those it has to make, and how many are there."""
+
+    missing: tuple[PartId, ...]
+    present: int
+
+
+def look_ahead(
+    folder: Path | Store, manifest: Manifest, stages: Sequence[int], share: PartRange = WHOLE
+) -> Todo:
+    """What a run would find; nothing is written. Raises `ShardError` where it would be refused."""
     # Shares are cut from all parts, not from those missing now: jobs of one array start at
     # different times and must still agree on whose a part is.
     wanted = [part for stage in stages for part in manifest.layout.parts_of_stage(stage)]
-    missing = set(reader.missing_parts(stages))
     mine = share_of(wanted, share)
-    parts = [part for part in mine if part in missing]
-    if isinstance(folder, Path):
-        check_space(folder, estimate(config, parts, split).bytes)
-    skipped = len(mine) - len(parts)
-    return write_parts(manifest, folder, parts, jobs, backend, address, skipped)
+    claimed = check_claim(folder, manifest)
+    if claimed is None:
+        return Todo(tuple(mine), present=0)
+    check_canary(claimed)
+    missing = set(open_shards(folder).missing_parts(stages))
+    lacking = tuple(part for part in mine if part in missing)
+    return Todo(lacking, len(mine) - len(lacking))
 
 
 def write_parts(
@@ -101,17 +130,13 @@ def write_parts(
 
     `make` does the work of one part; left out, it is generated from its seeds.
     """
-    make = make or write_part
-    prior = manifest.config.prior
-    n_tasks = sum(len(manifest.layout.span(part)) for part in parts) * prior.tasks_per_microbatch
+    per_microbatch = manifest.config.prior.tasks_per_microbatch
+    tasks = {part: len(manifest.layout.span(part)) * per_microbatch for part in parts}
     jobs = min(jobs or joblib.cpu_count(), max(len(parts), 1))
-    with (
-        ProgressReport("prior-gen", n_tasks, "tasks") as progress,
-        parallel_backend(backend, jobs, address),
-        _watching(folder, manifest, parts, progress),
-    ):
+    calls = [(manifest, folder, part) for part in parts]
+    with told_as_shard_error(folder), watching(folder, tasks) as progress:
         try:
-            joblib.Parallel()(joblib.delayed(make)(manifest, folder, part) for part in parts)
+            run_all(make or write_part, calls, jobs, backend, address)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
@@ -134,12 +159,14 @@ def write_part(manifest: Manifest, folder: Path | Store, part: PartId) -> PartEn
 
 
 def make_microbatches(manifest: Manifest, part: PartId) -> list[Microbatch]:
-    """What a part holds, made from its seeds."""
+    """What a part holds, made from its seeds; raises `Dropped` where the run ends meanwhile."""
     config, layout = manifest.config, manifest.layout
-    return [
-        generate_microbatch(config, *layout.address(part.stage, number), manifest.split)
-        for number in layout.span(part)
-    ]
+    made = []
+    for number in layout.span(part):
+        drop_if_told()
+        address = layout.address(part.stage, number)
+        made.append(generate_microbatch(config, *address, manifest.split))
+    return made
 
 
 def check_canary(manifest: Manifest) -> None:
@@ -161,7 +188,7 @@ def check_canary(manifest: Manifest) -> None:
 
 def check_space(folder: Path, needed: float) -> None:
     """Raise `ShardError` where the disk of `folder` has less than `needed` bytes free."""
-    free = shutil.disk_usage(folder).free
+    free = free_space(folder)
     if needed > free:
         raise ShardError(
             f"these shards need about {needed / 1e9:.3g} GB and the disk of {folder} has "
@@ -169,49 +196,15 @@ def check_space(folder: Path, needed: float) -> None:
         )
 
 
+def free_space(folder: Path) -> int:
+    """Bytes free on the disk of `folder`, which need not exist yet."""
+    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    return shutil.disk_usage(there).free
+
+
 def _unpublished(folder: Path | Store, parts: Sequence[PartId]) -> list[PartId]:
     published = store_of(folder).present([part.entry_path for part in parts])
     return [part for part in parts if part.entry_path not in published]
-
-
-@contextlib.contextmanager
-def _watching(
-    folder: Path | Store, manifest: Manifest, parts: Sequence[PartId], progress: ProgressReport
-) -> Iterator[None]:
-    """Show progress by what is published: the same for every backend, and the truth.
-
-    A part that is made again (repair) counts once its entry is newer than the start.
-    """
-    size = {part: len(manifest.layout.span(part)) for part in parts}
-    per_microbatch = manifest.config.prior.tasks_per_microbatch
-    store, start, over = store_of(folder), time.time(), threading.Event()
-    waiting = list(parts)
-
-    def look() -> None:
-        nonlocal waiting
-        try:
-            published = store.present([part.entry_path for part in waiting], start)
-        except ShardError:
-            return  # a network that fails now and then must not end a run for its progress bar
-        done = [part for part in waiting if part.entry_path in published]
-        waiting = [part for part in waiting if part not in set(done)]
-        if done:
-            count = len(parts) - len(waiting)
-            note = f"{count}/{len(parts)} parts, stage {max(done).stage}"
-            progress.advance(per_microbatch * sum(size[part] for part in done), note)
-
-    def watch() -> None:
-        while not over.wait(store.look_every):
-            look()
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-        look()
 
 
 @functools.lru_cache(maxsize=4)

@@ -1,12 +1,17 @@
-"""What a shard folder holds, in numbers."""
+"""What a shard folder holds, in numbers, and which commands make what it lacks."""
 
+import shlex
 from collections import Counter
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shard_io import open_shards
+from prior_gen.stages import share_of
+from puicl_config import InputError
+from shard_io import MANIFEST, PartId, ShardReader, Store, open_shards, store_of
 
 _COUNTED = (
     "hidden_layers",
@@ -21,22 +26,23 @@ _COUNTED = (
 _MEASURED = ("n_features", "n_labeled", "n_unlabeled", "eta")
 
 
-def describe_shards(folder: Path) -> dict[str, Any]:
+def describe_shards(folder: Path | Store) -> dict[str, Any]:
     """Plan, storage, counts, missing parts and the distribution of tags, as JSON values.
 
     Counts are of what is stored; in a slice, the distribution is of the survivors, each once.
+    Little more than the tags is read. `tags` is empty where they lie in tars behind a URL, which
+    would have to be downloaded whole.
     """
     reader = open_shards(folder)
     manifest, published = reader.manifest, reader.published_parts()
-    entries = [reader.entry(part) for part in published]
+    entries = reader.entries(published)
     stages = sorted({part.stage for part in published})
     lacking = reader.missing_parts(range(1, manifest.config.prior.total_stages + 1))
     counts: dict[str, Counter] = {name: Counter() for name in (*_COUNTED, "activations")}
     extended: Counter = Counter()
     measured: dict[str, list[float]] = {name: [] for name in (*_MEASURED, "pi")}
-    for part_id in published:
-        part = reader.part(part_id)
-        for tags in (part.tags(position) for position in reader.positions(part_id)):
+    for tags_of_part in _tags(reader, published):
+        for tags in tags_of_part:
             for name in _COUNTED:
                 counts[name][str(tags[name])] += 1
             counts["activations"].update(tags["activations"])
@@ -61,8 +67,9 @@ def describe_shards(folder: Path) -> dict[str, Any]:
         "rows": sum(entry.n_rows for entry in entries),
         "cells": sum(entry.n_cells for entry in entries),
         "bytes": sum(entry.n_bytes for entry in entries),
+        "commands": commands_for(reader, stages, lacking),
         "tags": {
-            **{name: dict(sorted(counter.items())) for name, counter in counts.items()},
+            **{name: dict(sorted(counter.items())) for name, counter in counts.items() if counter},
             **{
                 name: {
                     "min": float(np.min(values)),
@@ -74,6 +81,54 @@ def describe_shards(folder: Path) -> dict[str, Any]:
             },
         },
     }
+
+
+def commands_for(reader: ShardReader, begun: Sequence[int], lacking: Sequence[PartId]) -> list[str]:
+    """Commands, ready to be pasted, that make what a folder of the whole plan lacks."""
+    if reader.manifest.slice or not can_be_written(reader.folder):
+        return []
+    commands = []
+    if any(part.stage in begun for part in lacking):
+        commands.append(f"prior-gen repair {shlex.quote(str(reader.folder))}")
+    if others := sorted({part.stage for part in lacking} - set(begun)):
+        commands.append(command_for(reader.folder, others))
+    return commands
+
+
+def owed_by_shares(reader: ShardReader, stages: Sequence[int], shares: int) -> dict[int, int]:
+    """Of an array of `shares` jobs `--part-range i/n` for `stages`: parts missing of share i."""
+    wanted = [part for stage in stages for part in reader.layout.parts_of_stage(stage)]
+    missing = set(reader.missing_parts(stages))
+    owed = {
+        i: sum(part in missing for part in share_of(wanted, (i, shares)))
+        for i in range(1, min(shares, len(wanted)) + 1)
+    }
+    return {i: count for i, count in owed.items() if count}
+
+
+def command_for(folder: Path | Store, stages: Sequence[int], rest: str = "") -> str:
+    """The command that makes what `folder` lacks of `stages`, by the folder's own plan."""
+    place, text = shlex.quote(str(folder)), as_ranges(list(stages)).replace(" ", "")
+    own = shlex.quote(f"{folder}/{MANIFEST}")
+    return f"prior-gen --config {own} --stages {text} --out {place}{rest}"
+
+
+def can_be_written(folder: Path | Store) -> bool:
+    """Whether anybody could ever write there."""
+    try:
+        store_of(folder).check_writable()
+    except InputError:
+        return False
+    return True
+
+
+def _tags(reader: ShardReader, parts: Sequence[PartId]) -> Iterable[list[dict[str, Any]]]:
+    if isinstance(reader.folder, Path):
+        return (reader.tags(part) for part in parts)
+    if reader.manifest.storage.format != "zarr":
+        return []
+    with ThreadPoolExecutor(16) as pool:
+        return list(pool.map(reader.tags, parts))
 
 
 def as_ranges(numbers: list[int]) -> str:

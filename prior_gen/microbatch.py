@@ -8,6 +8,7 @@ from threadpoolctl import ThreadpoolController
 
 from prior_gen.extensions.task import generate_extended_tasks
 from prior_gen.factors import Factors, draw_factors
+from prior_gen.half import to_half
 from prior_gen.pu_split import negative_rows, split_rows
 from prior_gen.scm import draw_scm, run_scm, standardize
 from prior_gen.seeding import Split, task_generator
@@ -53,8 +54,9 @@ def generate_microbatch(
             tasks, tags["extensions"] = generate_extended_tasks(
                 prior, factors, (stage, step, index), split
             )
+    x = np.stack([x for x, _, _ in tasks])
     return Microbatch(
-        x=np.stack([x for x, _, _ in tasks]).astype(config.shards.x_dtype),
+        x=to_half(x) if config.shards.x_dtype == "float16" else x,
         y=np.stack([y for _, y, _ in tasks]),
         tags={**tags, "pi": [pi for _, _, pi in tasks]},
     )
@@ -68,7 +70,6 @@ def generate_task(
     sizes = task_sizes(factors.n_labeled, factors.n_unlabeled, pi)
     draws = draw_scm(rng, prior, factors, sizes.n_rows, factors.blocks_read)
     features, score = run_scm(draws, factors, prior.state_clamp)
-    features = standardize(features, prior.value_clip)
     score = standardize(score, prior.value_clip)
     rows, y = split_rows(rng, negative_rows(rng, score, sizes.n_negative), sizes)
-    return features[rows], y, pi
+    return standardize(features, prior.value_clip, rows), y, pi

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import joblib
 
-from prior_gen.backends import parallel_backend
+from prior_gen.backends import run_all
 from prior_gen.generator import check_canary, make_microbatches
-from shard_io import Manifest, PartId, ShardError, content_digest, open_shards
+from shard_io import Manifest, PartId, ShardError, Store, content_digest, open_shards
 
 
 def regenerate_parts(
-    folder: Path, count: int, seed: int, jobs: int | None = None
+    folder: Path | Store, count: int, seed: int, jobs: int | None = None
 ) -> tuple[list[PartId], list[str]]:
     """Make `count` random published parts again (all, where there are fewer) and compare digests.
 
@@ -24,10 +24,7 @@ def regenerate_parts(
     parts = reader.published_parts()
     chosen = sorted(random.Random(seed).sample(parts, min(count, len(parts))))
     jobs = min(jobs or joblib.cpu_count(), max(len(chosen), 1))
-    with parallel_backend("loky", jobs):
-        digests = joblib.Parallel()(
-            joblib.delayed(_digest_from_seeds)(reader.manifest, part) for part in chosen
-        )
+    digests = run_all(_digest_from_seeds, [(reader.manifest, part) for part in chosen], jobs)
     problems = []
     for part, digest in zip(chosen, digests, strict=True):
         try:

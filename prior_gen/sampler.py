@@ -105,10 +105,11 @@ def _fill_normals(key, stream, scale, out):
     values = np.empty((4, _BLOCK), np.float32)
     flat = values.reshape(-1)
     for done in range(0, out.size, 4 * _BLOCK):
+        size = min(4 * _BLOCK, out.size - done)
         _philox(key, stream, done // 4, words)
         _box_muller(words[0], words[1], scale, values[0], values[1])
-        _box_muller(words[2], words[3], scale, values[2], values[3])
-        size = min(4 * _BLOCK, out.size - done)
+        if size > 2 * _BLOCK:
+            _box_muller(words[2], words[3], scale, values[2], values[3])
         out[done : done + size] = flat[:size]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from prior_gen.activations import activate
 from prior_gen.factors import Factors
+from prior_gen.products import multiply_rows
 from prior_gen.sampler import normals, uniforms
 from puicl_config import PriorConfig
 
@@ -90,7 +91,7 @@ def hidden_block(
     The state is clamped to +-`clamp` before the activation, so that squares of squares stay
     finite in float32.
     """
-    block = activate(activation, state, clamp) @ weight.T
+    block = multiply_rows(activate(activation, state, clamp), weight)
     block += noise
     return block
 
@@ -100,45 +101,60 @@ def run_scm(draws: ScmDraws, factors: Factors, clamp: float) -> tuple[np.ndarray
 
     Runs the hidden blocks that were drawn; `Factors.blocks_read` says how many are needed.
     """
-    state = draws.causes @ draws.input_weight.T
+    state = multiply_rows(draws.causes, draws.input_weight)
     h = factors.hidden_width
-    columns: list[np.ndarray] = []  # causal: pieces of [n, nodes of one block], in graph order
+    x = np.empty((len(state), factors.n_features), state.dtype)
     score = None
-    nodes = np.sort(factors.feature_nodes) if factors.causal else None
 
     for block, activation in enumerate(factors.activations[: len(draws.noise)]):
         state = hidden_block(
             state, activation, draws.hidden_weights[block], draws.noise[block], clamp
         )
         if factors.causal:
-            here = nodes[(nodes >= block * h) & (nodes < (block + 1) * h)]
-            columns.append(state[:, here - block * h])
+            _take_columns(state, factors.feature_nodes, block * h, x)
             if factors.label_node // h == block:
                 score = state[:, factors.label_node % h]
 
     if factors.causal:
-        rank_of_node = np.argsort(np.argsort(factors.feature_nodes))
-        return np.concatenate(columns, axis=1)[:, rank_of_node], score
+        return x, score
     if factors.source == "causes":
-        return draws.causes[:, factors.feature_order], state @ draws.readouts[-1]
+        _take_columns(draws.causes, factors.feature_order, 0, x)
+        return x, state @ draws.readouts[-1]
     read = state @ draws.readouts.T
-    return read[:, :-1][:, factors.feature_order], read[:, -1]
+    _take_columns(read, factors.feature_order, 0, x)
+    return x, read[:, -1]
 
 
-def standardize(values: np.ndarray, clip: float) -> np.ndarray:
+def standardize(values: np.ndarray, clip: float, rows: np.ndarray | None = None) -> np.ndarray:
     """Zero mean and unit (population) variance along axis 0, clipped to +-`clip`.
 
     values: [n] or [n, columns]. Columns without spread become zero. Moments are summed in
-    float64, row after row; the result keeps the dtype of `values`.
+    float64 over all rows, one after the other; the result keeps the dtype of `values` and holds
+    all rows, or those that `rows` names, in that order.
     """
-    out = np.empty(values.shape, values.dtype)  # C order, whatever `values` has
-    columns = (len(values), -1)
-    _standardize(values.reshape(columns), clip, CONSTANT_COLUMN_TOLERANCE, out.reshape(columns))
+    rows = np.arange(len(values)) if rows is None else rows
+    out = np.empty((len(rows), *values.shape[1:]), values.dtype)  # C order, whatever `values` has
+    table, made = values.reshape(len(values), -1), out.reshape(len(rows), -1)
+    _standardize(table, rows, clip, CONSTANT_COLUMN_TOLERANCE, made)
     return out
 
 
-@numba.njit(cache=True, boundscheck=False, error_model="numpy")
-def _standardize(values, clip, tolerance, out):
+# error_model="numpy": a check for division by zero would keep the loops from being vectorised.
+_jit = numba.njit(cache=True, boundscheck=False, error_model="numpy")
+
+
+@_jit
+def _take_columns(values, columns, start, out):
+    """out[:, f] = values[:, columns[f] - start], where there is such a column."""
+    for f in range(len(columns)):
+        column = columns[f] - start
+        if 0 <= column < values.shape[1]:
+            for i in range(len(values)):
+                out[i, f] = values[i, column]
+
+
+@_jit
+def _standardize(values, rows, clip, tolerance, out):
     n, columns = values.shape
     mean, variance, largest = np.zeros(columns), np.zeros(columns), np.zeros(columns)
     for i in range(n):
@@ -156,6 +172,7 @@ def _standardize(values, clip, tolerance, out):
         spread = np.sqrt(variance[j] / n)
         if spread > tolerance * largest[j]:
             scale[j] = 1.0 / spread
-    for i in range(n):
+    for i in range(len(rows)):
         for j in range(columns):
-            out[i, j] = min(max((values[i, j] - mean[j]) * scale[j], -clip), clip)
+            value = (values[rows[i], j] - mean[j]) * scale[j]
+            out[i, j] = min(max(value, -clip), clip)

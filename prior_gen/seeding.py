@@ -8,6 +8,7 @@ import functools
 from typing import Literal
 
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
 
 Split = Literal["train", "heldout"]
 
@@ -36,7 +37,18 @@ def task_generator(
     Half of Philox's key names the microbatch, the other half the task in it.
     """
     words = np.array([_task_word(seed, split, stage, step, index), task], np.uint64)
-    return np.random.Generator(np.random.Philox(key=words))
+    return np.random.Generator(np.random.Philox(_Key(words)))
+
+
+class _Key(ISeedSequence):
+    """A Philox key as it is. With `key=` numpy asks the system for entropy first, then drops it."""
+
+    def __init__(self, words: np.ndarray):
+        self._words = words
+
+    def generate_state(self, n_words: int, dtype: type = np.uint64) -> np.ndarray:
+        """Two words of 64 bits, which is what Philox asks for."""
+        return self._words
 
 
 @functools.lru_cache(maxsize=8)

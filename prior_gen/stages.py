@@ -15,13 +15,12 @@ def parse_stages(text: str, prior: PriorConfig) -> list[int]:
     """Stage numbers in order, without repeats; raises `InputError` naming what is wrong."""
     stages: set[int] = set()
     for piece in text.split(","):
-        match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", piece)
+        match = re.fullmatch(r"\s*(\d{1,18})\s*(?:-\s*(\d{1,18})\s*)?", piece)
         if not match:
             raise InputError(
                 f"--stages {text}: {piece!r} is neither a stage nor a range like 1-100"
             )
-        first = int(match[1])
-        last = int(match[2] or first)
+        first, last = int(match[1]), int(match[2] or match[1])
         if first > last:
             raise InputError(
                 f"--stages {text}: stage {first} lies above {last}; did you mean {last}-{first}?"
@@ -49,7 +48,7 @@ def tail_stages(prior: PriorConfig) -> list[int]:
 
 def parse_part_range(text: str) -> PartRange:
     """`3/8` as (3, 8); raises `InputError` where it names no share."""
-    match = re.fullmatch(r"\s*(\d+)\s*/\s*(\d+)\s*", text)
+    match = re.fullmatch(r"\s*(\d{1,18})\s*/\s*(\d{1,18})\s*", text)
     if not match:
         raise InputError(f"--part-range {text!r} is not of the form i/n, such as 3/8")
     i, n = int(match[1]), int(match[2])

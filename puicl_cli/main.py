@@ -2,6 +2,7 @@
 
 import typer
 
+from puicl_cli.bench import bench
 from puicl_cli.compare import compare
 from puicl_cli.predict import predict
 from puicl_config import exit_on_input_error
@@ -14,6 +15,7 @@ app = typer.Typer(
 )
 app.command()(predict)
 app.command()(compare)
+app.command()(bench)
 
 
 def main() -> None:

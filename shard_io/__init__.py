@@ -1,9 +1,9 @@
 """The shard format: manifest, parts, reader, verification; zarr and webdataset alike."""
 
-from shard_io.errors import ShardError
+from shard_io.errors import ShardError, told_as_shard_error
 from shard_io.files import sweep_staging
-from shard_io.layout import Layout, PartId
-from shard_io.manifest import Manifest, claim_folder, describe_differences
+from shard_io.layout import MANIFEST, Layout, PartId
+from shard_io.manifest import Manifest, check_claim, claim_folder, describe_differences
 from shard_io.merge import refresh_manifest
 from shard_io.microbatch import Microbatch
 from shard_io.parts import PartEntry, content_digest, publish_part, read_entry
@@ -14,6 +14,7 @@ from shard_io.store import Store, folder_of, local_folder, store_of
 from shard_io.verify import absent_parts, problems_of, stray_files, verify_part
 
 __all__ = [
+    "MANIFEST",
     "Layout",
     "Manifest",
     "Microbatch",
@@ -24,6 +25,7 @@ __all__ = [
     "SliceIndex",
     "Store",
     "absent_parts",
+    "check_claim",
     "claim_folder",
     "content_digest",
     "describe_differences",
@@ -38,5 +40,6 @@ __all__ = [
     "store_of",
     "stray_files",
     "sweep_staging",
+    "told_as_shard_error",
     "verify_part",
 ]

@@ -1,7 +1,33 @@
 """What can be wrong with a folder of shards, told in one sentence."""
 
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+
 from puicl_config import InputError
+
+# What a user can mend; anything else that the system refuses is ours to mend.
+_USERS = (
+    *("EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT", "EFBIG", "EIO", "ESTALE", "EMFILE"),
+    *("ENOENT", "ENOTDIR", "EISDIR", "EEXIST", "ELOOP", "ENAMETOOLONG", "EXDEV", "EMLINK"),
+)
+_NUMBERS = {getattr(errno, name) for name in _USERS if hasattr(errno, name)}
 
 
 class ShardError(InputError):
     """A shard folder is missing, damaged, incomplete, or holds something else."""
+
+
+@contextlib.contextmanager
+def told_as_shard_error(folder: object) -> Iterator[None]:
+    """Tell in one sentence what the system refuses to do in `folder`: permissions, room, names."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NUMBERS:
+            raise
+        where = f" at {error.filename}" if error.filename else ""
+        raise ShardError(
+            f"{folder} cannot be used: {os.strerror(error.errno).lower()}{where}"
+        ) from error

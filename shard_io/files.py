@@ -1,6 +1,7 @@
 """Publishing on a file system: exclusive creation, private staging, files moved when synced."""
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
@@ -8,11 +9,14 @@ import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from puicl_config.atomic import sync_folder, write_synced
 from shard_io.errors import ShardError
 from shard_io.layout import STAGING
+
+# A file in every private folder, locked while its owner lives.
+LOCK = "lock"
 
 
 def sha256_file(path: Path) -> str:
@@ -78,29 +82,68 @@ def staging_folder(root: Path) -> Iterator[Path]:
     It is locked while its owner lives, so that `sweep_staging` can tell a dead writer's leavings
     from a live writer's work.
     """
-    folder = root / STAGING / uuid.uuid4().hex
-    folder.mkdir(parents=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    folder, lock = _locked_folder(root / STAGING)
+    with lock:
         try:
             yield folder
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
             with contextlib.suppress(OSError):
+                _remove(folder)
                 folder.parent.rmdir()
 
 
 def sweep_staging(root: Path) -> None:
     """Remove what writers that were killed left in ROOT/.staging."""
-    for folder in (root / STAGING).glob("*"):
+    try:
+        folders = list((root / STAGING).iterdir())
+    except FileNotFoundError:
+        return
+    for folder in folders:
         try:
-            with (folder / "lock").open("r+") as lock:
+            with (folder / LOCK).open("r+") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
-        except (FileNotFoundError, BlockingIOError):
-            continue  # being created, already gone, or alive
+                _remove(folder)
+        except FileNotFoundError:
+            # Already gone, or its owner is between two steps; a dead owner's folder is empty.
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        except OSError:
+            continue  # its owner is alive, or this file system keeps no locks
     with contextlib.suppress(OSError):
         (root / STAGING).rmdir()
+
+
+def _locked_folder(staging: Path) -> tuple[Path, IO[str]]:
+    """A new folder and its lock, taken. Another process may sweep at any of these steps."""
+    for patience in reversed(range(100)):
+        folder = staging / uuid.uuid4().hex
+        try:
+            folder.mkdir(parents=True)
+            lock = (folder / LOCK).open("w")
+        except (FileNotFoundError, FileExistsError):  # the latter: gone when looked at again
+            if not patience:
+                raise
+            continue  # what was empty a moment ago has been swept
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        except OSError:
+            return folder, lock  # no locks on this file system: nor will anybody sweep
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(lock.fileno()), (folder / LOCK).stat()):
+                return folder, lock
+        lock.close()
+    raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(staging))
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder whose lock is held, the lock last: killed meanwhile, it can be swept."""
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.name != LOCK:
+            path.unlink(missing_ok=True)
+    (folder / LOCK).unlink()
+    folder.rmdir()
 
 
 def publish_files(source: Path, target: Path) -> list[Path]:

@@ -21,6 +21,11 @@ from shard_io.slice_index import SliceIndex, slice_from_plain
 from shard_io.store import Store, store_of
 
 FORMAT_VERSION = 1
+# What folders that began before a storage setting existed have in its place. They keep their
+# manifest's bytes: the setting is not written where it has that value.
+_BEFORE = {"shuffle": "bits"}
+# A folder's own affair: the content is the same, and its first writer's choice holds.
+_PACKING = {"zstd_level", "shuffle"}
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,11 @@ class Manifest:
             "plan": plan_of(self.config.prior),
             "plan_digest": self.plan_digest,
             "split": self.split,
-            "storage": self.storage.model_dump(mode="json"),
+            "storage": {
+                key: value
+                for key, value in self.storage.model_dump(mode="json").items()
+                if _BEFORE.get(key) != value
+            },
             "canary": self.canary,
             "software": self.software,
         }
@@ -88,10 +97,14 @@ def read_manifest(folder: Path | Store) -> Manifest:
         if raw["header_digest"] != sha256_of(header):
             raise ValueError("its header's digest does not match")
         version, stored_digest = header["format_version"], header["plan_digest"]
-        prior, storage = header["plan"]["prior"], header["storage"]
+        prior, storage = header["plan"]["prior"], {**_BEFORE, **header["storage"]}
         split, canary, software = header["split"], header["canary"], header["software"]
     except FileNotFoundError:
         raise ShardError(f"{folder} holds no shards: there is no {MANIFEST}") from None
+    except NotADirectoryError:
+        raise ShardError(f"{folder} is a file; give a folder of shards") from None
+    except OSError as error:
+        raise ShardError(f"{path} cannot be read: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError) as error:
         raise ShardError(f"{path} is damaged: {error}") from None
     if version != FORMAT_VERSION:
@@ -117,19 +130,32 @@ def claim_folder(folder: Path | Store, manifest: Manifest) -> Manifest:
     """Make `folder` a home of this plan, or check that it is one already.
 
     Safe against other writers of the same plan: the manifest is created exclusively.
-    Returns the folder's manifest. Raises `ShardError` where the folder holds anything else.
+    Returns the folder's manifest, with the packing that the folder began with. Raises
+    `ShardError` where the folder holds anything else.
     """
     store = store_of(folder)
-    names = store.prepare()
+    if check_claim(folder, manifest) is None:
+        store.prepare()
+        store.create(MANIFEST, manifest.to_bytes({}))
+    return check_claim(folder, manifest) or read_manifest(folder)
+
+
+def check_claim(folder: Path | Store, manifest: Manifest) -> Manifest | None:
+    """The folder's manifest, or None where `claim_folder` would begin it; nothing is written.
+
+    Raises `ShardError` where the folder holds anything else, or cannot be written to at all.
+    """
+    store = store_of(folder)
+    names = store.names()
     if MANIFEST not in names:
-        ours = {ENTRIES, PARTS, STAGING, MANIFEST}
+        ours = {ENTRIES, PARTS, STAGING}
         strangers = [name for name in names if name not in BYSTANDERS | ours]
         if strangers:
             raise ShardError(
                 f"{folder} holds other files ({', '.join(strangers[:3])}) and no manifest; "
                 "give an empty folder"
             )
-        store.create(MANIFEST, manifest.to_bytes({}))
+        return None
     present = read_manifest(folder)
     differences = describe_differences(manifest.header(), present.header())
     if differences:
@@ -141,7 +167,7 @@ def claim_folder(folder: Path | Store, manifest: Manifest) -> Manifest:
 
 def describe_differences(wanted: dict[str, Any], present: dict[str, Any]) -> list[str]:
     """What another plan, split or storage differs in, key by key."""
-    keys = ["split", *(f"storage.{key}" for key in wanted["storage"])]
+    keys = ["split", *(f"storage.{key}" for key in wanted["storage"] if key not in _PACKING)]
     plan_keys = {**wanted["plan"], **present["plan"]}  # extensions stand only where they are on
     keys += [f"plan.{key}" for key in plan_keys if key != "prior"]
     prior_keys = {**wanted["plan"]["prior"], **present["plan"]["prior"]}

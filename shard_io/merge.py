@@ -27,5 +27,6 @@ def refresh_manifest(folder: Path | Store) -> None:
 def published_entries(reader: ShardReader) -> dict[str, Any]:
     """Every published part's entry by its name, as plain data."""
     return {
-        part.name: json.loads(reader.entry(part).to_bytes()) for part in reader.published_parts()
+        entry.id.name: json.loads(entry.to_bytes())
+        for entry in reader.entries(reader.published_parts())
     }

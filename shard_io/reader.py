@@ -2,8 +2,10 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from shard_io.errors import ShardError
 from shard_io.files import check_sizes
@@ -100,6 +102,30 @@ class ShardReader:
             raise ShardError(f"{self.folder} lacks {part_id.name}")
         self._entries[part_id] = entry
         return entry
+
+    def entries(self, parts: Sequence[PartId]) -> list[PartEntry]:
+        """Their entries in order; behind a URL, many are asked for at once."""
+        if isinstance(self.folder, Path):
+            return [self.entry(part) for part in parts]
+        with ThreadPoolExecutor(16) as pool:
+            return list(pool.map(self.entry, parts))
+
+    def tags(self, part_id: PartId) -> list[dict[str, Any]]:
+        """Tags of the part's microbatches that some address reads, in order.
+
+        Reads, and checks the hashes of, no more of the part than its format forces it to: the
+        metadata of zarr; a webdataset tar that lies here is only checked for its size.
+        """
+        files = self.entry(part_id).files
+        if self.manifest.storage.format == "zarr":
+            files = [file for file in files if file["path"].endswith("/zarr.json")]
+        if self.manifest.storage.format == "webdataset" and isinstance(self.folder, Path):
+            self.check_sizes([part_id])
+            root = self.folder
+        else:
+            root = self._store.bring(files)
+        part = open_part(root, part_id, self.manifest.storage.format)
+        return [part.tags(position) for position in self.positions(part_id)]
 
     def missing_parts(self, stages: Iterable[int]) -> list[PartId]:
         """Parts of these stages that are not published, in order."""

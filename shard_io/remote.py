@@ -51,15 +51,18 @@ class RemoteStore:
         """The URL of a file, for messages."""
         return f"{self._url}/{path}"
 
-    def prepare(self) -> list[str]:
-        """Names under the prefix; raises `InputError` where the store is one to read from."""
+    def prepare(self) -> None:
+        """Nothing: an object store has no folders."""
+
+    def check_writable(self) -> None:
+        """See `Store`."""
         if self._kind in _READ_ONLY:
             raise InputError(f"{self} can only be read; write to a folder or to s3://")
-        start = len(self._path(""))
-        with self._told(self._url), contextlib.suppress(FileNotFoundError):
-            below = self._files().find(self._path("").rstrip("/"))
-            return sorted({path[start:].split("/")[0] for path in below})
-        return []
+
+    def names(self) -> list[str]:
+        """Names under the prefix; raises `InputError` where the store is one to read from."""
+        self.check_writable()
+        return sorted({path.split("/")[0] for path in self.listing() or ()})
 
     def read(self, path: str) -> bytes:
         """See `Store`."""
@@ -119,6 +122,24 @@ class RemoteStore:
             if not (target.is_file() and sha256_file(target) == file["sha256"]):
                 self._download(file, root)
         return root
+
+    @contextlib.contextmanager
+    def fresh(self, files: Sequence[dict[str, Any]]) -> Iterator[Path]:
+        """See `Store`."""
+        with _temporary_folder() as folder:
+            for file in files:
+                self._download(file, folder)
+            yield folder
+
+    def listing(self) -> list[str] | None:
+        """See `Store`; a web server is not asked, since few of them list."""
+        if self._kind in _READ_ONLY:
+            return None
+        start = len(self._path(""))
+        with self._told(self._url), contextlib.suppress(FileNotFoundError):
+            below = self._files().find(self._path("").rstrip("/"))
+            return sorted(path[start:] for path in below)
+        return []
 
     def _download(self, file: dict[str, Any], root: Path) -> None:
         target, path = root / file["path"], file["path"]

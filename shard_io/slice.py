@@ -15,21 +15,23 @@ from shard_io.merge import refresh_manifest
 from shard_io.parts import PartEntry, publish_entry
 from shard_io.reader import ShardReader
 from shard_io.slice_index import SliceIndex
+from shard_io.store import Store, store_of
 from shard_io.where import parse_where
 
 
-def slice_shards(source: Path, where: str, out: Path) -> Manifest:
+def slice_shards(source: Path | Store, where: str, out: Path) -> Manifest:
     """Make `out` the slice of `source` that `where` is true of; returns its manifest.
 
     Covers the stages that `source` has begun; these must be whole. Parts that hold survivors are
-    linked (copied where the file system cannot link), so `out` outlives `source`. Started again
+    linked (copied where the file system cannot link; from a URL, downloaded into the cache and
+    linked from there), so `out` outlives `source`. Started again
     it goes on; after `source` has got more stages, it adds them.
 
     Raises `InputError` for a bad expression, and `ShardError` where a stage has no survivors or
     lacks parts, and where `out` holds anything else.
     """
     reader = ShardReader(source)
-    if out.resolve() == source.resolve():
+    if isinstance(source, Path) and out.resolve() == source.resolve():
         raise ShardError(f"{source} cannot be sliced into itself; give another folder")
     manifest = replace(reader.manifest, slice=_index(reader, where))
     with contextlib.suppress(ShardError):
@@ -39,7 +41,8 @@ def slice_shards(source: Path, where: str, out: Path) -> Manifest:
     sweep_staging(out)
     slice_reader = ShardReader(out)
     for part in slice_reader.missing_parts(manifest.slice.survivors):
-        _link_part(source, out, reader.entry(part))
+        entry = reader.entry(part)
+        _link_part(store_of(source).bring(entry.files), out, entry)
     refresh_manifest(out)
     return manifest
 
@@ -58,8 +61,8 @@ def _index(reader: ShardReader, where: str) -> SliceIndex:
         numbers = [
             layout.span(part)[position]
             for part in reader.parts_of_stage(stage)
-            for position in reader.positions(part)
-            if test(reader.part(part).tags(position))
+            for position, tags in zip(reader.positions(part), reader.tags(part), strict=True)
+            if test(tags)
         ]
         if not numbers:
             raise ShardError(
@@ -79,7 +82,7 @@ def _grows(old: Manifest, new: Manifest) -> bool:
 
 
 def _link_part(source: Path, folder: Path, entry: PartEntry) -> None:
-    """Publish a part of `source` in `folder`: its files are the same files, not copies."""
+    """Publish a part whose files lie in `source`: in `folder` are the same files, not copies."""
     with staging_folder(folder) as staging:
         for file in entry.files:
             target = staging / file["path"]

@@ -1,11 +1,13 @@
 """Where a folder of shards lies: on a file system, or behind a URL. One small set of deeds."""
 
-from collections.abc import Sequence
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
-from shard_io.errors import ShardError
+from shard_io.errors import ShardError, told_as_shard_error
 from shard_io.files import (
     check_files,
     create_exclusively,
@@ -24,8 +26,14 @@ class Store(Protocol):
     # Seconds between two looks at what other writers have published.
     look_every: float
 
-    def prepare(self) -> list[str]:
-        """Make the place ready for a writer; returns the names that lie in it already."""
+    def check_writable(self) -> None:
+        """Raise `InputError` where nobody can ever write."""
+
+    def names(self) -> list[str]:
+        """Names that lie in the place; raises `InputError` where nobody can ever write there."""
+
+    def prepare(self) -> None:
+        """Make the place ready for a writer."""
 
     def read(self, path: str) -> bytes:
         """A file's content; raises `FileNotFoundError`."""
@@ -51,6 +59,12 @@ class Store(Protocol):
         Raises `ShardError` naming the first that is missing, truncated or altered.
         """
 
+    def fresh(self, files: Sequence[dict[str, Any]]) -> AbstractContextManager[Path]:
+        """Like `bring`, for as long as the context lasts, and never from a cache."""
+
+    def listing(self) -> list[str] | None:
+        """Paths of all files, sorted; None where the place cannot be listed."""
+
 
 class LocalStore:
     """A folder on a file system: temporary name, fsync, rename."""
@@ -60,12 +74,22 @@ class LocalStore:
     def __init__(self, root: Path):
         self._root = root
 
-    def prepare(self) -> list[str]:
-        """Create the folder; raises `ShardError` where it is a file."""
-        if self._root.exists() and not self._root.is_dir():
-            raise ShardError(f"{self._root} is a file; give a folder for the shards")
-        self._root.mkdir(parents=True, exist_ok=True)
-        return sorted(path.name for path in self._root.iterdir())
+    def check_writable(self) -> None:
+        """See `Store`; whether permissions allow it shows when something is written."""
+
+    def names(self) -> list[str]:
+        """See `Store`; none where there is no folder yet. Raises `ShardError` for a file."""
+        with told_as_shard_error(self._root):
+            if not os.path.lexists(self._root):
+                return []
+            if not self._root.is_dir():
+                raise ShardError(f"{self._root} is a file; give a folder for the shards")
+            return sorted(path.name for path in self._root.iterdir())
+
+    def prepare(self) -> None:
+        """Create the folder."""
+        with told_as_shard_error(self._root):
+            self._root.mkdir(parents=True, exist_ok=True)
 
     def read(self, path: str) -> bytes:
         """See `Store`."""
@@ -96,6 +120,19 @@ class LocalStore:
         check_files(self._root, files)
         return self._root
 
+    @contextlib.contextmanager
+    def fresh(self, files: Sequence[dict[str, Any]]) -> Iterator[Path]:
+        """See `Store`."""
+        yield self.bring(files)
+
+    def listing(self) -> list[str]:
+        """See `Store`; links are files, whatever they point to."""
+        return sorted(
+            path.relative_to(self._root).as_posix()
+            for path in self._root.rglob("*")
+            if path.is_symlink() or not path.is_dir()
+        )
+
     def _exists(self, path: str, since: float | None) -> bool:
         try:
             # File systems keep coarser times than the clock.
@@ -122,9 +159,7 @@ def folder_of(text: str | Path) -> "Path | Store":
 
 
 def local_folder(text: str) -> Path:
-    """`text` as a folder of this machine; raises `InputError` where it is a URL."""
+    """`text` as a folder of this machine; raises `ShardError` where it is a URL."""
     if "://" in text:
-        raise ShardError(
-            f"{text} is a URL; this command works on a folder of this machine: copy it here first"
-        )
+        raise ShardError(f"{text} is a URL; give a folder of this machine")
     return Path(text)

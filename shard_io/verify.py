@@ -1,27 +1,28 @@
-"""Re-reading and re-hashing everything a folder holds."""
+"""Re-reading and re-hashing everything a folder holds, here or behind a URL."""
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from shard_io.errors import ShardError
-from shard_io.files import check_files
+from shard_io.errors import ShardError, told_as_shard_error
 from shard_io.layout import BYSTANDERS, MANIFEST, STAGING, PartId
-from shard_io.manifest import read_manifest
+from shard_io.manifest import Manifest, read_manifest
 from shard_io.parts import content_digest, describe_part, open_part, read_entry
 from shard_io.reader import ShardReader
+from shard_io.store import Store, store_of
 
 
-def problems_of(folder: Path) -> Iterator[str]:
+def problems_of(folder: Path | Store) -> Iterator[str]:
     """Everything that is wrong with a folder, a sentence each.
 
     Every byte of the folder is accounted for, but for a README.md, a .gitignore and what lies in
-    .staging. Raises `ShardError` where the manifest itself cannot be read.
+    .staging; where the folder cannot be listed (a web server), files that no entry names stay
+    unseen. Raises `ShardError` where the manifest itself cannot be read.
     """
     reader = ShardReader(folder)
     for part in reader.published_parts():
-        problem = verify_part(folder, part)
+        problem = verify_part(folder, part, reader.manifest)
         if problem:
             yield problem
     for part in absent_parts(folder):
@@ -29,16 +30,19 @@ def problems_of(folder: Path) -> Iterator[str]:
     yield from stray_files(folder)
 
 
-def verify_part(folder: Path, part: PartId) -> str | None:
-    """What is wrong with a published part, or None: entry, file hashes, addresses and content."""
-    manifest = read_manifest(folder)
+def verify_part(folder: Path | Store, part: PartId, manifest: Manifest | None = None) -> str | None:
+    """What is wrong with a published part, or None: entry, file hashes, addresses and content.
+
+    Reads the place itself, never a cache. `manifest` is the folder's, where it is read already.
+    """
+    manifest = manifest or read_manifest(folder)
     try:
         entry = read_entry(folder, part)
         if entry is None:
             return f"{part.name} is not published"
-        check_files(folder, entry.files)
-        opened = open_part(folder, part, manifest.storage.format)
-        microbatches = [opened[position] for position in range(len(opened))]
+        with told_as_shard_error(folder), store_of(folder).fresh(entry.files) as root:
+            opened = open_part(root, part, manifest.storage.format)
+            microbatches = [opened[position] for position in range(len(opened))]
     except ShardError as error:
         return str(error)
     addresses = [manifest.layout.address(part.stage, n) for n in manifest.layout.span(part)]
@@ -51,7 +55,7 @@ def verify_part(folder: Path, part: PartId) -> str | None:
     return None
 
 
-def absent_parts(folder: Path) -> list[PartId]:
+def absent_parts(folder: Path | Store) -> list[PartId]:
     """Parts that should be there and are not: of stages begun, or named by the manifest."""
     reader = ShardReader(folder)
     begun = {part.stage for part in reader.published_parts()}
@@ -62,7 +66,7 @@ def absent_parts(folder: Path) -> list[PartId]:
     ]
 
 
-def stray_files(folder: Path) -> Iterator[str]:
+def stray_files(folder: Path | Store) -> Iterator[str]:
     """Files that belong to no published part, and what the manifest says of parts wrongly."""
     reader = ShardReader(folder)
     known = {MANIFEST, *BYSTANDERS}
@@ -76,16 +80,14 @@ def stray_files(folder: Path) -> Iterator[str]:
             continue  # verify_part reports it
         published[part.name] = json.loads(entry.to_bytes())
         known.update(file["path"] for file in entry.files)
-    for path in sorted(folder.rglob("*")):
-        relative = path.relative_to(folder).as_posix()
-        in_staging = relative == STAGING or relative.startswith(f"{STAGING}/")
-        # A link to nowhere is no file, and still does not belong here.
-        if (path.is_symlink() or not path.is_dir()) and relative not in known and not in_staging:
-            yield f"{path} belongs to no published part"
+    for path in store_of(folder).listing() or ():
+        in_staging = path == STAGING or path.startswith(f"{STAGING}/")
+        if path not in known and not in_staging:
+            yield f"{folder / path} belongs to no published part"
     yield from _manifest_problems(folder, published)
 
 
-def _manifest_problems(folder: Path, published: dict[str, Any]) -> Iterator[str]:
+def _manifest_problems(folder: Path | Store, published: dict[str, Any]) -> Iterator[str]:
     path = folder / MANIFEST
     merged = _merged(folder)
     for name in sorted(merged):
@@ -98,10 +100,10 @@ def _manifest_problems(folder: Path, published: dict[str, Any]) -> Iterator[str]
             f"{path} lacks the entry of {stale[0]}{more}: a writer was killed or is still at "
             f"work, or it was altered; `prior-gen repair {folder}` merges all entries"
         )
-    text = path.read_bytes()
+    text = store_of(folder).read(MANIFEST)
     if (json.dumps(json.loads(text), indent=1, sort_keys=True) + "\n").encode() != text:
         yield f"{path} is not written as it was: its spaces or the form of a value were altered"
 
 
-def _merged(folder: Path) -> dict[str, Any]:
-    return json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["parts"]
+def _merged(folder: Path | Store) -> dict[str, Any]:
+    return json.loads(store_of(folder).read(MANIFEST))["parts"]

@@ -1,5 +1,6 @@
 """A part as a zarr v3 group: flat x and y, each one shard file, and the tags as attributes."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from zarr.codecs import BloscCodec
 
 from puicl_config import ShardsConfig
 from shard_io.microbatch import Microbatch
+from shard_io.zarr_chunks import ZarrChunks
 
 
 def write_zarr(path: Path, microbatches: Sequence[Microbatch], storage: ShardsConfig) -> None:
@@ -35,6 +37,7 @@ def write_zarr(path: Path, microbatches: Sequence[Microbatch], storage: ShardsCo
     for name, dtype in (("x", storage.x_dtype), ("y", "uint8")):
         flat = np.concatenate([getattr(batch, name).ravel() for batch in microbatches])
         n_chunks = -(-len(flat) // storage.chunk_cells)
+        by_bits = storage.shuffle == "bits" or name == "y"
         array = group.create_array(
             name,
             shape=flat.shape,
@@ -44,8 +47,11 @@ def write_zarr(path: Path, microbatches: Sequence[Microbatch], storage: ShardsCo
             compressors=BloscCodec(
                 cname="zstd",
                 clevel=storage.zstd_level,
-                shuffle="bitshuffle",
+                shuffle="bitshuffle" if by_bits else "shuffle",
                 typesize=flat.itemsize,
+                # One block a chunk: zstd then finds what repeats all over it. 0 lets Blosc choose
+                # small blocks, as in folders that began before `shuffle` was a setting.
+                blocksize=0 if by_bits else storage.chunk_cells * flat.itemsize,
             ),
             fill_value=0,
         )
@@ -56,9 +62,9 @@ class ZarrPart:
     """Random access to the microbatches of one zarr part."""
 
     def __init__(self, path: Path):
-        group = zarr.open_group(path, mode="r", zarr_format=3)
-        self._records = group.attrs["microbatches"]
-        self._x, self._y = group["x"], group["y"]
+        about = json.loads((path / "zarr.json").read_bytes())
+        self._records = about["attributes"]["microbatches"]
+        self._x, self._y = _open_flat(path / "x"), _open_flat(path / "y")
 
     def __len__(self) -> int:
         return len(self._records)
@@ -76,5 +82,12 @@ class ZarrPart:
         return self._records[position]["tags"]
 
 
-def _cut(flat: zarr.Array, offset: int, shape: list[int]) -> np.ndarray:
+def _open_flat(path: Path) -> ZarrChunks | zarr.Array:
+    try:
+        return ZarrChunks(path)
+    except ValueError:
+        return zarr.open_array(path, mode="r", zarr_format=3)
+
+
+def _cut(flat: ZarrChunks | zarr.Array, offset: int, shape: list[int]) -> np.ndarray:
     return np.asarray(flat[offset : offset + int(np.prod(shape))]).reshape(shape)

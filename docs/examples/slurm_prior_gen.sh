@@ -25,5 +25,5 @@ export OMP_NUM_THREADS=1
 prior-gen --config "$CONFIG" --stages "$STAGES" --out "$OUT" \
     --part-range "$SLURM_ARRAY_TASK_ID/$SHARES" --jobs "${SLURM_CPUS_PER_TASK:-1}"
 
-# When all tasks are done: `prior-gen info shards` names what is missing,
-# `prior-gen verify shards` re-reads every byte.
+# When all tasks are done: `prior-gen info shards --stages 1-100 --shares 32` names the tasks that
+# left something out, as --array=... and as commands; `prior-gen verify shards` re-reads every byte.

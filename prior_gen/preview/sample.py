@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from puicl_config import InputError, PriorConfig
-from shard_io import Microbatch, PartId, ShardReader, open_shards
+from shard_io import Microbatch, PartId, ShardReader, Store, open_shards
 
 # A part is hashed when it is opened, so bytes bound the time a large folder takes.
 MAX_BYTES = 1_500_000_000
@@ -82,7 +82,7 @@ def generator(seed: int, *key: int) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(seed, spawn_key=key)))
 
 
-def take_sample(folder: Path, seed: int) -> Sample:
+def take_sample(folder: Path | Store, seed: int) -> Sample:
     """Open some parts of `folder` and count the labels of some of their microbatches.
 
     All parts and microbatches where they are few; else parts of at most `MAX_BYTES` (never less
@@ -90,7 +90,7 @@ def take_sample(folder: Path, seed: int) -> Sample:
     over those parts. Raises `InputError` where the folder holds no finished part, and
     `ShardError` where a part that is opened is damaged.
     """
-    if not folder.is_dir():
+    if isinstance(folder, Path) and not folder.is_dir():
         raise InputError(f"{folder} is not a folder of shards; give one that prior-gen wrote")
     reader = open_shards(folder)
     published = reader.published_parts()

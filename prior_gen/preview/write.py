@@ -22,11 +22,14 @@ from prior_gen.preview.sample import Sample, take_sample
 from prior_gen.preview.style import house_style
 from prior_gen.preview.tags import tag_counts
 from puicl_config import InputError, ProgressReport, write_atomically
+from shard_io import Store
 
 PAGE, NUMBERS = "index.html", "preview.json"
 
 
-def write_preview(folder: Path, out: Path, tasks: int = 160, seed: int = 0) -> dict[str, Any]:
+def write_preview(
+    folder: Path | Store, out: Path, tasks: int = 160, seed: int = 0
+) -> dict[str, Any]:
     """Draw what `folder` holds into `out`: index.html, one PNG a figure, and preview.json.
 
     Reads shards only; generates nothing. `tasks` is how many are scored for difficulty. A pure
@@ -114,10 +117,10 @@ def _summaries(scored: Sequence[ScoredTask], stages=None, source=None) -> dict[s
     return {name: summary and asdict(summary) for name, summary in summaries.items()}
 
 
-def _check_out(folder: Path, out: Path) -> None:
+def _check_out(folder: Path | Store, out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {out} is a file; give a folder for the pictures")
-    if folder.resolve() in (out.resolve(), *out.resolve().parents):
+    if isinstance(folder, Path) and folder.resolve() in (out.resolve(), *out.resolve().parents):
         raise InputError(
             f"--out {out} lies in the folder of shards {folder}, which holds nothing else; "
             "give another folder"

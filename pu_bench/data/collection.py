@@ -1,6 +1,7 @@
 """The tables of a benchmark: the 20 of the paper, or those of a folder with an index."""
 
 import gzip
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +75,8 @@ def _load(spec: TaskSpec, data: Path | None) -> Table:
             cached.unlink()  # damaged: fetched again below
     problems = []
     for source in spec.sources:
+        if spec.needs_network:
+            print(f"fetching {spec.name} from {source}", file=sys.stderr, flush=True)
         try:
             table = _verified(spec, source.rows(spec.columns), str(source))
         except SourceError as error:

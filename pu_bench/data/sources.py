@@ -91,7 +91,8 @@ class Archive:
         try:
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
                 for member in self.members:
-                    text = archive.read(member).decode("utf-8-sig", errors="replace")
+                    name = _find(archive.namelist(), member)
+                    text = archive.read(name).decode("utf-8-sig", errors="replace")
                     if self.arff:
                         text = _after_data(text)
                     part = read_csv_rows(text, self.delimiter)
@@ -152,6 +153,15 @@ def _download(url: str) -> bytes:
     if len(content) > _LARGEST:
         raise SourceError(f"{url} is larger than {_LARGEST / 1e6:.0f} MB")
     return content
+
+
+def _find(names: Sequence[str], member: str) -> str:
+    """The member, in whatever folder of the archive and with spaces or underscores in its name."""
+
+    def plain(name: str) -> str:
+        return name.rpartition("/")[2].replace("_", " ").lower()
+
+    return next((name for name in names if plain(name) == plain(member)), member)
 
 
 def _after_data(text: str) -> str:

@@ -118,8 +118,10 @@ _SPECS = (
         _is("1"),
         "UCI 145 (Statlog), OpenML 53",
         categorical=frozenset(
-            ("sex", "chest_pain_type", "fasting_blood_sugar", "resting_ecg")
-            + ("exercise_angina", "thal")
+            (
+                *("sex", "chest_pain_type", "fasting_blood_sugar", "resting_ecg"),
+                *("exercise_angina", "thal"),
+            )
         ),
         target_codes={"absent": "1", "present": "2"},
     ),
@@ -209,4 +211,27 @@ _SPECS = (
         "UCI 186, OpenML 287",
     ),
 )
+# The positive class in words, for docs and reports.
+POSITIVE = {
+    "diabetes": "no diabetes",
+    "haberman": "survived 5 years",
+    "heart": "no heart disease",
+    "ilpd": "liver patient",
+    "monk1": "the rule holds (a tie)",
+    "monk2": "the rule does not hold",
+    "monk3": "the rule holds",
+    "abalone": "9 rings or more, the median",
+    "adult": "income <= 50K",
+    "banknote": "genuine",
+    "car": "unacc or acc, not good or vgood",
+    "default_credit": "no default",
+    "iranian_churn": "no churn",
+    "letter": "U, not C",
+    "magic": "gamma",
+    "mushroom": "edible",
+    "rice": "Osmancik",
+    "spambase": "no spam",
+    "wdbc": "benign",
+    "wine_quality": "quality 6 or more",
+}
 TASKS: dict[str, TaskSpec] = {spec.name: spec for spec in _SPECS}

@@ -25,12 +25,12 @@ class Cell:
     @property
     def split_seed(self) -> int:
         """The same for every method, so that all see the same rows."""
-        return _seed("split", self.task, self.repeat)
+        return seed_of("split", self.task, self.repeat)
 
     @property
     def method_seed(self) -> int:
         """What the method draws from; below 2**31, as some libraries want it."""
-        return _seed("method", self.task, self.method, self.repeat) % 2**31
+        return seed_of("method", self.task, self.method, self.repeat) % 2**31
 
     def __str__(self) -> str:
         return f"{self.task}:{self.method}:{self.repeat}"
@@ -43,7 +43,7 @@ def run_cell(cell: Cell, method: Method, split: PUTask) -> dict[str, Any]:
     raises is kept in `error`; `seconds` is then the time until it failed. `rows_seen`
     is the SHA-256 of P and U as they were handed over.
     """
-    seen = {}
+    seed, seen = cell.method_seed, {}
     if "class_prior" in method.sees:
         seen["class_prior"] = float(split.y.mean())
     if "labels" in method.sees:
@@ -65,7 +65,7 @@ def run_cell(cell: Cell, method: Method, split: PUTask) -> dict[str, Any]:
     try:
         with threadpool_limits(1), np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # thousands of the same; failures are kept below
-            prediction = method.fit_predict(P, U, cell.method_seed, **seen)
+            prediction = method.fit_predict(P, U, seed, **seen)
         record["seconds"] = time.perf_counter() - start
         judged = judge(prediction, split.y, method.is_probability)
     except Exception as error:  # a method may fail in any way; the run goes on without it
@@ -84,7 +84,7 @@ def rows_digest(P: np.ndarray, U: np.ndarray) -> str:
     return digest.hexdigest()
 
 
-def _seed(*names: object) -> int:
-    """63 bits out of some names."""
+def seed_of(*names: object) -> int:
+    """63 bits out of some names, the same on every machine."""
     text = "\0".join(map(str, names)).encode()
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "big") >> 1

@@ -12,6 +12,7 @@ from puicl_config import write_atomically
 
 CELLS, RUN, ENVIRONMENT = "cells.jsonl", "run.json", "environment.json"
 RESULTS, DETAILS = "results.csv", "details.csv"
+SWEEP_CELLS, SWEEP_RUN, SWEEP_RESULTS = "sweep_cells.jsonl", "sweeps.json", "sweeps.csv"
 RESULT_COLUMNS = ("task", "method", "repeat", *METRICS, "seconds", "error")
 DETAIL_COLUMNS = (
     *("task", "method", "repeat", "collapsed", "n_labeled", "n_unlabeled", "n_features", "pi"),

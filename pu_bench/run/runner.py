@@ -13,7 +13,7 @@ import numpy as np
 
 from pu_bench.data import Collection
 from pu_bench.methods import METHODS, Method
-from pu_bench.protocol import split_pu
+from pu_bench.protocol import PUTask, split_pu
 from pu_bench.run.cells import Cell, run_cell
 from pu_bench.run.environment import describe_environment
 from pu_bench.run.files import CELLS, ENVIRONMENT, RESULTS, RUN, write_results
@@ -46,10 +46,9 @@ class Plan:
 
 def make_method(name: str, model: Path | None) -> Method:
     """A method of the registry; `model` goes to those that take weights of that name."""
-    method = METHODS[name]
-    if model is not None and "model" in inspect.signature(method.__init__).parameters:
-        return method(model=model)
-    return method()
+    if model is not None and _takes_weights(name):
+        return METHODS[name](model=model)
+    return METHODS[name]()
 
 
 def usable_methods(
@@ -105,13 +104,11 @@ def run_only(cell: Cell, plan: Plan) -> Record:
 
 
 def _run(todo: Sequence[Cell], plan: Plan, log: CellLog, n_done: int) -> None:
-    methods = {name: make_method(name, plan.model) for name in plan.methods}
-
     def jobs() -> Iterator[Any]:
         for cell in todo:
             table = plan.collection.tables[cell.task]
             split = split_pu(table.x, table.positive, cell.split_seed)
-            yield joblib.delayed(_run_and_keep)(cell, methods[cell.method], split, log)
+            yield joblib.delayed(_run_and_keep)(cell, plan.model, split, log)
 
     failed = 0
     total = n_done + len(todo)
@@ -125,23 +122,27 @@ def _run(todo: Sequence[Cell], plan: Plan, log: CellLog, n_done: int) -> None:
             progress.advance(note=f"{failed} failed" if failed else "")
 
 
-def _run_and_keep(cell: Cell, method: Method, split: Any, log: CellLog) -> str | None:
-    record = run_cell(cell, method, split)
+def _run_and_keep(cell: Cell, model: Path | None, split: PUTask, log: CellLog) -> str | None:
+    record = run_cell(cell, make_method(cell.method, model), split)
     log.append(record)
     return record["error"]
 
 
 def _problem(name: str, model: Path | None) -> str | None:
-    """Why a method cannot be run here, from a first try where weights are wanted; else None."""
-    method = METHODS[name]
-    if "model" not in inspect.signature(method.__init__).parameters:
-        return None
+    """Why a method cannot be run here: a package or weights are missing; None where it can."""
     x = np.arange(12.0)[:, np.newaxis]
     try:
-        make_method(name, model).fit_predict(x[:4], x[4:], 0)
-    except (InputError, ImportError) as error:
+        method = make_method(name, model)
+        method.check()
+        if _takes_weights(name):
+            method.fit_predict(x[:4], x[4:], 0)
+    except InputError as error:
         return str(error)
     return None
+
+
+def _takes_weights(name: str) -> bool:
+    return "model" in inspect.signature(METHODS[name].__init__).parameters
 
 
 def _is_done(record: Record | None, retry_failed: bool) -> bool:
@@ -183,17 +184,15 @@ def _claim(out: Path, plan: Plan) -> None:
     _record_environment(out / ENVIRONMENT, plan.jobs)
 
 
+def weights_digest(model: Path | None) -> str | None:
+    """Hex SHA-256 of a file of weights."""
+    return hashlib.sha256(model.read_bytes()).hexdigest() if model else None
+
+
 def _weights(plan: Plan) -> dict[str, str]:
-    """SHA-256 of the weights by method that reads them."""
-    if plan.model is None:
-        return {}
-    digest = hashlib.sha256(plan.model.read_bytes()).hexdigest()
-    takes = [
-        name
-        for name in plan.methods
-        if "model" in inspect.signature(METHODS[name].__init__).parameters
-    ]
-    return dict.fromkeys(takes, digest)
+    """The weights' digest by method that reads them."""
+    digest = weights_digest(plan.model)
+    return dict.fromkeys(filter(_takes_weights, plan.methods), digest) if digest else {}
 
 
 def _continued(before: dict[str, Any], now: dict[str, Any], out: Path) -> dict[str, Any]:

@@ -2,10 +2,16 @@
 
 import re
 
+import pytest
+from folders import folder_bytes
+
+import prior_gen.cli
+from prior_gen.cli import main
 from prior_gen.estimate import estimate, measure
 from prior_gen.generator import generate_shards
+from prior_gen.watching import StageProgress
 from puicl_config import load_config
-from shard_io import Layout, open_shards
+from shard_io import Layout, PartId, open_shards
 
 CODE = "from prior_gen.cli import main; main()"
 
@@ -58,4 +64,60 @@ def test_a_run_says_how_far_it_is_and_in_which_stage(tiny, tmp_path, capsys):
     generate_shards(tiny, tmp_path / "shards", [2], jobs=1)
     told = capsys.readouterr().err
     assert "prior-gen: 48/48 tasks (100%)" in told
-    assert "3/3 parts, stage 2" in told
+    assert "3/3 parts, stage 2: 48/48" in told
+
+
+def test_the_last_stage_begun_has_a_rate_and_a_time_left_of_its_own():
+    tasks = {PartId(stage, number): 10 for stage in (1, 2) for number in range(4)}
+    stages = StageProgress(tasks, now=100.0)
+    assert stages.advance([PartId(1, 0)], 105.0) == "stage 1: 10/40, 2/s, 15s left"
+    # Begun when the look before found nothing of it yet.
+    assert stages.advance([PartId(1, 1), PartId(2, 0)], 110.0) == "stage 2: 10/40, 2/s, 15s left"
+    assert stages.advance([PartId(1, 2), PartId(1, 3)], 115.0) == "stage 1: 40/40"
+    assert stages.advance([PartId(2, 1)], 125.0) == "stage 2: 20/40, 1/s, 20s left"
+
+
+def dry_run(tiny_yaml, monkeypatch, capsys, *arguments):
+    words = ["--config", str(tiny_yaml), "--dry-run", *map(str, arguments)]
+    monkeypatch.setattr("sys.argv", ["prior-gen", *words])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    told = capsys.readouterr()
+    return caught.value.code, told.out + told.err
+
+
+def test_what_is_there_already_is_not_counted_again(
+    tiny_yaml, own_shards, monkeypatch, capsys, tmp_path
+):
+    for number in (0, 2):
+        (own_shards / PartId(4, number).entry_path).unlink()
+    before = folder_bytes(own_shards)
+    there = ("--out", own_shards)
+    code, told = dry_run(tiny_yaml, monkeypatch, capsys, "--stages", "1-5", *there)
+    assert code == 0
+    assert "stages 1-5, 2 parts, " in told
+    assert f"{own_shards}: 13 parts more are there already and would be kept" in told
+    _, told = dry_run(tiny_yaml, monkeypatch, capsys, "--tail", *there, "--part-range", "1/2")
+    assert "stages 4-5, 2 parts, " in told
+    assert "1 parts more" in told
+    _, told = dry_run(tiny_yaml, monkeypatch, capsys, "--stages", "1-3", *there)
+    assert "0 parts, 0 microbatches, 0 tasks" in told
+    assert "9 parts more" in told
+    code, told = dry_run(
+        tiny_yaml, monkeypatch, capsys, "--stages", "1", *there, "--set", "prior.seed=9"
+    )
+    assert code == 2
+    assert "seed is 0 there, 9 wanted" in told
+    assert folder_bytes(own_shards) == before
+
+
+def test_the_room_is_compared_with_what_is_free(tiny_yaml, monkeypatch, capsys, tmp_path):
+    out = tmp_path / "deep" / "shards"
+    code, told = dry_run(tiny_yaml, monkeypatch, capsys, "--stages", "1", "--out", out)
+    assert code == 0
+    assert f"{out}: " in told
+    assert told.rstrip().endswith("GB are free there")
+    monkeypatch.setattr(prior_gen.cli, "free_space", lambda folder: 10)
+    _, told = dry_run(tiny_yaml, monkeypatch, capsys, "--stages", "1", "--out", out)
+    assert "that is too little, and the run would be refused" in told
+    assert list(tmp_path.iterdir()) == []

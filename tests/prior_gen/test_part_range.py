@@ -1,6 +1,7 @@
 """Array jobs: n shares of the parts, made by n commands that know nothing of each other."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from folders import folder_bytes
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prior_gen.cli import main
 from prior_gen.generator import generate_shards
 from prior_gen.info import describe_shards
 from prior_gen.stages import parse_part_range, share_of
@@ -59,6 +61,49 @@ def test_info_names_the_parts_and_stages_that_other_shares_still_owe(tiny, tmp_p
         "stage-0002-part-001",
     ]
     assert sorted(problems_of(folder)) == [f"{name} is missing" for name in facts["missing_parts"]]
+
+
+def test_the_commands_that_info_prints_make_what_is_missing(
+    tiny, tiny_yaml, all_shards, tmp_path, monkeypatch, capsys
+):
+    folder = tmp_path / "a folder"
+
+    def run(*words):
+        monkeypatch.setattr("sys.argv", ["prior-gen", *words])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        assert caught.value.code == 0
+        return capsys.readouterr().out
+
+    generate_shards(tiny, folder, range(1, 4), jobs=1, share=(2, 4))
+    told = run("info", str(folder), "--stages", "1-3", "--shares", "4")
+    assert "7 parts of stages 1-3 are missing, of 3 shares: --array=1,3-4" in told
+    commands = [line for line in told.splitlines() if line.startswith("prior-gen ")]
+    assert len(commands) == 3
+    for command in commands[:2]:
+        run(*shlex.split(command)[1:], "--jobs", "1")
+    commands = describe_shards(folder)["commands"]
+    assert [command.split()[1] for command in commands] == ["repair", "--config"]
+    for command in commands:
+        assert f"makes what is missing: {command}" in run("info", str(folder))
+    for command in commands:
+        run(*shlex.split(command)[1:], "--jobs", "1")
+    assert describe_shards(folder)["commands"] == []
+    assert "nothing is missing" in run("info", str(folder), "--stages", "1-5", "--shares", "4")
+    assert folder_bytes(folder) == folder_bytes(all_shards)
+
+
+def test_a_share_says_which_command_names_the_shares_that_owe_parts(
+    tiny_yaml, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    arguments = ["--config", str(tiny_yaml), "--stages", "2-3", "--part-range", "1/3"]
+    monkeypatch.setattr("sys.argv", ["prior-gen", *arguments, "--jobs", "1"])
+    with pytest.raises(SystemExit):
+        main()
+    told = capsys.readouterr().out
+    assert "4 parts of these stages are still missing" in told
+    assert "`prior-gen info shards --stages 2-3 --shares 3` names the shares" in told
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,12 @@
 Needs `pip install puicl[dev]`.
 """
 
-import functools
-import http.server
 import shutil
-import threading
 
 import numpy as np
 import pytest
+from folders import bytes_under, objects
+from web_server import QuietHandler
 
 from prior_gen.cli import main
 from prior_gen.generator import generate_shards
@@ -17,83 +16,11 @@ from puicl_config import InputError
 from shard_io import PartId, ShardError, folder_of, open_shards, publish_part, slice_shards
 from shard_io.remote import RemoteStore
 
-fsspec = pytest.importorskip("fsspec")
+pytest.importorskip("fsspec")
 pytest.importorskip("aiohttp")
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("PUICL_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-@pytest.fixture(scope="module")
-def s3_server():
-    pytest.importorskip("s3fs")
-    server = pytest.importorskip("moto.server").ThreadedMotoServer("127.0.0.1", port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
-
-
-@pytest.fixture
-def bucket(s3_server, monkeypatch, tmp_path):
-    """An empty bucket's name and a file system that sees it, credentials in the environment."""
-    for name, value in (
-        ("AWS_ENDPOINT_URL", s3_server),
-        ("AWS_ACCESS_KEY_ID", "someone"),
-        ("AWS_SECRET_ACCESS_KEY", "something"),
-        ("AWS_DEFAULT_REGION", "us-east-1"),
-    ):
-        monkeypatch.setenv(name, value)
-    files = fsspec.filesystem("s3", use_listings_cache=False)
-    name = f"b{abs(hash(tmp_path)):x}"
-    files.mkdir(name)
-    return name, files
-
-
-class Handler(http.server.SimpleHTTPRequestHandler):
-    def list_directory(self, path):
-        self.send_error(403, "no listing here")
-
-    def do_GET(self):
-        self.server.asked.append(self.path)
-        super().do_GET()
-
-    def log_message(self, *_):
-        pass
-
-
-@pytest.fixture
-def serve():
-    servers = []
-
-    def start(folder):
-        handler = functools.partial(Handler, directory=str(folder))
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        server.asked = []
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        servers.append(server)
-        return f"http://127.0.0.1:{server.server_port}", server.asked
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
-
-
-def objects(bucket):
-    name, files = bucket
-    return {path.removeprefix(f"{name}/"): files.cat_file(path) for path in files.find(name)}
-
-
-def folder_bytes(folder, under=""):
-    return {
-        under + path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 def assert_same(reader, other, place):
@@ -107,7 +34,7 @@ def test_what_is_generated_into_a_bucket_has_the_bytes_of_a_folder(tiny, all_sha
     for stages in ([1, 2], [2, 3, 4, 5]):
         result = generate_shards(tiny, folder, stages, jobs=1)
     assert (len(result.written), result.skipped) == (9, 3)
-    assert objects(bucket) == folder_bytes(all_shards, under="deep/shards/")
+    assert objects(bucket) == bytes_under(all_shards, "deep/shards/")
 
 
 def test_worker_processes_of_the_command_write_to_a_bucket(
@@ -119,7 +46,7 @@ def test_worker_processes_of_the_command_write_to_a_bucket(
     assert "wrote 8 parts" in done.stdout
     assert "7 parts of these stages are still missing" in done.stdout
     run_command("-c", code, *arguments, "--jobs", "2", "--part-range", "2/2")
-    assert objects(bucket) == folder_bytes(all_shards, under="x/")
+    assert objects(bucket) == bytes_under(all_shards, "x/")
 
 
 def test_a_bucket_is_read_as_a_folder_is(tiny, all_shards, bucket, cache):
@@ -250,7 +177,7 @@ def test_a_server_that_fails_is_not_taken_for_one_that_lacks_a_part(own_shards, 
     reader = open_shards(url)
     (own_shards / PartId(3, 1).entry_path).unlink()
     assert reader.missing_parts(range(1, 6)) == [PartId(3, 1)]
-    monkeypatch.setattr(Handler, "send_head", lambda self: self.send_error(503))
+    monkeypatch.setattr(QuietHandler, "send_head", lambda self: self.send_error(503))
     with pytest.raises(ShardError, match=r"cannot be read: .*503"):
         reader.missing_parts([1])
 
@@ -278,14 +205,21 @@ def test_a_server_that_does_not_answer_is_one_sentence():
     ("arguments", "sentence"),
     [
         (["--stages", "1", "--out", "http://127.0.0.1:9"], "can only be read; write to a folder"),
-        (["verify", "s3://bucket/x"], "works on a folder of this machine: copy it here first"),
-        (["convert", "s3://b/x", "y", "--format", "zarr"], "works on a folder of this machine"),
+        (["repair", "http://127.0.0.1:9"], "can only be read; write to a folder or to s3://"),
+        (
+            ["convert", "x", "https://127.0.0.1:9/y", "--format", "zarr"],
+            "https://127.0.0.1:9/y can only be read",
+        ),
+        (
+            ["slice", "x", "--where", "d > 2", "--out", "s3://b/x"],
+            "s3://b/x is a URL; give a folder of this machine",
+        ),
     ],
 )
 def test_a_command_that_cannot_use_a_url_says_so(
     arguments, sentence, monkeypatch, capsys, tiny_yaml
 ):
-    if "--out" in arguments:
+    if "--stages" in arguments:
         arguments = [*arguments, "--config", str(tiny_yaml), "--jobs", "1"]
     monkeypatch.setattr("sys.argv", ["prior-gen", *arguments])
     with pytest.raises(SystemExit) as caught:

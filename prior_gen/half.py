@@ -1,0 +1,28 @@
+"""float32 to float16 as numpy rounds, several times as fast: integer arithmetic in one pass."""
+
+import numba
+import numpy as np
+
+
+def to_half(x: np.ndarray) -> np.ndarray:
+    """`x` (float32) as float16, rounded to nearest even; too large is inf, NaN is NaN."""
+    out = np.empty(x.shape, np.float16)
+    flat = np.ascontiguousarray(x).reshape(-1)
+    shifted = np.abs(flat)
+    shifted += np.float32(0.5)  # rounds a magnitude below 2^-14 to multiples of 2^-24, as float16
+    _round(flat.view(np.uint32), shifted.view(np.uint32), out.reshape(-1).view(np.uint16))
+    return out
+
+
+# error_model="numpy": a check for division by zero would keep the loop from being vectorised.
+@numba.njit(cache=True, boundscheck=False, error_model="numpy")
+def _round(bits, shifted, out):
+    for i in range(bits.size):
+        sign = (bits[i] >> np.uint32(16)) & np.uint32(0x8000)
+        size = bits[i] & np.uint32(0x7FFFFFFF)
+        odd = (size >> np.uint32(13)) & np.uint32(1)
+        half = (size - np.uint32(0x38000000) + np.uint32(0xFFF) + odd) >> np.uint32(13)
+        half = half if size >= np.uint32(0x38800000) else shifted[i] - np.uint32(0x3F000000)
+        half = half if size < np.uint32(0x47800000) else np.uint32(0x7C00)
+        half = half if size <= np.uint32(0x7F800000) else np.uint32(0x7E00)
+        out[i] = np.uint16(sign | half)

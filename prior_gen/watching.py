@@ -1,0 +1,88 @@
+"""Progress by what is published: the same for every backend, and the truth."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from puicl_config import ProgressReport, duration
+from shard_io import PartId, ShardError, Store, store_of
+
+
+class StageProgress:
+    """How far each stage is, in words. Stages are worked off in order, their ends overlapping."""
+
+    def __init__(self, tasks: Mapping[PartId, int], now: float):
+        self._tasks = tasks
+        self._total: dict[int, int] = {}
+        for part, count in tasks.items():
+            self._total[part.stage] = self._total.get(part.stage, 0) + count
+        self._stages = sorted(self._total)
+        self._done = dict.fromkeys(self._stages, 0)
+        self._begun = dict.fromkeys(self._stages[:1], now)
+        self._last = now
+
+    def advance(self, parts: list[PartId], now: float) -> str:
+        """Count finished `parts`; the last stage begun, with its rate and time left.
+
+        A stage counts as begun when the one before is over, or, where its first part is done
+        sooner, when this was last called.
+        """
+        for part in parts:
+            self._done[part.stage] += self._tasks[part]
+        for before, stage in zip([None, *self._stages], self._stages, strict=False):
+            if self._done[stage]:
+                self._begun.setdefault(stage, self._last)
+            if before is not None and self._done[before] == self._total[before]:
+                self._begun.setdefault(stage, now)
+        self._last = now
+        return self._say(max(part.stage for part in parts), now)
+
+    def _say(self, stage: int, now: float) -> str:
+        done, total = self._done[stage], self._total[stage]
+        elapsed = now - self._begun[stage]
+        told = f"stage {stage}: {done}/{total}"
+        if done == total or elapsed <= 0:
+            return told
+        rate = done / elapsed
+        return f"{told}, {rate:.4g}/s, {duration((total - done) / rate)} left"
+
+
+@contextlib.contextmanager
+def watching(folder: Path | Store, tasks: Mapping[PartId, int]) -> Iterator[ProgressReport]:
+    """Show, while inside, how many of the `tasks` of each part are published.
+
+    A part that is made again (repair) counts once its entry is newer than the start.
+    """
+    store, start, over = store_of(folder), time.time(), threading.Event()
+    waiting, stages = list(tasks), StageProgress(tasks, time.monotonic())
+
+    def look(progress: ProgressReport) -> None:
+        nonlocal waiting
+        try:
+            published = store.present([part.entry_path for part in waiting], start)
+        except ShardError:
+            return  # a network that fails now and then must not end a run for its progress bar
+        done = [part for part in waiting if part.entry_path in published]
+        waiting = [part for part in waiting if part.entry_path not in published]
+        if done:
+            note = stages.advance(done, time.monotonic())
+            count = len(tasks) - len(waiting)
+            progress.advance(
+                sum(tasks[part] for part in done), f"{count}/{len(tasks)} parts, {note}"
+            )
+
+    def watch(progress: ProgressReport) -> None:
+        while not over.wait(store.look_every):
+            look(progress)
+
+    with ProgressReport("prior-gen", sum(tasks.values()), "tasks") as progress:
+        thread = threading.Thread(target=watch, args=(progress,), daemon=True)
+        thread.start()
+        try:
+            yield progress
+        finally:
+            over.set()
+            thread.join()
+            look(progress)

@@ -1,0 +1,177 @@
+"""What `puicl bench` does, apart from reading its arguments."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from pu_bench.data import load_collection
+from pu_bench.methods import METHODS
+from pu_bench.report import write_report
+from pu_bench.run import Cell, Plan, run_benchmark, run_only, usable_methods
+from pu_bench.run.files import CELLS, RESULTS, SWEEP_RESULTS
+from pu_bench.run.metrics import METRICS
+from pu_bench.run.store import CellLog
+from pu_bench.sweeps import (
+    COMMAND,
+    SWEEPS,
+    SweepPlan,
+    run_sweeps,
+    shard_pools,
+    table_pools,
+    write_sweep_report,
+)
+from puicl_config import InputError, duration
+
+SWEEP_METHODS = ("puicl", "empu", "ulsif", "extra_trees")
+
+
+def bench(
+    data: Path | None,
+    methods: Sequence[str] | None,
+    tasks: Sequence[str] | None,
+    repeats: int,
+    out: Path,
+    model: Path | None,
+    jobs: int | None,
+    retry_failed: bool,
+) -> None:
+    """Run what `out` lacks, write its report, and say in a few lines what came out."""
+    plan = make_plan(data, methods, tasks, repeats, model, jobs, retry_failed)
+    records = run_benchmark(plan, out)
+    page = write_report(out)
+    failed = sum(record["error"] is not None for record in records)
+    collapsed = sum(bool(record["collapsed"]) for record in records)
+    busy = sum(record["seconds"] for record in records)
+    print(
+        f"{out}: {len(records)} cells, {failed} failed, {collapsed} with one score for all rows; "
+        f"{duration(busy)} of computing; report: {page}"
+    )
+
+
+def report(folder: Path) -> None:
+    """Write the reports of what a folder holds: results, sweeps or both."""
+    held = [
+        (name, write)
+        for name, write in ((RESULTS, write_report), (SWEEP_RESULTS, write_sweep_report))
+        if (folder / name).is_file()
+    ]
+    if not held:
+        raise InputError(f"{folder} holds no results: there is no {RESULTS} and no {SWEEP_RESULTS}")
+    for _, write in held:
+        print(f"report: {write(folder)}")
+
+
+def only(text: str, data: Path | None, model: Path | None, out: Path) -> bool:
+    """Run one cell by itself, print its record, and compare it with `out`'s where it has one.
+
+    Returns whether it agrees with that.
+    """
+    cell = parse_cell(text)
+    plan = make_plan(data, [cell.method], [cell.task], cell.repeat + 1, model, 1, False)
+    if cell.task not in plan.collection.tables:
+        raise InputError(
+            f"task {cell.task} cannot be had: {plan.collection.unavailable[cell.task]}"
+        )
+    record = run_only(cell, plan)
+    print(json.dumps(record, indent=1))
+    recorded = CellLog(out / CELLS).records(lambda r: Cell(r["task"], r["method"], r["repeat"]))
+    before = recorded.get(cell)
+    if before is None:
+        return True
+    keys = (*METRICS, "rows_seen", "collapsed", "reliability", "error")
+    differing = [key for key in keys if before[key] != record[key]]
+    print(
+        f"{out} holds the same figures for {cell}"
+        if not differing
+        else f"{out} holds others for {cell}: "
+        + ", ".join(f"{key} {before[key]}" for key in differing)
+    )
+    return not differing
+
+
+def sweep(
+    name: str,
+    data: Path | None,
+    shards: str | None,
+    methods: Sequence[str] | None,
+    tasks: Sequence[str] | None,
+    repeats: int,
+    out: Path,
+    model: Path | None,
+    jobs: int | None,
+) -> None:
+    """Run one sweep or all on real tables and, where there are any, on held-out shards."""
+    if name != "all" and name not in SWEEPS:
+        raise InputError(f"there is no sweep {name!r}; there are {', '.join(SWEEPS)}, and all")
+    plan = make_plan(data, methods or _rivals(model), tasks, repeats, model, jobs, False)
+    pools = table_pools(plan.collection.tables.values())
+    digest = None
+    if shards is None:
+        print(f"without synthetic tasks; make some by `{COMMAND}` and give --shards shards/bench")
+    else:
+        synthetic, digest = shard_pools(shards)
+        pools += synthetic
+    if not pools:
+        raise InputError(
+            "no table has 1,000 rows of each class, and there are no shards: nothing to draw from"
+        )
+    sweeps = list(SWEEPS) if name == "all" else [name]
+    records = run_sweeps(
+        SweepPlan(sweeps, pools, plan.methods, repeats, model, plan.jobs, digest), out
+    )
+    failed = sum(record["error"] is not None for record in records)
+    page = write_sweep_report(out)
+    print(f"{out}: {len(records)} cells of {len(pools)} pools, {failed} failed; report: {page}")
+
+
+def _rivals(model: Path | None) -> list[str]:
+    """PUICL and strong rivals of several kinds that take seconds, as far as they can be run."""
+    usable, skipped = usable_methods(None, model)
+    for name in SWEEP_METHODS:
+        if name in skipped:
+            print(f"method {name} is left out: {skipped[name]}")
+    return [name for name in usable if name in SWEEP_METHODS]
+
+
+def make_plan(
+    data: Path | None,
+    methods: Sequence[str] | None,
+    tasks: Sequence[str] | None,
+    repeats: int,
+    model: Path | None,
+    jobs: int | None,
+    retry_failed: bool,
+) -> Plan:
+    """Load the tables and check the methods; says what is left out and why."""
+    if model is not None and not model.is_file():
+        raise InputError(f"no weights at {model}")
+    usable, skipped = usable_methods(methods, model)
+    if not usable:
+        raise InputError("no method can be run")
+    collection = load_collection(data, tasks)
+    for name, reason in skipped.items():
+        print(f"method {name} is left out: {reason}")
+    for name, reason in collection.unavailable.items():
+        print(f"task {name} cannot be had: {reason}")
+    if not collection.tables:
+        raise InputError("no task can be had; give a folder of tables with --data")
+    return Plan(
+        collection,
+        usable,
+        repeats,
+        model=model,
+        jobs=jobs or os.cpu_count() or 1,
+        retry_failed=retry_failed,
+        skipped=skipped,
+    )
+
+
+def parse_cell(text: str) -> Cell:
+    """`task:method:repeat` as a cell. Raises `InputError`."""
+    parts = text.split(":")
+    if len(parts) != 3 or not parts[2].isdecimal():
+        raise InputError(f"--only {text!r} is not of the form task:method:repeat")
+    if parts[1] not in METHODS:
+        raise InputError(f"there is no method {parts[1]!r}; there are {', '.join(METHODS)}")
+    return Cell(parts[0], parts[1], int(parts[2]))

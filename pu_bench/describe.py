@@ -1,0 +1,75 @@
+"""The tables of tasks and of methods in docs/benchmark.md, out of the code and never typed.
+
+`python -m pu_bench.describe docs/benchmark.md` rewrites what stands between the markers.
+"""
+
+import sys
+from pathlib import Path
+
+from pu_bench.data.tasks import PINS, POSITIVE, TASKS
+from pu_bench.methods import METHODS
+from pu_bench.report.blocks import Cell, Table, markdown_rows
+from puicl_config import InputError, exit_on_input_error, write_atomically
+
+_SEES = {"class_prior": "the true share of positives", "labels": "the hidden labels"}
+
+
+def tasks_table() -> str:
+    """Markdown: name, title, size, positive class, where it is fetched, licence, checksum."""
+    rows = [
+        [
+            f"`{spec.name}`",
+            spec.title,
+            f"{spec.n_rows:,}",
+            str(len(PINS[spec.name]["columns"]) - 1),
+            POSITIVE[spec.name],
+            spec.origin,
+            " or ".join(map(str, spec.sources)),
+            spec.licence,
+            f"`{spec.digest[:12]}`",
+        ]
+        for spec in TASKS.values()
+    ]
+    head = ["name", "task", "rows", "columns", "positive", "published", "taken from", "licence"]
+    return _markdown([*head, "SHA-256"], rows)
+
+
+def methods_table() -> str:
+    """Markdown: name, title, paper, what it is given beyond P and U."""
+    rows = [
+        [
+            f"`{method.name}`",
+            method.title,
+            method.reference,
+            "yes" if method.is_probability else "no",
+            ", ".join(_SEES[item] for item in sorted(method.sees)) or "–",
+        ]
+        for method in METHODS.values()
+    ]
+    return _markdown(["name", "method", "reference", "a probability", "given beyond P and U"], rows)
+
+
+def with_tables(text: str) -> str:
+    """A document with its blocks renewed; raises `InputError` where a marker is missing."""
+    for name, table in (("tasks", tasks_table()), ("methods", methods_table())):
+        before, begin, rest = text.partition(f"<!-- {name}: generated -->")
+        _, end, after = rest.partition(f"<!-- /{name} -->")
+        if not begin or not end:
+            raise InputError(f"the document lacks the markers of its table of {name}")
+        text = f"{before}{begin}\n{table}\n{end}{after}"
+    return text
+
+
+def _markdown(head: list[str], rows: list[list[str]]) -> str:
+    return markdown_rows(Table("", head, [[Cell(text) for text in row] for row in rows]))
+
+
+@exit_on_input_error
+def main() -> None:
+    """Command line."""
+    path = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/benchmark.md")
+    write_atomically(path, with_tables(path.read_text(encoding="utf-8")).encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""Reading a results folder, and the figures that tables and pictures are made of."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pu_bench.data import PAPER, TASKS
+from pu_bench.run.files import DETAILS, ENVIRONMENT, RESULT_COLUMNS, RESULTS, RUN
+from pu_bench.run.metrics import METRICS
+from puicl_config import InputError
+
+CHANCE = 0.5
+# Where less is better.
+LOSSES = ("brier", "ece", "pi_error", "seconds")
+_PUBLISHED = Path(__file__).parent / "paper.csv"
+
+
+@dataclass(frozen=True)
+class Results:
+    """A folder's cells. `cells`: results.csv and details.csv joined, one row a cell.
+
+    `run` and `environments` are the folder's run.json and environment.json. `tasks` are in the
+    collection's order, `methods` by falling mean AUC, those that see hidden labels or the true
+    class prior (`references`) apart.
+    """
+
+    cells: pd.DataFrame
+    run: dict[str, Any]
+    environments: list[dict[str, Any]]
+    tasks: list[str]
+    methods: list[str]
+    references: list[str]
+
+    @property
+    def is_paper(self) -> bool:
+        """Whether these are the paper's 20 tasks."""
+        return self.run["collection"] == PAPER
+
+    def task_title(self, task: str) -> str:
+        """As the paper prints it."""
+        return self.run["tables"][task]["title"]
+
+    def title(self, method: str) -> str:
+        """The method's name in tables; those that see more than P and U are marked."""
+        sees = self.run["methods"][method]["sees"]
+        return self.run["methods"][method]["title"] + (" *" if sees else "")
+
+    def by_task(self, metric: str) -> pd.DataFrame:
+        """Means over repeats: tasks x methods (references last), NaN where none succeeded."""
+        return self._pivot(metric, "mean")
+
+    def sd_by_task(self, metric: str) -> pd.DataFrame:
+        """Standard deviations over repeats, in the same form; NaN for fewer than two."""
+        return self._pivot(metric, "std")
+
+    def mean_and_sd(self, method: str, metric: str) -> tuple[float, float]:
+        """Mean over tasks, and the standard deviation over repeats of that mean.
+
+        The latter over repeats in which every task succeeded; NaN for fewer than two.
+        """
+        mine = self.cells[self.cells.method == method].pivot(
+            index="task", columns="repeat", values=metric
+        )
+        whole = mine.loc[:, mine.notna().all()].mean()
+        mean = mine.mean(axis=1).mean()
+        return float(mean), float(whole.std()) if len(whole) > 1 else float("nan")
+
+    def count(self, method: str) -> dict[str, int]:
+        """Cells, failures, collapses (one score for all rows), and tasks with some success."""
+        mine = self.cells[self.cells.method == method]
+        return {
+            "cells": len(mine),
+            "failed": int(mine.error.notna().sum()),
+            "collapsed": int((mine.collapsed == True).sum()),  # noqa: E712 - it may be missing
+            "tasks": int(mine[mine.error.isna()].task.nunique()),
+        }
+
+    def judged_auc(self) -> pd.DataFrame:
+        """AUC by task of the methods that see P and U alone; where a method failed in all
+        repeats of a task, 0.5: ranks and tests leave nobody out."""
+        return self.by_task("auc")[self.methods].fillna(CHANCE)
+
+    def _pivot(self, metric: str, how: str) -> pd.DataFrame:
+        table = self.cells.pivot_table(
+            index="task", columns="method", values=metric, aggfunc=how, dropna=False
+        )
+        return table.reindex(index=self.tasks, columns=self.methods + self.references)
+
+
+def load_results(folder: Path) -> Results:
+    """Read what `run_benchmark` wrote. Raises `InputError` where the folder holds no results."""
+    for name in (RESULTS, DETAILS, RUN):
+        if not (folder / name).is_file():
+            raise InputError(f"{folder} holds no results: there is no {name}")
+    try:
+        cells = pd.read_csv(folder / RESULTS, keep_default_na=False, na_values=[""])
+        details = pd.read_csv(folder / DETAILS, keep_default_na=False, na_values=[""])
+        run = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        environment = folder / ENVIRONMENT
+        environments = (
+            json.loads(environment.read_text(encoding="utf-8")) if environment.is_file() else []
+        )
+        strangers = set(RESULT_COLUMNS) - set(cells.columns)
+        if strangers:
+            raise ValueError(f"{RESULTS} lacks {', '.join(sorted(strangers))}")
+        for metric in (*METRICS, "seconds"):
+            cells[metric] = cells[metric].astype(float)
+        cells = cells.merge(details, on=["task", "method", "repeat"], validate="one_to_one")
+    except (ValueError, KeyError) as error:
+        raise InputError(f"{folder}: {' '.join(str(error).split())}") from None
+    if cells.empty:
+        raise InputError(f"{folder} holds no finished cell")
+    return _arranged(cells, run, environments)
+
+
+def _arranged(cells: pd.DataFrame, run: dict, environments: list) -> Results:
+    present = set(cells.task)
+    order = [*TASKS, *run["tables"]] if run["collection"] == PAPER else list(run["tables"])
+    auc = cells.groupby(["method", "task"]).auc.mean().groupby("method").mean()
+    ranked = sorted(auc.index, key=lambda name: -np.nan_to_num(auc[name], nan=-1.0))
+    return Results(
+        cells=cells,
+        run=run,
+        environments=environments,
+        tasks=[task for task in dict.fromkeys(order) if task in present],
+        methods=[name for name in ranked if not run["methods"][name]["sees"]],
+        references=[name for name in ranked if run["methods"][name]["sees"]],
+    )
+
+
+def published() -> pd.DataFrame:
+    """The paper's Table of results: task, method, auc, accuracy, f1_negative (as printed)."""
+    return pd.read_csv(_PUBLISHED)

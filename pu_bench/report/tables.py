@@ -1,0 +1,205 @@
+"""The report's tables."""
+
+import numpy as np
+import pandas as pd
+
+from pu_bench.report.blocks import Cell, Table
+from pu_bench.report.results import LOSSES, Results, published
+from pu_bench.report.statistics import against, all_pairs, average_ranks
+
+SUMMARY = ("auc", "accuracy", "f1_negative", "balanced_accuracy", "brier", "ece", "pi_error")
+NAMES = {
+    "auc": "AUC",
+    "accuracy": "accuracy",
+    "f1_negative": "F1 (negative)",
+    "f1_positive": "F1 (positive)",
+    "balanced_accuracy": "balanced accuracy",
+    "brier": "Brier",
+    "ece": "ECE",
+    "pi_error": "|π̂ - π|",
+    "seconds": "s a task",
+}
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Fixed digits, or a dash for what is not defined."""
+    return "–" if not np.isfinite(value) else f"{value:.{digits}f}"
+
+
+def signed(value: float) -> str:
+    """A difference with its sign."""
+    return "–" if not np.isfinite(value) else f"{value:+.3f}"
+
+
+def seconds(value: float) -> str:
+    """A time in seconds, three digits."""
+    return "–" if not np.isfinite(value) else f"{value:.3g}"
+
+
+def summary(results: Results) -> Table:
+    """Every method's means over tasks, its rank, and how often it failed or collapsed."""
+    order = results.methods + results.references
+    ranks = average_ranks(results.judged_auc())
+    figures = {
+        metric: {name: results.mean_and_sd(name, metric) for name in order}
+        for metric in (*SUMMARY, "seconds")
+    }
+    best = {
+        metric: _best(metric, [figures[metric][name][0] for name in results.methods])
+        for metric in figures
+    }
+    rows = []
+    for name in order:
+        count = results.count(name)
+        row = [Cell(results.title(name))]
+        for metric in SUMMARY:
+            mean, sd = figures[metric][name]
+            bold = name in results.methods and _is_best(mean, best[metric])
+            spread = f"± {sd:.3f}" if np.isfinite(sd) else ""
+            row.append(Cell(number(mean), bold, spread))
+        row.append(Cell(number(ranks[name], 2) if name in ranks else "–"))
+        row.append(Cell(seconds(figures["seconds"][name][0])))
+        row += [Cell(str(count[key])) for key in ("failed", "collapsed", "cells")]
+        rows.append(row)
+    head = ["method", *(NAMES[metric] for metric in SUMMARY), "rank", "s a task"]
+    return Table(
+        "Means over tasks ± standard deviation over repeats of that mean; rank: average rank by "
+        "AUC; failed and collapsed (one score for all rows) count cells. Bold: best; methods with "
+        "* see more than labelled positives and unlabelled rows and take no part.",
+        [*head, "failed", "collapsed", "cells"],
+        rows,
+        rules=frozenset({len(results.methods)} if results.references else ()),
+    )
+
+
+def by_task(results: Results, metric: str) -> Table:
+    """One metric on every task: mean ± standard deviation over repeats."""
+    mean, sd = results.by_task(metric), results.sd_by_task(metric)
+    order = [name for name in mean.columns if mean[name].notna().any()]
+    rows = []
+    for task in results.tasks:
+        best = _best(metric, [mean.loc[task, name] for name in results.methods])
+        row = [Cell(results.task_title(task))]
+        for name in order:
+            value, spread = mean.loc[task, name], sd.loc[task, name]
+            row.append(
+                Cell(
+                    number(value),
+                    name in results.methods and _is_best(value, best),
+                    f"± {spread:.3f}" if np.isfinite(spread) else "",
+                )
+            )
+        rows.append(row)
+    return Table(
+        f"{_start(metric)} by task, mean ± standard deviation over repeats; bold: best in the row.",
+        ["task", *(results.title(name) for name in order)],
+        rows,
+    )
+
+
+def beside_the_paper(results: Results, metric: str) -> Table | None:
+    """Our means beside the paper's printed values, with differences, for methods it has."""
+    paper = published().pivot(index="task", columns="method", values=metric)
+    order = [
+        name
+        for name in ("puicl", "empu", "vpu", "ulsif", "ted")
+        if name in results.methods and paper[name].notna().any()
+    ]
+    if not order:
+        return None
+    ours = results.by_task(metric)
+    tasks = [task for task in results.tasks if task in paper.index]
+    rows = [[Cell(results.task_title(task))] for task in tasks] + [[Cell("Average")]]
+    for name in order:
+        mine, theirs = ours.loc[tasks, name], paper.loc[tasks, name]
+        both = mine.notna() & theirs.notna()
+        last = mine[both].mean(), theirs[both].mean()
+        for row, (a, b) in zip(rows, [*zip(mine, theirs, strict=True), last], strict=True):
+            row += [Cell(number(a), bold=a >= b), Cell(number(b), bold=b > a), Cell(signed(a - b))]
+    return Table(
+        f"{_start(metric)}: ours, the paper's printed value, and the difference. Bold: the higher "
+        "of the two.",
+        ["task", *(["ours", "paper", "diff"] * len(order))],
+        rows,
+        groups=[("", 1), *((results.title(name), 3) for name in order)],
+        rules=frozenset({len(tasks)}),
+    )
+
+
+def against_one(results: Results, method: str) -> Table:
+    """Paired tests of one method against each other one."""
+    tests = against(results.judged_auc(), method)
+    rows = [
+        [
+            Cell(results.title(row.method)),
+            Cell(f"{row.wins} / {row.ties} / {row.losses}"),
+            Cell(signed(row.median)),
+            Cell(_p(row.p)),
+            Cell(_p(row.holm), bold=row.holm < 0.05),
+        ]
+        for row in tests.itertuples()
+    ]
+    return Table(
+        f"{results.title(method)} against each other method by AUC over {len(results.tasks)} "
+        "tasks: Wilcoxon signed-rank tests (two-sided), Holm's correction over these "
+        f"{len(rows)} comparisons; bold: p < 0.05 after it. Positive medians are for "
+        f"{results.title(method)}.",
+        ["method", "wins / ties / losses", "median difference", "p", "p, Holm"],
+        rows,
+    )
+
+
+def pair_matrix(results: Results) -> Table:
+    """Holm's p of all pairs."""
+    p = all_pairs(results.judged_auc())
+    order = list(average_ranks(results.judged_auc()).index)
+    rows = [
+        [
+            Cell(results.title(a)),
+            *(Cell("" if a == b else _p(p.loc[a, b]), bold=p.loc[a, b] < 0.05) for b in order),
+        ]
+        for a in order
+    ]
+    return Table(
+        "All pairs: Holm's p of Wilcoxon signed-rank tests by AUC; the family is all pairs.",
+        ["", *(results.title(name) for name in order)],
+        rows,
+    )
+
+
+def failures(results: Results) -> Table | None:
+    """Every error there was, with the number of cells."""
+    failed = results.cells[results.cells.error.notna()]
+    if failed.empty:
+        return None
+    counted = failed.groupby(["method", "error"]).agg(n=("task", "size"), tasks=("task", "unique"))
+    rows = [
+        [
+            Cell(results.title(method)),
+            Cell(str(row.n)),
+            Cell(", ".join(sorted(row.tasks)), prose=True),
+            Cell(str(error), prose=True),
+        ]
+        for (method, error), row in counted.iterrows()
+    ]
+    return Table("Failed cells by error.", ["method", "cells", "tasks", "error"], rows)
+
+
+def _best(metric: str, values: list[float]) -> float:
+    known = pd.Series(values).dropna().round(3)
+    if known.empty:
+        return float("nan")
+    return float(known.min() if metric in LOSSES else known.max())
+
+
+def _is_best(value: float, best: float) -> bool:
+    return bool(np.isfinite(value) and round(value, 3) == best)
+
+
+def _start(metric: str) -> str:
+    """The metric's name at the start of a sentence."""
+    return NAMES[metric][0].upper() + NAMES[metric][1:]
+
+
+def _p(value: float) -> str:
+    return f"{value:.2g}" if value >= 0.001 else "< 0.001"

@@ -1,0 +1,132 @@
+"""Running sweeps: every value x pool x method x repeat, resumable like the benchmark itself."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import joblib
+import numpy as np
+
+from pu_bench.protocol import PUTask
+from pu_bench.run.cells import Cell, run_cell, seed_of
+from pu_bench.run.environment import describe_environment
+from pu_bench.run.files import SWEEP_CELLS, SWEEP_RESULTS, SWEEP_RUN
+from pu_bench.run.runner import make_method, weights_digest
+from pu_bench.run.store import CellLog, Record, only_run_in
+from pu_bench.sweeps.pools import Composition, Pool, draw
+from pu_bench.sweeps.sweeps import SWEEPS
+from puicl_config import InputError, ProgressReport, write_atomically
+
+COLUMNS = (
+    *("sweep", "kind", "value", "pool", "method", "repeat"),
+    *("auc", "accuracy", "pi_error", "seconds", "error"),
+)
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """Which sweeps, on which pools, with which methods. `shards_digest` names the shards' plan."""
+
+    sweeps: Sequence[str]
+    pools: Sequence[Pool]
+    methods: Sequence[str]
+    repeats: int
+    model: Path | None
+    jobs: int
+    shards_digest: str | None
+
+    def cells(self) -> Iterator[tuple[str, float, Pool, Composition, Cell]]:
+        """All cells. A synthetic pool is drawn from once, there being many; a real one often."""
+        for name in self.sweeps:
+            for value in SWEEPS[name].values:
+                for pool, wanted in SWEEPS[name].pools(value, self.pools):
+                    for repeat in range(self.repeats if pool.kind == "real" else 1):
+                        for method in self.methods:
+                            task = f"{name}={value:g}@{pool.name}"
+                            yield name, value, pool, wanted, Cell(task, method, repeat)
+
+
+def run_sweeps(plan: SweepPlan, out: Path) -> list[Record]:
+    """Run the cells that `out` lacks and write sweeps.csv; returns the plan's records.
+
+    Raises `InputError` where `out` holds sweeps with other shards or weights.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    log = CellLog(out / SWEEP_CELLS)
+    wanted = list(plan.cells())
+    with only_run_in(out):
+        _claim(out, plan)
+        done = log.records(_cell_of)
+        todo = [entry for entry in wanted if entry[-1] not in done]
+        try:
+            _run(todo, plan, log, len(wanted) - len(todo))
+        finally:
+            done = log.records(_cell_of)
+            write_atomically(out / SWEEP_RESULTS, _csv(list(done.values())))
+    return [done[entry[-1]] for entry in wanted]
+
+
+def split_of(pool: Pool, composition: Composition, repeat: int) -> PUTask:
+    """The same draw for every method; values of one sweep start from the same random numbers."""
+    return draw(pool, composition, np.random.default_rng(seed_of("sweep", pool.name, repeat)))
+
+
+def _run(todo: Sequence, plan: SweepPlan, log: CellLog, n_done: int) -> None:
+    def jobs():
+        for name, value, pool, composition, cell in todo:
+            split = split_of(pool, composition, cell.repeat)
+            facts = {"sweep": name, "value": value, "pool": pool.name, "kind": pool.kind}
+            yield joblib.delayed(_run_and_keep)(cell, plan.model, split, facts, log)
+
+    failed = 0
+    with (
+        ProgressReport("sweep", n_done + len(todo), "cells", done=n_done) as progress,
+        joblib.parallel_config(backend="loky", inner_max_num_threads=1),
+    ):
+        parallel = joblib.Parallel(n_jobs=plan.jobs, return_as="generator_unordered", batch_size=1)
+        for error in parallel(jobs()) if todo else ():
+            failed += error is not None
+            progress.advance(note=f"{failed} failed" if failed else "")
+
+
+def _run_and_keep(cell: Cell, model: Path | None, split: PUTask, facts: dict, log: CellLog):
+    record = {**run_cell(cell, make_method(cell.method, model), split), **facts}
+    log.append(record)
+    return record["error"]
+
+
+def _cell_of(record: Record) -> Cell:
+    return Cell(record["task"], record["method"], record["repeat"])
+
+
+def _claim(out: Path, plan: SweepPlan) -> None:
+    path = out / SWEEP_RUN
+    now = {
+        "shards": plan.shards_digest,
+        "weights": weights_digest(plan.model),
+        "environment": describe_environment(plan.jobs),
+    }
+    before = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    for key in ("shards", "weights"):
+        if before.get(key) and now[key] and before[key] != now[key]:
+            raise InputError(f"{out} holds sweeps with other {key}; give another --out")
+        now[key] = now[key] or before.get(key)
+    write_atomically(path, (json.dumps(now, indent=1) + "\n").encode())
+
+
+def _csv(records: Sequence[Record]) -> bytes:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for record in sorted(
+        records, key=lambda r: [r[key] for key in ("sweep", "kind", "value", "pool", "method")]
+    ):
+        cells = (record[column] for column in COLUMNS)
+        writer.writerow(
+            f"{cell:.6g}" if isinstance(cell, float) else "" if cell is None else cell
+            for cell in cells
+        )
+    return out.getvalue().encode()

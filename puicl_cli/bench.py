@@ -1,0 +1,89 @@
+"""`puicl bench`: methods on real tables with known classes, and how they fare."""
+
+import contextlib
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pu_bench import SWEEPS, bench_command, only_command, report_command, sweep_command
+from puicl_config import InputError
+
+QUICK_REPEATS = 3
+
+
+def bench(
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder of tables; without it they are fetched and kept in a cache."),
+    ] = None,
+    methods: Annotated[
+        str | None, typer.Option(help="Names, comma-separated; default: all that can be run.")
+    ] = None,
+    tasks: Annotated[str | None, typer.Option(help="Names, comma-separated; default: all.")] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Splits of each task.")] = 10,
+    quick: Annotated[bool, typer.Option("--quick", help="3 repeats.")] = False,
+    out: Annotated[
+        Path, typer.Option(help="Folder of the results; a run that was stopped goes on there.")
+    ] = Path("results/bench"),
+    model: Annotated[Path | None, typer.Option(help="PUICL's weights (model.safetensors).")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes, one thread each; default: all cores.")
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Run failed cells again.")
+    ] = False,
+    only: Annotated[
+        str | None,
+        typer.Option(help="One cell again, printed and compared with --out's.", metavar="T:M:R"),
+    ] = None,
+    sweep: Annotated[
+        str | None,
+        typer.Option(help=f"A sweep instead: {', '.join(SWEEPS)}, or all.", metavar="NAME"),
+    ] = None,
+    shards: Annotated[
+        str | None, typer.Option(help="Held-out shards of configs/bench.yaml, for --sweep.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Only write the report of this folder of results.")
+    ] = None,
+) -> None:
+    """Run methods on the 20 tasks (or a folder's), and write tables, tests and pictures."""
+    wanted, named = _names(methods, "--methods"), _names(tasks, "--tasks")
+    repeats = QUICK_REPEATS if quick else repeats
+    if report is not None:
+        report_command(report)
+        return
+    with _says_how_to_go_on(out):
+        if sweep is not None:
+            sweep_command(sweep, data, shards, wanted, named, repeats, out, model, jobs)
+        elif only is not None:
+            if not only_command(only, data, model, out):
+                sys.exit(1)
+        else:
+            bench_command(data, wanted, named, repeats, out, model, jobs, retry_failed)
+
+
+@contextlib.contextmanager
+def _says_how_to_go_on(out: Path) -> Iterator[None]:
+    """A stop by the system is a stop by hand: what is finished is kept, and a sentence says so."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"\nstopped; the same command goes on from what {out} holds", file=sys.stderr)
+        sys.exit(130)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _names(text: str | None, option: str) -> list[str] | None:
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise InputError(f"{option} names nothing")
+    return list(dict.fromkeys(names))

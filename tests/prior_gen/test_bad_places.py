@@ -1,0 +1,120 @@
+"""A place that cannot be used is one clear sentence and exit 2, and nothing is left behind."""
+
+import errno
+import json
+from pathlib import Path
+
+import pytest
+
+import shard_io.store
+from prior_gen.cli import main
+from puicl_config import sha256_of
+from shard_io import open_shards
+
+
+@pytest.fixture
+def fails(monkeypatch, capsys):
+    """Run `prior-gen`, which must exit with 2 and one sentence; returns the sentence."""
+
+    def command(*arguments):
+        monkeypatch.setattr("sys.argv", ["prior-gen", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        told = capsys.readouterr().err
+        told = "".join(line for line in told.splitlines(True) if not line.startswith("prior-gen:"))
+        assert (caught.value.code, told.count("\n"), told[:7]) == (2, 1, "error: "), told
+        return told
+
+    return command
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs /proc")
+def test_a_folder_that_cannot_be_created(fails, tiny_yaml):
+    told = fails("--config", tiny_yaml, "--stages", "1", "--out", "/proc/shards", "--jobs", "1")
+    assert "/proc/shards" in told  # no room there, before it comes to that
+
+
+def test_a_file_in_the_place_of_a_folder_for_every_command(fails, tiny_yaml, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("mine")
+    makes = ["--config", tiny_yaml, "--stages", "1", "--jobs", "1", "--out"]
+    assert "is a file" in fails(*makes, file)
+    assert "not a directory" in fails(*makes, file / "below")
+    for command in ("info", "verify", "repair"):
+        assert f"{file} is a file; give a folder of shards" in fails(command, file)
+    assert "is a file" in fails("convert", file, tmp_path / "out", "--format", "zarr")
+    assert "is a file" in fails("slice", file, "--where", "d > 2", "--out", tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.EIO])
+def test_a_folder_that_refuses_to_be_written_to(fails, tiny_yaml, tmp_path, monkeypatch, number):
+    folder = tmp_path / "shards"
+
+    def refuse(*_):
+        raise OSError(number, "refused", str(folder / "entries"))
+
+    monkeypatch.setattr(shard_io.store, "create_exclusively", refuse)
+    makes = ["--config", tiny_yaml, "--stages", "1", "--out", folder, "--jobs", "1"]
+    assert f"{folder} cannot be used: " in fails(*makes)
+    monkeypatch.undo()
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_folder_that_becomes_unwritable_during_the_run(fails, tiny_yaml, tmp_path, jobs):
+    folder = tmp_path / "shards"
+    makes = ["--config", tiny_yaml, "--stages", "1", "--out", folder, "--jobs", jobs]
+    folder.mkdir()
+    (folder / "parts").write_text("a file where the parts should lie")
+    assert f"{folder} cannot be used: " in fails(*makes)
+    assert open_shards(folder).published_parts() == []
+    assert not (folder / ".staging").exists()
+    (folder / "parts").unlink()
+
+
+@pytest.mark.parametrize("option", [["--jobs", "0"], ["--backend", "mpi"], ["--split", "test"]])
+def test_an_option_out_of_range_exits_with_2(option, tiny_yaml, monkeypatch, capsys, tmp_path):
+    arguments = ["--config", str(tiny_yaml), "--stages", "1", "--out", str(tmp_path / "x")]
+    monkeypatch.setattr("sys.argv", ["prior-gen", *arguments, *option])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 2
+    assert option[0] in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("stages", ["9" * 5000, "1-" + "9" * 17, "99999999999999999999"])
+def test_huge_stage_numbers_are_refused(fails, tiny_yaml, tmp_path, stages):
+    told = fails("--config", tiny_yaml, "--stages", stages, "--out", tmp_path / "x")
+    assert "the plan has stages 1-5" in told or "is neither a stage nor a range" in told
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_begun_elsewhere_is_refused_by_name_of_library_and_instruction_set(
+    fails, tiny_yaml, own_shards
+):
+    path = own_shards / "manifest.json"
+    content = json.loads(path.read_text())
+    content["canary"] = "0" * 64
+    content["software"].update({"numpy": "0.9", "simd": "SSE2"})
+    header = {key: content[key] for key in content if key not in ("parts", "header_digest")}
+    content["header_digest"] = sha256_of(header)
+    path.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+    (own_shards / "entries" / "stage-0001-part-000.json").unlink()
+    before = path.read_bytes()
+    makes = ["--config", tiny_yaml, "--stages", "1", "--out", own_shards]
+    commands = (
+        [*makes, "--jobs", "1"],
+        [*makes, "--dry-run"],
+        ["repair", own_shards, "--jobs", "2"],
+        ["verify", own_shards, "--regenerate", "1"],
+    )
+    for arguments in commands:
+        told = fails(*arguments)
+        assert "makes other bits" in told
+        assert ", 0.9 there" in told
+        assert ", SSE2 there" in told
+        assert told.count(" there") == 2
+    assert path.read_bytes() == before
+    assert len(open_shards(own_shards).published_parts()) == 14

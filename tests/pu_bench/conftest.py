@@ -1,0 +1,69 @@
+"""Small tables in a folder with an index, and small weights, that the benchmark's tests share."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from puicl_cli.main import main
+from puicl_config import ModelConfig
+from puicl_model import PUICL, save_model
+
+
+@pytest.fixture(scope="session")
+def little_tables(tmp_path_factory) -> Path:
+    """A collection of three tables: easy, hard, and one with text and missing cells."""
+    folder = tmp_path_factory.mktemp("tables")
+    rng = np.random.default_rng(5)
+    index = {}
+    for name, distance in (("easy", 3.0), ("hard", 0.6)):
+        positive = np.arange(150) < 90
+        x = rng.normal(size=(150, 3)) + distance * positive[:, np.newaxis]
+        lines = ["a,b,c,target"]
+        lines += [
+            ",".join([*(f"{v:.4f}" for v in row), "yes" if p else "no"])
+            for row, p in zip(x, positive, strict=True)
+        ]
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        index[name] = {"positive": "yes"}
+    rows = ["colour,code,size,target"]
+    for number in range(120):
+        colour = ("red", "green", "")[number % 3]
+        size = "" if number % 7 == 0 else str(number % 11)
+        rows.append(f"{colour},{(10, 2, 1)[number % 3]},{size},{int(number < 70)}")
+    (folder / "mixed.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    index["mixed"] = {"positive": "1", "categorical": ["code"]}
+    (folder / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def small_weights(tmp_path_factory) -> Path:
+    config = ModelConfig(embedding_size=16, layers=2, heads=4, feedforward_size=16)
+    path = tmp_path_factory.mktemp("weights") / "model.safetensors"
+    model = PUICL(config, torch.Generator().manual_seed(4))
+    save_model(path, model.state_dict(), {"model": config.model_dump()})
+    return path
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("PUICL_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def bench(monkeypatch, capsys):
+    """Run `puicl bench` in this process; exit code, stdout and stderr."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["puicl", "bench", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        captured = capsys.readouterr()
+        return stop.value.code or 0, captured.out, captured.err
+
+    return run

@@ -1,0 +1,205 @@
+"""Tables: one form whatever the source, the protocol's encoding, and checksums."""
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+from pu_bench.data import TASKS, load_collection, sources
+from pu_bench.data.canonical import canonical_table, encode
+from pu_bench.data.sources import Monk
+from pu_bench.data.tasks import larger_group
+from puicl_config import InputError
+
+EMBEDDED = ["wdbc", "monk1", "monk2", "monk3"]
+
+
+def real_tables(variable: str) -> Path:
+    folder = os.environ.get(variable)
+    if not folder:
+        pytest.skip(f"{variable} names no folder with the tables")
+    return Path(folder)
+
+
+@pytest.fixture
+def no_network(monkeypatch):
+    def refuse(*_, **__):
+        raise OSError("no network here")
+
+    monkeypatch.setattr(sources.urllib.request, "urlopen", refuse)
+    monkeypatch.setattr(sources, "fetch_openml", refuse)
+
+
+def test_spelling_and_order_of_rows_do_not_change_the_canonical_table():
+    columns = ("a", "b", "target")
+    one = canonical_table(columns, [("1.0", " x", "p"), ("0.50", "y", "q"), ("?", "x", "p")])
+    other = canonical_table(columns, [(np.nan, "x", "p"), (0.5, "y ", "q"), (1, "x", "p")])
+    assert one.text() == other.text() == "a,b,target\n,x,p\n0.5,y,q\n1,x,p\n"
+    changed = canonical_table(columns, [(0.5, "y", "q"), (1, "x", "p"), (np.nan, "x", "q")])
+    assert one.digest() == other.digest() != changed.digest()
+
+
+def test_a_sources_class_names_are_translated_only_where_all_are_known():
+    codes = {"tested_negative": "0", "tested_positive": "1"}
+    rows = [(1, "tested_negative"), (2, "tested_positive")]
+    assert canonical_table(("a", "target"), rows, codes).column("target") == ["0", "1"]
+    rows = [(1, "tested_negative"), (2, "unknown")]
+    assert canonical_table(("a", "target"), rows, codes).column("target")[1] == "unknown"
+
+
+def test_a_row_of_another_length_is_refused():
+    with pytest.raises(ValueError, match="row 1 has 1 cells, not 2"):
+        canonical_table(("a", "target"), [(1, 2), (1,)])
+
+
+def test_columns_are_encoded_as_the_protocol_says():
+    rows = [
+        (number, f"level{number}", ("10", "9", "2")[number % 3], "", ("u", "", "b")[number % 3], 1)
+        for number in range(12)
+    ]
+    rows[3] = ("", *rows[3][1:])
+    table = canonical_table(("number", "text12", "code", "void", "text3", "target"), rows)
+    encoded = encode(table, "t", "T", lambda c: np.ones(len(c), bool), categorical=["code"])
+    assert encoded.columns == ("number", "code", "void", "text3")  # 12 levels of text are dropped
+    numbers, codes, void, texts = encoded.x.T
+    known = [number for number in range(12) if number != 3]
+    assert sorted(numbers) == sorted([*known, np.median(known)])
+    by_code = dict(zip(table.column("code"), codes, strict=True))
+    assert by_code == {"2": 0, "9": 1, "10": 2}  # in order of the numbers, not of their spelling
+    assert dict(zip(table.column("text3"), texts, strict=True)) == {"": 0, "b": 1, "u": 2}
+    assert not void.any()
+
+
+def test_eleven_levels_are_too_many_and_ten_are_not():
+    for levels, kept in ((10, True), (11, False)):
+        rows = [(f"x{number % levels}", number, 1) for number in range(40)]
+        table = canonical_table(("text", "number", "target"), rows)
+        columns = encode(table, "t", "T", lambda c: np.ones(len(c), bool)).columns
+        assert ("text" in columns) is kept
+
+
+def test_the_larger_group_is_positive_and_the_first_where_they_tie():
+    assert larger_group([True, True, False]).tolist() == [True, True, False]
+    assert larger_group([True, False, False]).tolist() == [False, True, True]
+    assert larger_group([True, False]).tolist() == [True, False]
+
+
+def test_embedded_tables_need_neither_files_nor_network(no_network):
+    collection = load_collection()
+    assert sorted(collection.tables) == sorted(EMBEDDED)
+    assert set(collection.unavailable) == set(TASKS) - set(EMBEDDED)
+    assert all("no network here" in reason for reason in collection.unavailable.values())
+    sizes = {name: (t.positive.sum(), (~t.positive).sum()) for name, t in collection.tables.items()}
+    assert sizes == {
+        "monk1": (216, 216),
+        "monk2": (290, 142),
+        "monk3": (228, 204),
+        "wdbc": (357, 212),
+    }
+    bundled = load_breast_cancer()
+    wdbc = collection.tables["wdbc"]
+    assert set(map(tuple, wdbc.x[wdbc.positive])) == set(
+        map(tuple, bundled.data[bundled.target == 1])
+    )
+
+
+def test_monk_rows_follow_the_published_rules():
+    rows = {number: {row[:6]: row[6] for row in Monk(number).rows(())} for number in (1, 2, 3)}
+    assert all(len(table) == 432 for table in rows.values())
+    # Problem 1: a1 = a2, or a5 = 1.
+    assert [rows[1][a] for a in ((2, 2, 1, 1, 3, 1), (1, 2, 1, 1, 1, 1), (1, 2, 1, 1, 2, 1))] == [
+        *(1, 1, 0)
+    ]
+    # Problem 2: exactly two of the six are 1.
+    assert [rows[2][a] for a in ((1, 1, 2, 2, 2, 2), (1, 1, 1, 2, 2, 2), (2, 2, 2, 2, 2, 1))] == [
+        *(1, 0, 0)
+    ]
+    # Problem 3: a5 = 3 and a4 = 1, or a5 not 4 and a2 not 3.
+    assert [rows[3][a] for a in ((1, 3, 1, 1, 3, 1), (1, 1, 1, 2, 3, 1), (1, 1, 1, 1, 4, 1))] == [
+        *(1, 1, 0)
+    ]
+
+
+def test_a_task_whose_local_file_was_altered_is_left_out_with_the_reason(tmp_path, no_network):
+    lines = ["a1,a2,a3,a4,a5,a6,target"]
+    lines += [",".join(map(str, row)) for row in Monk(1).rows(())]
+    (tmp_path / "monk1.csv").write_text("\n".join(lines), encoding="utf-8")
+    assert "monk1" in load_collection(tmp_path, ["monk1"]).tables
+    lines[-1] = lines[-1][:-1] + str(1 - int(lines[-1][-1]))
+    (tmp_path / "monk1.csv").write_text("\n".join(lines), encoding="utf-8")
+    collection = load_collection(tmp_path, ["monk1", "monk2"])
+    assert list(collection.tables) == ["monk2"]
+    assert "monk1.csv is not the pinned table" in collection.unavailable["monk1"]
+
+
+def test_a_folder_with_an_index_is_a_collection_of_its_own(little_tables):
+    collection = load_collection(little_tables)
+    assert list(collection.tables) == ["easy", "hard", "mixed"]
+    assert collection.name == little_tables.name
+    mixed = collection.tables["mixed"]
+    assert mixed.columns == ("colour", "code", "size")
+    assert mixed.positive.sum() == 70
+    assert np.isfinite(mixed.x).all()
+
+
+def test_compressed_and_plain_files_are_the_same_table(little_tables, tmp_path):
+    (tmp_path / "easy.csv.gz").write_bytes(gzip.compress((little_tables / "easy.csv").read_bytes()))
+    (tmp_path / "index.json").write_text(json.dumps({"easy": {"positive": "yes"}}))
+    one, other = load_collection(little_tables, ["easy"]), load_collection(tmp_path)
+    assert one.tables["easy"].digest == other.tables["easy"].digest
+
+
+@pytest.mark.parametrize(
+    ("index", "table", "mentioned"),
+    [
+        ("[1]", "a,target\n1,x\n2,y\n", "must map names"),
+        ('{"t": {}}', "a,target\n1,x\n2,y\n", "must say `positive`"),
+        ('{"t": {"positive": "z"}}', "a,target\n1,x\n2,y\n", "one of them 'z'"),
+        ('{"t": {"positive": "x"}}', "a,target\n1,x\n2,y\n3,w\n", "must have two values"),
+        ('{"t": {"positive": "x"}}', "target,a\nx,1\n", "last column is target"),
+        ('{"t": {"positive": "x"}}', "a,target\n1,x\n2\n", "row 1 has 1 cells"),
+        ('{"t": {"positive": "x", "categorical": ["b"]}}', "a,target\n1,x\n2,y\n", "no column 'b'"),
+        ('{"t": {"positive": "x"}, "u": {"positive": "x"}}', "a,target\n1,x\n2,y\n", "no u.csv.gz"),
+        ("{", "a,target\n1,x\n2,y\n", "is no JSON"),
+    ],
+)
+def test_a_bad_collection_is_refused_in_one_sentence(tmp_path, index, table, mentioned):
+    (tmp_path / "index.json").write_text(index, encoding="utf-8")
+    (tmp_path / "t.csv").write_text(table, encoding="utf-8")
+    with pytest.raises(InputError) as refused:
+        load_collection(tmp_path)
+    assert mentioned in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_all_twenty_tables_have_the_pinned_checksum_and_the_protocols_sizes(no_network):
+    collection = load_collection(real_tables("PUICL_BENCH_DATA"))
+    assert not collection.unavailable
+    assert list(collection.tables) == list(TASKS)
+    sizes = {
+        name: (table.x.shape[1], int(table.positive.sum()), int((~table.positive).sum()))
+        for name, table in collection.tables.items()
+    }
+    assert sizes["adult"] == (11, 22654, 7508)  # complete rows of 32,561; 3 long columns dropped
+    assert sizes["car"] == (6, 1594, 134)
+    assert sizes["letter"] == (16, 813, 736)
+    assert sizes["mushroom"] == (20, 4208, 3916)  # stalk_root and a column of 12 levels dropped
+    assert sizes["abalone"] == (8, 2770, 1407)
+    assert sizes["wine_quality"] == (11, 4113, 2384)
+    assert sizes["ilpd"] == (10, 416, 167)
+    for table in collection.tables.values():
+        assert np.isfinite(table.x).all()
+
+
+def test_other_tables_of_the_same_format_load_with_their_index():
+    folder = real_tables("PUICL_BENCH_DEV_DATA")
+    index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+    collection = load_collection(folder)
+    assert list(collection.tables) == list(index)
+    for name, table in collection.tables.items():
+        assert len(table.x) == index[name]["rows"]
+        assert table.positive.mean() >= 0.5

@@ -1,0 +1,243 @@
+"""The report: statistics by hand, the paper's table as printed, and one page that stands alone."""
+
+import html.parser
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import wilcoxon
+
+from pu_bench import METHODS, write_report
+from pu_bench.data import TASKS
+from pu_bench.describe import with_tables
+from pu_bench.report.readme import BEGIN, END, with_table
+from pu_bench.report.results import load_results, published
+from pu_bench.report.statistics import (
+    against,
+    all_pairs,
+    average_ranks,
+    cliques,
+    holm,
+    paired_p,
+)
+from pu_bench.run.files import write_results
+from pu_bench.run.metrics import METRICS
+from puicl_config import InputError
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = {"puicl": "PUICL", "empu": "EMPU", "logistic": "logistic P vs U", "oracle": "Oracle"}
+LEVEL = {"puicl": 0.9, "empu": 0.8, "logistic": 0.7, "oracle": 0.95}
+
+
+@pytest.fixture
+def results_folder(tmp_path) -> Path:
+    return make_results(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory) -> Path:
+    """The same folder with its report; not to be written to."""
+    folder = make_results(tmp_path_factory.mktemp("reported"))
+    write_report(folder)
+    return folder
+
+
+def make_results(folder: Path) -> Path:
+    """Made-up cells: 8 tasks, 4 methods, 2 repeats; EMPU fails on one task, once elsewhere."""
+    tasks = list(TASKS)[:8]
+    records = []
+    for place, task in enumerate(tasks):
+        for method, level in LEVEL.items():
+            for repeat in range(2):
+                metrics = dict.fromkeys(METRICS, level - 0.02 * place + 0.01 * repeat)
+                record = {"task": task, "method": method, "repeat": repeat, **metrics}
+                record |= {"seconds": 0.5, "error": None, "collapsed": method == "logistic"}
+                record |= {"n_labeled": 10, "n_unlabeled": 20, "n_features": 3, "pi": 0.5}
+                record |= {"rows_seen": "0", "reliability": [[9, 20, 19.0, 10]]}
+                if method == "empu" and (place == 0 or (place == 1 and repeat == 1)):
+                    record |= dict.fromkeys((*METRICS, "collapsed", "reliability"))
+                    record["error"] = "ValueError: <no> | luck"
+                records.append(record)
+    write_results(folder, records)
+    methods = {
+        name: {"title": title, "sees": ["labels"] if name == "oracle" else []}
+        for name, title in NAMES.items()
+    }
+    run = {"collection": "paper20", "methods": methods, "weights": {}}
+    run["tables"] = {task: {"title": TASKS[task].title} for task in tasks}
+    run["unavailable"] = {"rice": "no network"}
+    (folder / "run.json").write_text(json.dumps(run))
+    return folder
+
+
+def test_holm_steps_down_as_worked_out_by_hand():
+    # Sorted .01, .02, .03, .3 times 4, 3, 2, 1, then never falling.
+    assert holm([0.03, 0.01, 0.3, 0.02]) == pytest.approx([0.06, 0.04, 0.3, 0.06])
+    assert holm([0.4, 0.9]) == pytest.approx([0.8, 0.9])
+
+
+def test_ranks_share_ties_and_are_means_over_tasks():
+    scores = pd.DataFrame({"a": [0.9, 0.8], "b": [0.9, 0.7], "c": [0.1, 0.75]})
+    assert average_ranks(scores).to_dict() == {"a": 1.25, "b": 2.25, "c": 2.5}
+
+
+def test_paired_tests_are_scipys_and_alike_methods_do_not_differ():
+    rng = np.random.default_rng(0)
+    a, b = rng.random(20), rng.random(20)
+    assert paired_p(a, b) == pytest.approx(wilcoxon(a, b).pvalue)
+    assert paired_p(a, a) == 1.0
+    scores = pd.DataFrame({"a": a, "b": a - 0.1, "c": a + rng.normal(0, 1e-3, 20)})
+    table = against(scores, "a").set_index("method")
+    assert tuple(table.loc["b", ["wins", "ties", "losses"]]) == (20, 0, 0)
+    assert table.loc["b", "median"] == pytest.approx(0.1)
+    assert table.loc["b", "holm"] == pytest.approx(2 * wilcoxon(np.full(20, 0.1)).pvalue)
+    pairs = all_pairs(scores)
+    assert pairs.loc["a", "b"] == pairs.loc["b", "a"] < 0.001
+    assert pairs.loc["a", "a"] == 1.0
+
+
+def test_cliques_are_the_largest_runs_in_which_no_pair_differs():
+    names = list("abcd")
+    p = pd.DataFrame(1.0, index=names, columns=names)
+    for one, other in ("ac", "ad", "bd"):
+        p.loc[one, other] = p.loc[other, one] = 0.001
+    ranks = pd.Series([1.0, 2, 3, 4], index=names)
+    assert cliques(ranks, p) == [(0, 1), (1, 2), (2, 3)]
+    assert cliques(ranks, pd.DataFrame(1.0, index=names, columns=names)) == [(0, 3)]
+    p[:] = 0.001
+    assert cliques(ranks, p) == []
+
+
+def test_the_papers_table_has_the_averages_that_the_paper_prints():
+    table = published()
+    assert sorted(set(table.task)) == sorted(TASKS)
+    means = table.groupby("method")[["auc", "accuracy", "f1_negative"]].mean().round(3)
+    assert means.auc.to_dict() == {
+        "puicl": 0.882,
+        "empu": 0.824,
+        "vpu": 0.752,
+        "ulsif": 0.841,
+        "ted": 0.832,
+    }
+    assert means.accuracy.dropna().to_dict() == {
+        "puicl": 0.802,
+        "empu": 0.736,
+        "vpu": 0.694,
+        "ted": 0.786,
+    }
+    assert means.f1_negative.dropna().to_dict() == {
+        "puicl": 0.758,
+        "empu": 0.708,
+        "vpu": 0.517,
+        "ted": 0.759,
+    }
+    assert set(table.method) <= set(METHODS)  # the paper's methods go by these names
+
+
+def test_means_and_counts_are_those_of_the_cells(results_folder):
+    results = load_results(results_folder)
+    assert results.methods == ["puicl", "empu", "logistic"]
+    assert results.references == ["oracle"]
+    mean, sd = results.mean_and_sd("puicl", "auc")
+    assert mean == pytest.approx(0.9 - 0.02 * 3.5 + 0.005)
+    assert sd == pytest.approx(0.01 / np.sqrt(2))
+    assert results.count("empu") == {"cells": 16, "failed": 3, "collapsed": 0, "tasks": 7}
+    assert results.count("logistic")["collapsed"] == 16
+    auc = results.by_task("auc")
+    assert np.isnan(auc.loc["diabetes", "empu"])
+    # Ranks and tests count a task without a single success as chance.
+    assert results.judged_auc().loc["diabetes", "empu"] == 0.5
+    assert average_ranks(results.judged_auc())["empu"] == pytest.approx((3 + 7 * 2) / 8)
+
+
+class Page(html.parser.HTMLParser):
+    """Tags in balance, what they refer to, and the text."""
+
+    void = frozenset(("meta", "img", "br"))
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.links, self.ids, self.words = [], [], set(), []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        facts = dict(attributes)
+        self.links += [facts[key] for key in ("src", "href") if key in facts]
+        self.ids.add(facts.get("id"))
+        if tag not in self.void:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def test_the_page_is_whole_and_asks_the_network_for_nothing(reported):
+    text = (reported / "report.html").read_text(encoding="utf-8")
+    page = Page(text)
+    assert page.open == []
+    assert len(page.links) > 10
+    for link in page.links:
+        assert link.startswith("data:image/png;base64,") or link[1:] in page.ids
+    assert "http" not in re.sub(r"base64,[^\"]*", "", text)
+    words = " ".join(page.words)
+    assert "ValueError: <no> | luck" in words  # escaped in the source
+    assert "Task rice could not be had: no network." in words
+    assert 'name="viewport"' in text
+    assert "@media print" in text
+
+
+def test_the_markdown_says_the_same_and_links_its_pictures(reported):
+    text = (reported / "report.md").read_text(encoding="utf-8")
+    for name in re.findall(r"\((figures/[^)]*)\)", text):
+        assert (reported / name).read_bytes().startswith(b"\x89PNG")
+    assert text.count("](figures/") == 5
+    assert "| PUICL | **0.835** ± 0.007 |" in text
+    # Ours, the paper's and the difference: 0.905 - 0.809.
+    assert "| Diabetes | **0.905** | 0.809 | +0.096 | – | 0.789 | – |" in text
+    assert "| Oracle * | 0.885 ± 0.007 |" in text
+    tables = [block for block in text.split("\n\n") if block.startswith("|")]
+    for table in tables:
+        widths = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
+        assert len(widths) == 1
+
+
+def test_the_report_of_the_same_results_is_the_same(results_folder, reported):
+    write_report(results_folder)
+    for name in ("report.md", "report.html", "figures/auc_by_task.png"):
+        assert (results_folder / name).read_bytes() == (reported / name).read_bytes()
+
+
+def test_damaged_results_are_refused_in_one_sentence(results_folder):
+    path = results_folder / "results.csv"
+    path.write_text(path.read_text().replace("auc,", "area,", 1))
+    with pytest.raises(InputError, match=r"results\.csv lacks auc"):
+        load_results(results_folder)
+
+
+def test_the_readmes_table_comes_from_the_results(results_folder):
+    readme = f"# Title\n\n{BEGIN}\nold\n{END}\n\nrest\n"
+    text = with_table(readme, results_folder)
+    assert "old" not in text
+    assert text.endswith(f"{END}\n\nrest\n")
+    assert "| PUICL | 0.835 | 0.835 | 0.835 | 0.882 | 1.0 | 0.5 |" in text
+    assert with_table(text, results_folder) == text
+    with pytest.raises(InputError, match="lacks the markers"):
+        with_table("# Title\n", results_folder)
+
+
+def test_the_committed_readme_holds_what_the_script_writes():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert with_table(readme, ROOT / "results" / "published") == readme
+
+
+def test_the_tables_in_the_docs_are_those_of_the_code():
+    text = (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
+    assert with_tables(text) == text
+    assert text.count("https://www.openml.org/d/") == 12
+    assert all(f"| `{name}` |" in text for name in (*TASKS, *METHODS))

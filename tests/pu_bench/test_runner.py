@@ -1,0 +1,357 @@
+"""The runner: same rows for all, no hidden labels for any, nothing lost, everything repeatable."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pu_bench import METHODS, Method, Prediction, split_pu
+from pu_bench.data import load_collection
+from pu_bench.protocol import PUTask
+from pu_bench.run import Cell, Plan, make_method, run_benchmark, run_cell, run_only, usable_methods
+from pu_bench.run.cells import rows_digest
+from pu_bench.run.store import CellLog
+from puicl_config import InputError
+
+ROOT = Path(__file__).resolve().parents[2]
+CHEAP = ["logistic", "all_positive"]
+
+
+@pytest.fixture(scope="module")
+def collection(little_tables):
+    return load_collection(little_tables)
+
+
+def plan_of(collection, methods=CHEAP, repeats=2, **options) -> Plan:
+    return Plan(collection, methods, repeats, **options)
+
+
+def figures(records) -> list:
+    """Records without their times."""
+    return [{key: value for key, value in r.items() if key != "seconds"} for r in records]
+
+
+def register(monkeypatch, name, answer, sees=frozenset()) -> None:
+    """A method whose `fit_predict` is `answer(P, U, seed, **seen)`."""
+    body = {"name": name, "title": name, "reference": "a test", "sees": frozenset(sees)}
+    body["fit_predict"] = lambda self, P, U, seed, **seen: answer(P, U, seed, **seen)
+    monkeypatch.setitem(METHODS, name, type(name, (Method,), body))
+
+
+def ones(U) -> Prediction:
+    return Prediction(np.ones(len(U)), np.ones(len(U), dtype=int), None)
+
+
+def test_every_registered_method_sees_identical_rows(monkeypatch, collection, tmp_path):
+    handed: dict[tuple, set] = {}
+
+    def spy(cls):
+        def fit_predict(self, P, U, seed, **seen):
+            handed.setdefault(cls.name, []).append(rows_digest(P, U))
+            assert set(seen) == set(cls.sees)
+            return ones(U)
+
+        return fit_predict
+
+    for cls in METHODS.values():
+        monkeypatch.setattr(cls, "fit_predict", spy(cls))
+        monkeypatch.setattr(cls, "__init__", lambda self: None)
+    records = run_benchmark(plan_of(collection, list(METHODS)), tmp_path)
+    assert not any(record["error"] for record in records)
+    first = handed[next(iter(METHODS))]
+    assert len(first) == len(set(first)) == 6  # three tasks, two repeats, no split twice
+    assert all(rows == first for rows in handed.values())
+    by_cell = {(r["task"], r["repeat"]): r["rows_seen"] for r in records}
+    assert len(by_cell) == 6
+    assert all(r["rows_seen"] == by_cell[r["task"], r["repeat"]] for r in records)
+    assert set(by_cell.values()) == set(first)
+
+
+# Networks take seconds to train; those that differ in their risk alone are left to the slow tests.
+LONG = {"vpu", "upu", "pusb"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in LONG else [])
+        for name, method in METHODS.items()
+        if not method.sees
+    ],
+)
+def test_permuted_hidden_labels_change_no_score(name, small_weights, monkeypatch):
+    if name not in usable_methods(None, small_weights)[0]:
+        pytest.skip(f"{name} cannot be run here")
+    rng = np.random.default_rng(3)
+    positive = np.arange(90) < 60
+    split = split_pu(rng.normal(size=(90, 3)) + positive[:, np.newaxis], positive, seed=1)
+    permuted = PUTask(split.x, split.n_labeled, rng.permutation(split.y))
+    assert (permuted.y != split.y).any()
+    answers = []
+    original = METHODS[name].fit_predict
+
+    def keep(self, *arguments, **seen):
+        answers.append(original(self, *arguments, **seen))
+        return answers[-1]
+
+    monkeypatch.setattr(METHODS[name], "fit_predict", keep)
+    cell = Cell("any", name, 0)
+    records = [run_cell(cell, make_method(name, small_weights), one) for one in (split, permuted)]
+    assert [record["error"] for record in records] == [None, None]
+    np.testing.assert_array_equal(answers[0].score, answers[1].score)
+    np.testing.assert_array_equal(answers[0].label, answers[1].label)
+    assert answers[0].class_prior == answers[1].class_prior
+
+
+def test_a_method_that_declares_it_is_given_the_labels(monkeypatch, collection):
+    def cheat(P, U, seed, labels, class_prior):
+        assert class_prior == labels.mean()
+        return Prediction(labels.astype(float), labels, class_prior)
+
+    register(monkeypatch, "cheat", cheat, sees={"labels", "class_prior"})
+    record = run_only(Cell("hard", "cheat", 0), plan_of(collection, ["cheat"]))
+    assert (record["auc"], record["accuracy"], record["pi_error"]) == (1.0, 1.0, 0.0)
+
+
+def test_a_failing_method_is_recorded_and_the_run_goes_on(monkeypatch, collection, tmp_path):
+    def fail(P, U, seed):
+        raise RuntimeError("no\nluck")
+
+    register(monkeypatch, "fails", fail)
+    register(monkeypatch, "nan", lambda P, U, seed: Prediction(U[:, 0] * np.nan, U[:, 0] > 0, None))
+    records = run_benchmark(plan_of(collection, ["fails", "nan", "logistic"], 1), tmp_path)
+    errors = {name: [r["error"] for r in records if r["method"] == name] for name in METHODS}
+    assert errors["fails"] == ["RuntimeError: no luck"] * 3
+    assert all("not finite" in error for error in errors["nan"])
+    assert errors["logistic"] == [None] * 3
+    table = pd.read_csv(tmp_path / "results.csv").set_index("method")
+    assert list(table.columns) == [
+        *("task", "repeat", "auc", "accuracy", "f1_negative", "f1_positive"),
+        *("balanced_accuracy", "brier", "ece", "pi_error", "seconds", "error"),
+    ]
+    assert table.loc["fails", "auc"].isna().all()
+    assert table.loc["logistic", "auc"].notna().all()
+
+
+def test_failed_cells_are_run_again_only_when_asked_to(monkeypatch, collection, tmp_path):
+    calls = []
+
+    def flaky(P, U, seed):
+        calls.append(seed)
+        if len(calls) == 1:
+            raise RuntimeError("once")
+        return ones(U)
+
+    register(monkeypatch, "flaky", flaky)
+    plan = plan_of(collection, ["flaky"], 1)
+    assert sum(r["error"] is not None for r in run_benchmark(plan, tmp_path)) == 1
+    assert sum(r["error"] is not None for r in run_benchmark(plan, tmp_path)) == 1
+    assert len(calls) == 3
+    again = plan_of(collection, ["flaky"], 1, retry_failed=True)
+    assert not any(r["error"] for r in run_benchmark(again, tmp_path))
+    assert len(calls) == 4
+    assert calls[3] == calls[0]
+
+
+def test_a_cell_alone_has_the_figures_it_has_in_a_run(collection, tmp_path):
+    plan = plan_of(collection)
+    records = run_benchmark(plan, tmp_path)
+    for record in (records[0], records[-2]):
+        cell = Cell(record["task"], record["method"], record["repeat"])
+        assert figures([run_only(cell, plan)]) == figures([record])
+
+
+def test_more_methods_tasks_and_repeats_leave_old_cells_alone(collection, tmp_path):
+    before = run_benchmark(plan_of(collection, ["all_positive"], 1), tmp_path)
+    after = run_benchmark(plan_of(collection, CHEAP, 2), tmp_path)
+    kept = [r for r in after if r["method"] == "all_positive" and r["repeat"] == 0]
+    assert kept == before  # with their times: not run again
+    assert len(after) == 12
+    run = json.loads((tmp_path / "run.json").read_text())
+    assert list(run["methods"]) == ["all_positive", "logistic"]
+    environment = json.loads((tmp_path / "environment.json").read_text())
+    assert environment[-1]["numpy"] == np.__version__
+
+
+def test_a_line_that_a_kill_cut_off_is_no_record_and_harms_no_other(tmp_path):
+    log = CellLog(tmp_path / "cells.jsonl")
+    log.append({"n": 1})
+    with log.path.open("ab") as file:
+        file.write(b'{"n": 2, "x')
+    assert list(log.records(lambda r: r["n"])) == [1]
+    log.append({"n": 3})
+    assert list(log.records(lambda r: r["n"])) == [1, 3]
+
+
+SLOW = """
+import sys, time
+from pathlib import Path
+from pu_bench import METHODS, Method, Prediction
+from pu_bench.data import load_collection
+from pu_bench.run import Plan, run_benchmark
+
+class Slow(Method):
+    name, title, reference = "slow", "slow", "a test"
+    def fit_predict(self, P, U, seed):
+        time.sleep(0.15)
+        return Prediction(U[:, 0] + seed % 97, (U[:, 0] > 0).astype(int), 0.5)
+
+METHODS["slow"] = Slow
+run_benchmark(Plan(load_collection(Path(sys.argv[1])), ["slow"], 4), Path(sys.argv[2]))
+"""
+
+
+def test_a_run_killed_with_minus_nine_goes_on_where_it_stood(
+    little_tables, collection, tmp_path, monkeypatch
+):
+    out = tmp_path / "out"
+    running = subprocess.Popen(
+        [sys.executable, "-c", SLOW, str(little_tables), str(out)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.DEVNULL,
+    )
+    cells = out / "cells.jsonl"
+    deadline = time.monotonic() + 300
+    while not (cells.exists() and cells.read_bytes().count(b"\n") >= 4):
+        assert time.monotonic() < deadline
+        assert running.poll() is None
+        time.sleep(0.02)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    finished = cells.read_bytes().splitlines()
+    assert 4 <= len(finished) < 12
+    calls = []
+
+    def same(P, U, seed):
+        calls.append(seed)
+        return Prediction(U[:, 0] + seed % 97, (U[:, 0] > 0).astype(int), 0.5)
+
+    register(monkeypatch, "slow", same)
+    records = run_benchmark(plan_of(collection, ["slow"], 4), out)
+    assert len(records) == 12
+    assert len(calls) == 12 - len(finished)
+    assert cells.read_bytes().splitlines()[: len(finished)] == finished
+    assert len(pd.read_csv(out / "results.csv")) == 12
+    whole = run_benchmark(plan_of(collection, ["slow"], 4), tmp_path / "never killed")
+    assert figures(whole) == figures(records)
+
+
+def test_two_processes_give_the_figures_of_one(bench, tmp_path):
+    common = ["--tasks", "monk1,wdbc", "--methods", "logistic,all_positive", "--quick"]
+    code, out, _ = bench(*common, "--jobs", 2, "--out", tmp_path / "two")
+    assert code == 0
+    assert "12 cells, 0 failed, 6 with one score" in out
+    assert bench(*common, "--jobs", 1, "--out", tmp_path / "one")[0] == 0
+    one, two = (pd.read_csv(tmp_path / name / "results.csv") for name in ("one", "two"))
+    pd.testing.assert_frame_equal(one.drop(columns="seconds"), two.drop(columns="seconds"))
+    assert (tmp_path / "two" / "report.html").is_file()
+    code, out, _ = bench("--only", "wdbc:logistic:2", "--out", tmp_path / "two")
+    assert code == 0
+    assert out.endswith("holds the same figures for wdbc:logistic:2\n")
+
+
+def test_only_says_where_a_recorded_cell_has_other_figures(bench, tmp_path):
+    common = ["--tasks", "monk1", "--methods", "logistic", "--repeats", 1, "--out", tmp_path]
+    assert bench(*common, "--jobs", 1)[0] == 0
+    cells = tmp_path / "cells.jsonl"
+    record = json.loads(cells.read_text())
+    cells.write_text(json.dumps({**record, "auc": 0.123}) + "\n")
+    code, out, _ = bench("--only", "monk1:logistic:0", "--out", tmp_path)
+    assert code == 1
+    assert "holds others for monk1:logistic:0: auc 0.123" in out
+
+
+def test_weights_are_named_and_others_refused(bench, small_weights, tmp_path, little_tables):
+    common = ["--data", little_tables, "--tasks", "easy", "--methods", "puicl", "--repeats", 1]
+    common += ["--jobs", 1, "--out", tmp_path / "out"]
+    code, _, err = bench(*common)
+    assert code == 2
+    assert "method puicl: this package ships no weights yet" in err
+    assert bench(*common, "--model", small_weights)[0] == 0
+    other = tmp_path / "model.safetensors"
+    other.write_bytes(small_weights.read_bytes())
+    other.with_suffix(".json").write_bytes(small_weights.with_suffix(".json").read_bytes())
+    assert bench(*common, "--model", other)[0] == 0  # the same weights elsewhere
+    run = json.loads((tmp_path / "out" / "run.json").read_text())
+    run["weights"]["puicl"] = "0" * 64
+    (tmp_path / "out" / "run.json").write_text(json.dumps(run))
+    code, _, err = bench(*common, "--model", other)
+    assert code == 2
+    assert "with other weights" in err
+
+
+def test_without_weights_puicl_is_left_out_with_a_sentence_and_the_rest_runs(
+    bench, little_tables, tmp_path, monkeypatch
+):
+    few = {name: METHODS[name] for name in (*CHEAP, "puicl")}
+    monkeypatch.setattr("pu_bench.run.runner.METHODS", few)
+    common = ["--data", little_tables, "--tasks", "easy", "--repeats", 1, "--jobs", 1]
+    code, out, _ = bench(*common, "--out", tmp_path)
+    assert code == 0
+    assert "method puicl is left out: this package ships no weights yet" in out
+    assert "Method puicl was not run: this package ships no weights" in (
+        (tmp_path / "report.md").read_text()
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "mentioned"),
+    [
+        (["--methods", "logistik"], "no method 'logistik'; there are "),
+        (["--methods", ","], "--methods names nothing"),
+        (["--tasks", "wdbc,iris"], "no task 'iris'; there are diabetes"),
+        (["--data", "nowhere"], "--data nowhere is no folder"),
+        (["--model", "nowhere.safetensors"], "no weights at nowhere.safetensors"),
+        (["--only", "wdbc"], "'wdbc' is not of the form task:method:repeat"),
+        (["--only", "wdbc:nobody:1"], "no method 'nobody'"),
+        (["--report", "nowhere", "--out", "x"], "nowhere holds no results"),
+        (["--sweep", "nothing"], "no sweep 'nothing'; there are pi"),
+    ],
+)
+def test_bad_input_is_one_sentence(bench, tmp_path, monkeypatch, arguments, mentioned):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = bench(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert mentioned in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_results_of_another_collection_are_refused(collection, tmp_path):
+    run_benchmark(plan_of(collection, ["all_positive"], 1), tmp_path)
+    other = load_collection(None, ["wdbc"])
+    with pytest.raises(InputError, match="give another --out"):
+        run_benchmark(plan_of(other, ["all_positive"], 1), tmp_path)
+    (tmp_path / "cells.jsonl").unlink()
+    with pytest.raises(InputError, match="which a run goes on from"):
+        run_benchmark(plan_of(collection, ["all_positive"], 1), tmp_path)
+
+
+def test_a_stopped_run_keeps_what_is_finished_and_says_how_to_go_on(
+    bench, little_tables, tmp_path, monkeypatch
+):
+    calls = []
+
+    def stopped(P, U, seed):
+        calls.append(seed)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return ones(U)
+
+    register(monkeypatch, "stopped", stopped)
+    common = ["--data", little_tables, "--methods", "stopped", "--repeats", 2, "--jobs", 1]
+    code, _, err = bench(*common, "--out", tmp_path)
+    assert code == 130
+    assert f"stopped; the same command goes on from what {tmp_path} holds" in err
+    assert len(pd.read_csv(tmp_path / "results.csv")) == 2
+    assert bench(*common, "--out", tmp_path)[0] == 0
+    assert len(calls) == 3 + 4
+    assert len(pd.read_csv(tmp_path / "results.csv")) == 6

@@ -1,0 +1,201 @@
+"""Sweeps: tasks of the composition asked for, from pools, the same for every method."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from prior_gen.cli import main as prior_gen
+from pu_bench.data import Table
+from pu_bench.run.cells import rows_digest
+from pu_bench.sweeps import (
+    SWEEPS,
+    Composition,
+    Pool,
+    SweepPlan,
+    draw,
+    run_sweeps,
+    shard_pools,
+    table_pools,
+    write_sweep_report,
+)
+from pu_bench.sweeps.runner import split_of
+from puicl_config import InputError, load_config
+from shard_io import open_shards
+
+
+def make_pool(n=1000, d=4, name="pool", kind="real") -> Pool:
+    rng = np.random.default_rng(0)
+    positive = np.arange(2 * n) < n
+    x = rng.normal(size=(2 * n, d))
+    x[:, 0] += 2.0 * positive
+    x[:, -1] = np.arange(2 * n)  # names the row
+    return Pool(name, kind, x, positive)
+
+
+@pytest.fixture(scope="module")
+def heldout(tmp_path_factory):
+    """A few stages of configs/bench.yaml, smaller, by the command that the sweep names."""
+    folder = tmp_path_factory.mktemp("shards") / "bench"
+    arguments = ["--config", "bench", "--split", "heldout", "--tail", "--out", str(folder)]
+    arguments += ["--jobs", "1", "--set", "prior.tail_steps=2"]
+    arguments += ["--set", "prior.n_features=[5, 8]", "--set", "prior.n_labeled=[60, 60]"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["prior-gen", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            prior_gen()
+    assert not stop.value.code
+    return folder
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Composition(),
+        Composition(n_labeled=5, eta=40),
+        Composition(n_labeled=300, eta=2 / 3),
+        Composition(prior=0.1),
+        Composition(prior=0.9, eta=8),
+        Composition(n_features=2),
+        Composition(bias=4, bias_by="feature"),
+    ],
+)
+def test_a_drawn_task_has_the_composition_asked_for(wanted):
+    pool = make_pool()
+    task = draw(pool, wanted, np.random.default_rng(1))
+    n_unlabeled = round(wanted.n_labeled * wanted.eta)
+    assert (task.n_labeled, len(task.y)) == (wanted.n_labeled, n_unlabeled)
+    assert task.y.mean() == pytest.approx(wanted.prior, abs=0.5 / n_unlabeled)
+    assert task.x.shape[1] == (wanted.n_features or 4)
+    if not wanted.n_features:
+        rows = task.x[:, -1].astype(int)
+        assert len(set(rows)) == len(rows)
+        assert pool.positive[rows[: task.n_labeled]].all()
+        np.testing.assert_array_equal(pool.positive[rows[task.n_labeled :]], task.y == 1)
+
+
+def test_a_pool_too_small_is_left_out_of_a_sweep_and_refused_by_draw():
+    small = make_pool(n=150)
+    values = [
+        value for value in SWEEPS["labeled"].values if SWEEPS["labeled"].pools(value, [small])
+    ]
+    assert values == [5, 10, 20, 50]
+    with pytest.raises(ValueError, match="too small"):
+        draw(small, Composition(n_labeled=100), np.random.default_rng(0))
+
+
+def test_labelling_leans_on_the_score_as_strongly_as_asked():
+    pool = Pool("p", "real", make_pool().x[:, :3], make_pool().positive)
+    shift = {}
+    for bias in (0.0, 1.0, 4.0):
+        tasks = [
+            draw(pool, Composition(bias=bias), np.random.default_rng(seed)) for seed in range(8)
+        ]
+        labeled = np.mean([task.P[:, 0].mean() for task in tasks])
+        hidden = np.mean([task.U[task.y == 1, 0].mean() for task in tasks])
+        shift[bias] = labeled - hidden
+    assert abs(shift[0.0]) < 0.15
+    # exp(z) shifts a normal score by one standard deviation.
+    assert shift[1.0] == pytest.approx(1.0, abs=0.3)
+    assert shift[4.0] > 1.5
+
+
+def test_labelling_by_a_feature_leans_on_that_feature_alone():
+    pool = Pool("p", "real", make_pool().x[:, :3], make_pool().positive)
+    shifts = []
+    for seed in range(6):
+        task = draw(pool, Composition(bias=2, bias_by="feature"), np.random.default_rng(seed))
+        gap = task.P.mean(axis=0) - task.U[task.y == 1].mean(axis=0)
+        shifts.append(np.sort(gap))
+    assert np.mean([gap[-1] for gap in shifts]) > 1.2
+    assert abs(np.mean([gap[:-1] for gap in shifts])) < 0.2
+
+
+def test_values_of_a_sweep_start_from_the_same_random_numbers():
+    pool = make_pool()
+    some, more = (split_of(pool, Composition(n_labeled=n), 0) for n in (50, 100))
+    assert set(some.P[:, -1]) < set(more.P[:, -1])
+    assert rows_digest(some.P, some.U) == rows_digest(
+        *(lambda t: (t.P, t.U))(split_of(pool, Composition(n_labeled=50), 0))
+    )
+
+
+def test_only_tables_with_a_thousand_rows_of_each_class_are_pools():
+    def table(positives, negatives):
+        positive = np.arange(positives + negatives) < positives
+        return Table("t", "T", np.zeros((len(positive), 1)), positive, ("a",), "")
+
+    assert len(table_pools([table(1000, 1000), table(5000, 999), table(999, 5000)])) == 1
+
+
+def test_pools_of_shards_hold_every_row_of_every_task(heldout):
+    pools, digest = shard_pools(str(heldout))
+    reader = open_shards(heldout)
+    assert digest == reader.manifest.plan_digest
+    assert len(pools) == 2 * 3 * 2  # steps, microbatches, tasks
+    microbatch = reader[2, 0, 0]
+    pool = next(pool for pool in pools if pool.name == "2.0.0.1")
+    np.testing.assert_array_equal(pool.x, microbatch.x[1].astype(float))
+    assert pool.positive[: microbatch.n_labeled].all()
+    np.testing.assert_array_equal(pool.positive[microbatch.n_labeled :], microbatch.y[1] == 1)
+
+
+def test_shards_that_networks_are_trained_on_are_refused(all_shards):
+    with pytest.raises(InputError, match="trained on"):
+        shard_pools(str(all_shards))
+
+
+def test_the_committed_config_gives_enough_rows_and_features_for_every_sweep():
+    prior = load_config("bench").prior
+    n, eta = prior.n_labeled[0], prior.eta_final[0]
+    hidden = n * eta * prior.pi_final[0]
+    pool = Pool(
+        "p", "synthetic", np.zeros((int(n + n * eta), 8)), np.arange(n + n * eta) < n + hidden
+    )
+    for sweep in SWEEPS.values():
+        for value in sweep.values:
+            if sweep.feature_ranges is None:
+                assert sweep.pools(value, [pool]), (sweep.name, value)
+    ranges = SWEEPS["features"].feature_ranges
+    assert (ranges[0][0], ranges[-1][1]) == prior.n_features
+
+
+def test_a_sweep_is_resumed_and_every_method_sees_the_same_rows(heldout, tmp_path):
+    pools, digest = shard_pools(str(heldout))
+    pools = [*pools[:2], make_pool(name="table")]
+
+    def plan(methods):
+        return SweepPlan(["eta"], pools, methods, 2, None, 1, digest)
+
+    first = run_sweeps(plan(["all_positive"]), tmp_path)
+    records = run_sweeps(plan(["all_positive", "random"]), tmp_path)
+    assert [r for r in records if r["method"] == "all_positive"] == first
+    table = pd.read_csv(tmp_path / "sweeps.csv")
+    assert not table.error.notna().any()
+    assert sorted(table.value.unique()) == [0.5, 1, 2, 4, 8]
+    # 60 labelled in these shards: 100 labelled and as many hidden are too many for them at 4 and 8.
+    assert set(table[table.kind == "real"].repeat) == {0, 1}
+    assert set(table[table.kind == "synthetic"].repeat) <= {0}
+    by_split = pd.DataFrame(records).groupby(["task", "repeat"]).rows_seen.nunique()
+    assert (by_split == 1).all()
+    page = write_sweep_report(tmp_path).read_text(encoding="utf-8")
+    assert "http" not in page.replace("base64", "")[:2000]
+    assert (tmp_path / "figures" / "sweep_eta.png").read_bytes().startswith(b"\x89PNG")
+    other = SweepPlan(["eta"], pools, ["random"], 2, None, 1, "0" * 64)
+    with pytest.raises(InputError, match="other shards"):
+        run_sweeps(other, tmp_path)
+
+
+def test_the_command_runs_a_sweep_and_names_the_shards_it_lacks(bench, tmp_path, monkeypatch):
+    monkeypatch.setattr("pu_bench.sweeps.pools.FEWEST_OF_A_CLASS", 100)
+    arguments = ["--sweep", "pi", "--tasks", "monk1", "--methods", "all_positive"]
+    code, out, _ = bench(*arguments, "--repeats", 1, "--jobs", 1, "--out", tmp_path)
+    assert code == 0
+    assert "prior-gen --config bench --split heldout --tail --out shards/bench" in out
+    assert "5 cells of 1 pools, 0 failed" not in out  # 216 rows of a class cannot show them all
+    assert json.loads((tmp_path / "sweeps.json").read_text())["shards"] is None
+    code, _, err = bench("--sweep", "pi", "--tasks", "wdbc", "--out", tmp_path / "no", "--jobs", 1,
+                         "--methods", "all_positive", "--shards", tmp_path / "nowhere")  # fmt: skip
+    assert code == 2
+    assert err.count("\n") == 1

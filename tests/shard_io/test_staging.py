@@ -1,0 +1,103 @@
+"""Private folders of writers: swept when their owner is dead, and only then."""
+
+import errno
+import fcntl
+import threading
+
+import pytest
+
+import shard_io.files as files
+from shard_io.files import LOCK, staging_folder, sweep_staging
+
+
+def test_a_live_writers_folder_is_not_swept_and_is_gone_afterwards(tmp_path):
+    with staging_folder(tmp_path) as folder:
+        (folder / "half").write_text("half")
+        sweep_staging(tmp_path)
+        assert (folder / "half").read_text() == "half"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("left", [[], [LOCK], [LOCK, "half"], [LOCK, "parts/deep/half"]])
+def test_whatever_a_killed_writer_left_is_swept(tmp_path, left):
+    dead = tmp_path / ".staging" / "dead"
+    dead.mkdir(parents=True)
+    for name in left:
+        (dead / name).parent.mkdir(parents=True, exist_ok=True)
+        (dead / name).write_text("")
+    sweep_staging(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sweep_between_creation_and_lock_takes_no_writer_its_folder(tmp_path, monkeypatch):
+    real, sweeps = fcntl.flock, []
+
+    def swept_just_before(lock, operation):
+        if not operation & fcntl.LOCK_NB and len(sweeps) < 3:
+            sweeps.append(operation)
+            sweep_staging(tmp_path)
+        return real(lock, operation)
+
+    monkeypatch.setattr(files.fcntl, "flock", swept_just_before)
+    with staging_folder(tmp_path) as folder:
+        (folder / "content").write_text("whole")
+    assert len(sweeps) == 3
+
+
+def test_a_folder_that_is_removed_while_it_is_entered_is_made_again(tmp_path, monkeypatch):
+    real, raced = files.Path.mkdir, []
+
+    def raced_twice(self, *arguments, **options):
+        if len(raced) < 2 and self.parent.name == ".staging":
+            raced.append(self)
+            raise FileNotFoundError(errno.ENOENT, "another writer removed .staging")
+        return real(self, *arguments, **options)
+
+    monkeypatch.setattr(files.Path, "mkdir", raced_twice)
+    with staging_folder(tmp_path) as folder:
+        assert folder.is_dir()
+    assert len(raced) == 2
+
+
+def test_many_writers_and_sweepers_never_disturb_each_other(tmp_path):
+    problems, over = [], threading.Event()
+
+    def write():
+        try:
+            for _ in range(150):
+                with staging_folder(tmp_path) as folder:
+                    (folder / "content").write_text("whole")
+                    assert (folder / "content").read_text() == "whole"
+        except Exception as error:
+            problems.append(error)
+
+    def sweep():
+        try:
+            while not over.is_set():
+                sweep_staging(tmp_path)
+        except Exception as error:
+            problems.append(error)
+
+    sweeper = threading.Thread(target=sweep)
+    writers = [threading.Thread(target=write) for _ in range(4)]
+    for thread in (sweeper, *writers):
+        thread.start()
+    for thread in writers:
+        thread.join()
+    over.set()
+    sweeper.join()
+    assert problems == []
+    sweep_staging(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_system_without_locks_is_written_to_and_never_swept(tmp_path, monkeypatch):
+    def no_locks(*_):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(files.fcntl, "flock", no_locks)
+    with staging_folder(tmp_path) as folder:
+        (folder / "content").write_text("whole")
+        sweep_staging(tmp_path)
+        assert (folder / "content").read_text() == "whole"
+    assert list(tmp_path.iterdir()) == []
