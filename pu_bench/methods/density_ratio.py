@@ -20,9 +20,10 @@ class ULSIF(Method):
     error, on standardised columns. P(positive | x) is alpha * r (Bayes), so the class is positive
     where that is above one half, with alpha by best-bin estimation; the score is r.
 
-    Widths and ridges are those of the package `densratio` (.001 to 10), but the leave-one-out
-    error is the paper's: the one of `densratio` 0.4 lacks a division in B1, and so picks
-    ratios that are nearly constant.
+    Widths and ridges are those of the package `densratio` (.001 to 10), which is not used for three
+    reasons: the leave-one-out error of its version 0.4 lacks the division by n_u - 1'(X * B^-1 X)
+    in B1, so that on two Gaussians three standard deviations apart it picks a ratio that is nearly
+    one everywhere; it draws from numpy's global generator; it starts threads when imported.
     """
 
     name = "ulsif"
