@@ -21,7 +21,7 @@ from puicl_model.inference import resolve_device, threads
 from puicl_model.labels import labeled_mask
 from puicl_model.preprocessing import SCALINGS, Scaling, TablePreprocessor, read_table
 from puicl_model.report import doubts
-from puicl_model.trees import Blend, TreeScores
+from puicl_model.trees import Blend, cross_fitted
 from puicl_model.weights import load_model
 
 _SHIPPED_WEIGHTS = Path(__file__).parent / "weights" / "default.safetensors"
@@ -167,10 +167,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
 
         self._trees = self._blend = None
         if self.blend == "trees":
-            self._trees = TreeScores(X, labeled, rng)
-            self._blend = Blend(
-                log_odds, _mean_by(self._trees.fitted[~labeled][None], inverse)[0]
-            )
+            scores, self._trees = cross_fitted(X, labeled, rng)
+            self._blend = Blend(log_odds, _mean_by(scores[~labeled][None], inverse)[0])
             log_odds = self._blend.fitted
         self._set_prior(log_odds, class_prior)
         log_odds = log_odds + self._offset
@@ -212,7 +210,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Class 1 where P(positive) is at least one half, else 0, for the rows of `X` [m, d]."""
-        return self.classes_[(self.decision_function(X) >= 0).astype(int)]
+        positive = self.decision_function(X) >= 0
+        return self.classes_[positive.astype(int)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Area under the ROC curve of P(positive) for `y` [m]: 1 or True against all else.
@@ -275,6 +274,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     def _labels(self, s: Any, n_rows: int) -> np.ndarray:
         if s is None:
             raise ValueError("fit requires y to be passed, but the target y is None")
+        if n_rows == 1:
+            raise ValueError("X has 1 sample: one labelled and one unlabelled row are the least")
         labeled = labeled_mask(s, self.positive_label)
         if len(labeled) != n_rows:
             raise ValueError(f"X has {n_rows} rows but s has {len(labeled)} entries")

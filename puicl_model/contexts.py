@@ -102,8 +102,7 @@ def plan_views(
             chance = relevance + 0.1 * relevance.max() + 1e-9
             size = min(trained.n_features, w)
             groups = [
-                rng.choice(w, size, replace=False, p=chance / chance.sum())
-                for _ in range(n_groups)
+                rng.choice(w, size, replace=False, p=chance / chance.sum()) for _ in range(n_groups)
             ]
         else:
             groups = np.array_split(rng.permutation(w), n_groups)

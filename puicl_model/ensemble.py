@@ -3,6 +3,7 @@
 import sys
 from dataclasses import dataclass
 from functools import partial
+from hashlib import blake2b
 
 import numpy as np
 
@@ -37,7 +38,7 @@ def make_jobs(
 
     def rows(context) -> np.ndarray:
         both = np.concatenate([labeled[context.labeled], unlabeled[context.unlabeled]])
-        return scalings[view.scaling](both)[:, view.columns]
+        return np.ascontiguousarray(scalings[view.scaling](both)[:, view.columns])
 
     return [
         Job(
@@ -90,9 +91,7 @@ def keep_references(
     for number, views in enumerate(estimators):
         for view in views:
             job = make_jobs(labeled, unlabeled, scalings, view)[0]
-            kept.append(
-                Reference(number, view.scaling, view.columns, job.n_labeled, job.rows())
-            )
+            kept.append(Reference(number, view.scaling, view.columns, job.n_labeled, job.rows()))
     return kept
 
 
@@ -124,7 +123,5 @@ def score_new(
 
 def row_keys(X: np.ndarray) -> np.ndarray:
     """[n] 64-bit hashes of the rows: equal rows have equal keys, others almost surely not."""
-    from hashlib import blake2b
-
     digests = [blake2b(row.tobytes(), digest_size=8).digest() for row in np.ascontiguousarray(X)]
     return np.frombuffer(b"".join(digests), dtype=np.uint64)

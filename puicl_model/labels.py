@@ -1,9 +1,11 @@
 """Which rows are labelled positives: the forms in which people write `s`."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.exceptions import DataConversionWarning
 
 # As CSV files and people write booleans.
 _WORDS = {"True": 1, "true": 1, "TRUE": 1, "False": 0, "false": 0, "FALSE": 0}
@@ -19,6 +21,11 @@ def labeled_mask(s: Any, positive_label: Any = None) -> np.ndarray:
     """
     array = np.asarray(s)
     if array.ndim == 2 and array.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected",
+            DataConversionWarning,
+            stacklevel=4,
+        )
         array = array[:, 0]
     if array.ndim != 1:
         raise ValueError(f"s must have one entry a row, but its shape is {array.shape}")
@@ -40,7 +47,11 @@ def labeled_mask(s: Any, positive_label: Any = None) -> np.ndarray:
     known = np.isin(numbers, (1, 0, -1))
     strange = ~known & ~missing
     if strange.any():
-        hint = "; for other labels give positive_label=" if array.dtype.kind in "OUS" else ""
+        hint = "; for other labels give positive_label="
+        if len(np.unique(array[~missing].astype(str))) > 2:
+            hint += ". Only binary classification is supported."
+        if array.dtype.kind == "f" and (numbers[strange] % 1 != 0).any():
+            hint += ", and y must not be continuous"
         raise ValueError(
             f"s must hold 1 or True for labelled positives and 0, -1, False or nothing for "
             f"unlabelled rows, but row {int(np.flatnonzero(strange)[0])} holds "

@@ -8,38 +8,88 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.model_selection import StratifiedKFold
 
 _FOLDS = 5
-_TREES = 200
+_TREES = 100
+_LEAF = 3
 # More rows teach these trees little and make them large.
 _MOST_ROWS = 20_000
 
 
-class TreeScores:
-    """P(labelled | row) by trees that have not seen the row, and for new rows by all of them."""
+class Forest:
+    """Fitted trees as flat arrays, so that they can be saved without pickling.
 
-    def __init__(self, X: np.ndarray, labeled: np.ndarray, rng: np.random.Generator):
-        """X: [n, w] of any scale; labeled: boolean [n], at least 2 of each kind."""
-        kept = np.sort(_thin(labeled, rng))
-        folds = StratifiedKFold(
-            min(_FOLDS, int(labeled[kept].sum()), int((~labeled[kept]).sum())),
-            shuffle=True,
-            random_state=int(rng.integers(2**31)),
+    Node i of all trees goes on to `left[i]` where the row's `feature[i]` is at most
+    `threshold[i]`, else to `right[i]`; a leaf's `feature` is negative, its answer `share[i]`.
+    """
+
+    arrays = ("roots", "left", "right", "feature", "threshold", "share")
+
+    def __init__(self, **arrays: np.ndarray):
+        for name in self.arrays:
+            setattr(self, name, arrays[name])
+
+    @classmethod
+    def of(cls, forests: list[ExtraTreesClassifier]) -> Self:
+        """All trees of all `forests`, which tell two classes apart."""
+        trees = [tree.tree_ for forest in forests for tree in forest.estimators_]
+        sizes = [tree.node_count for tree in trees]
+        roots = np.cumsum([0, *sizes[:-1]])
+
+        def joined(name: str, start: np.ndarray | None = None) -> np.ndarray:
+            parts = [getattr(tree, name) for tree in trees]
+            if start is not None:
+                parts = [part + root for part, root in zip(parts, start, strict=True)]
+            return np.concatenate(parts)
+
+        value = np.concatenate([tree.value[:, 0, :] for tree in trees])
+        return cls(
+            roots=roots,
+            left=joined("children_left", roots).astype(np.int32),
+            right=joined("children_right", roots).astype(np.int32),
+            feature=joined("feature").astype(np.int32),
+            threshold=joined("threshold"),
+            share=value[:, 1] / value.sum(axis=1),
         )
-        self._forests = []
-        held_out = np.full(len(X), np.nan)
-        for rest, part in folds.split(X[kept], labeled[kept]):
-            forest = ExtraTreesClassifier(
-                _TREES, min_samples_leaf=3, random_state=int(rng.integers(2**31))
-            ).fit(_small(X[kept[rest]]), labeled[kept[rest]])
-            held_out[kept[part]] = forest.predict_proba(_small(X[kept[part]]))[:, 1]
-            self._forests.append(forest)
-        others = np.flatnonzero(np.isnan(held_out))
-        if len(others):
-            held_out[others] = self(X[others])
-        self.fitted = held_out
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
-        """[m] of rows that were not in the table."""
-        return np.mean([forest.predict_proba(_small(X))[:, 1] for forest in self._forests], axis=0)
+        """Mean share [m] of class 1 over the trees, for rows [m, w]."""
+        X = _small(X)
+        total, rows = np.zeros(len(X)), np.arange(len(X))
+        for root in self.roots:
+            node = np.full(len(X), root)
+            moving = rows if self.feature[root] >= 0 else rows[:0]
+            while len(moving):
+                at = node[moving]
+                below = X[moving, self.feature[at]] <= self.threshold[at]
+                node[moving] = np.where(below, self.left[at], self.right[at])
+                moving = moving[self.feature[node[moving]] >= 0]
+            total += self.share[node]
+        return total / len(self.roots)
+
+
+def cross_fitted(
+    X: np.ndarray, labeled: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, Forest]:
+    """P(labelled | row) [n] by trees that have not seen the row, and all of the trees.
+
+    X: [n, w] of any scale; labeled: boolean [n], at least 2 of each kind. At most `_MOST_ROWS`
+    rows are learnt from; the others are scored by all trees.
+    """
+    kept = np.sort(_thin(labeled, rng))
+    least = int(min(labeled.sum(), (~labeled).sum()))
+    if least < 2:
+        raise ValueError("blend='trees' needs two labelled and two unlabelled rows")
+    folds = StratifiedKFold(min(_FOLDS, least), shuffle=True, random_state=int(rng.integers(2**31)))
+    forests, scores = [], np.full(len(X), np.nan)
+    for rest, part in folds.split(X[kept], labeled[kept]):
+        forest = ExtraTreesClassifier(
+            _TREES, min_samples_leaf=_LEAF, random_state=int(rng.integers(2**31))
+        ).fit(_small(X[kept[rest]]), labeled[kept[rest]])
+        scores[kept[part]] = forest.predict_proba(_small(X[kept[part]]))[:, 1]
+        forests.append(forest)
+    together = Forest.of(forests)
+    others = np.flatnonzero(np.isnan(scores))
+    scores[others] = together(X[others])
+    return scores, together
 
 
 class Blend:

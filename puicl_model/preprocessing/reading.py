@@ -67,8 +67,12 @@ def _from_polars(X: Any) -> pd.DataFrame:
             values = column.to_list()
             columns[column.name] = pd.Series(values, dtype=float if numeric else object)
             if numeric and column.dtype.is_integer():  # beyond 2^53 a float would lose digits
-                columns[column.name] = pd.array(values, dtype="UInt64" if min(
-                    (v for v in values if v is not None), default=0) >= 0 else "Int64")
+                columns[column.name] = pd.array(
+                    values,
+                    dtype="UInt64"
+                    if min((v for v in values if v is not None), default=0) >= 0
+                    else "Int64",
+                )
     return pd.DataFrame(columns)
 
 
@@ -76,5 +80,6 @@ def is_missing(column: pd.Series) -> np.ndarray:
     """Boolean [n]: where `column` has no value, the empty text included."""
     missing = column.isna().to_numpy(dtype=bool)
     if column.dtype == object or isinstance(column.dtype, pd.StringDtype):
-        missing |= np.array([isinstance(v, str) and not v.strip() for v in column], dtype=bool)
+        blank = np.array([isinstance(v, str) and not v.strip() for v in column], dtype=bool)
+        missing = missing | blank  # pandas' own array is read-only
     return missing

@@ -104,14 +104,10 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                 self._kept.append((j, k, name + ending))
                 outputs.append(values)
             if not fresh:
-                twin = next(
-                    (seen[key] for key in map(_key, columns.T) if key in seen), None
-                )
+                twin = next((seen[key] for key in map(_key, columns.T) if key in seen), None)
                 self.kinds_[name] = f"equal to {twin}" if twin else "constant"
                 del self._encoders[j]
-        self.dropped_ = {
-            name: kind for name, kind in self.kinds_.items() if kind not in ENCODERS
-        }
+        self.dropped_ = {name: kind for name, kind in self.kinds_.items() if kind not in ENCODERS}
         told = [f"{name} ({why})" for name, why in self.dropped_.items() if why in _WARNED]
         if told:
             warnings.warn(
