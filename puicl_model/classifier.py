@@ -273,7 +273,9 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
 
     def _labels(self, s: Any, n_rows: int) -> np.ndarray:
         if s is None:
-            raise ValueError("fit requires y to be passed, but the target y is None")
+            raise ValueError(
+                "s must have one entry a row: fit requires y to be passed, but the target y is None"
+            )
         if n_rows == 1:
             raise ValueError("X has 1 sample: one labelled and one unlabelled row are the least")
         labeled = labeled_mask(s, self.positive_label)

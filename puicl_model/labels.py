@@ -50,7 +50,7 @@ def labeled_mask(s: Any, positive_label: Any = None) -> np.ndarray:
         hint = "; for other labels give positive_label="
         if len(np.unique(array[~missing].astype(str))) > 2:
             hint += ". Only binary classification is supported."
-        if array.dtype.kind == "f" and (numbers[strange] % 1 != 0).any():
+        if array.dtype.kind == "f" and (np.round(numbers[strange]) != numbers[strange]).any():
             hint += ", and y must not be continuous"
         raise ValueError(
             f"s must hold 1 or True for labelled positives and 0, -1, False or nothing for "

@@ -95,8 +95,7 @@ def cross_fitted(
 class Blend:
     """The network's log-odds averaged with the trees' scores by rank.
 
-    A row's rank is its place among the unlabelled rows of the fit, from 0 to 1. The mean of both
-    ranks is turned back into log-odds through the network's own: the blend orders the rows, the
+    A row's rank is its place among the unlabelled rows of the fit. The mean of both ranks is turned back into log-odds through the network's own: the blend orders the rows, the
     network says how many are positive. A function of (fit, row), increasing in both scores.
     """
 
@@ -119,11 +118,11 @@ class Blend:
         return self._through(self._mixed(network, trees))
 
     def _mixed(self, network: np.ndarray, trees: np.ndarray) -> np.ndarray:
-        return (_rank(self.network, network) + _rank(self.trees, trees)) / 2
+        return _rank(self.network, network) + _rank(self.trees, trees)
 
     def _through(self, mixed: np.ndarray) -> np.ndarray:
         n = len(self.network)
-        return np.interp(_rank(self.mixed, mixed) * n - 0.5, np.arange(n), self.network)
+        return np.interp((_rank(self.mixed, mixed) - 1) / 2, np.arange(n), self.network)
 
 
 def posterior(scores: np.ndarray, labeled: np.ndarray) -> np.ndarray:
@@ -137,10 +136,10 @@ def posterior(scores: np.ndarray, labeled: np.ndarray) -> np.ndarray:
 
 
 def _rank(sorted_scores: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Share of `sorted_scores` below each score, equal ones counted half."""
+    """How many of `sorted_scores` lie below each score, twice; equal ones count once."""
     below = np.searchsorted(sorted_scores, scores, side="left")
     upto = np.searchsorted(sorted_scores, scores, side="right")
-    return (below + upto) / (2 * len(sorted_scores))
+    return below + upto  # whole numbers, so that equal mean ranks are equal
 
 
 def _small(X: np.ndarray) -> np.ndarray:

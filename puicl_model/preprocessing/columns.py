@@ -268,7 +268,7 @@ def _offset(column: pd.Series) -> int:
 def _calendar(seconds: np.ndarray) -> dict[str, np.ndarray]:
     dates = pd.DatetimeIndex((seconds * 1e6).astype("datetime64[us]"))
     return {
-        "weekday": dates.weekday.to_numpy(),
+        "weekday": dates.day_of_week.to_numpy(),
         "month": dates.month.to_numpy(),
         "hour": dates.hour.to_numpy(),
     }

@@ -76,10 +76,14 @@ def _from_polars(X: Any) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
+# What files write where there is nothing.
+_NOTHING = frozenset({"", "?", "NaN", "nan", "N/A", "NULL", "null"})
+
+
 def is_missing(column: pd.Series) -> np.ndarray:
-    """Boolean [n]: where `column` has no value, the empty text included."""
+    """Boolean [n]: where `column` has no value; blank text, "?", "NaN", "N/A" and "NULL" are none."""
     missing = column.isna().to_numpy(dtype=bool)
     if column.dtype == object or isinstance(column.dtype, pd.StringDtype):
-        blank = np.array([isinstance(v, str) and not v.strip() for v in column], dtype=bool)
+        blank = np.array([isinstance(v, str) and v.strip() in _NOTHING for v in column], dtype=bool)
         missing = missing | blank  # pandas' own array is read-only
     return missing

@@ -24,6 +24,9 @@ from puicl_model.preprocessing.reading import column_names, is_missing, read_tab
 # A text column of more levels than this share of its rows names rows rather than groups.
 _NAMES_SHARE = 0.5
 _MIN_ROWS_TO_JUDGE = 20
+# Text in less than this share of a column of numbers, of more than so many, is a slip.
+_SLIPS_SHARE = 0.2
+_MANY_LEVELS = 20
 
 
 class TablePreprocessor(TransformerMixin, BaseEstimator):
@@ -209,6 +212,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             raise ValueError(f"column {name}: {error}") from None
         distinct = len(np.unique(words[~missing]))
         known = int((~missing).sum())
+        _refuse_slips(name, column, missing, distinct)
         names_rows = known >= _MIN_ROWS_TO_JUDGE and distinct > _NAMES_SHARE * known
         if self.drop_identifiers and names_rows:
             return FREE_TEXT
@@ -256,6 +260,19 @@ def _reads_as_numbers(column: pd.Series, missing: np.ndarray) -> bool:
         return False
     as_numbers(column)  # tells infinite cells
     return True
+
+
+def _refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: int) -> None:
+    """Raise `ValueError` for a column of many different numbers with some text among them."""
+    if isinstance(column.dtype, pd.CategoricalDtype) or distinct <= _MANY_LEVELS:
+        return
+    no_number = pd.to_numeric(column[~missing], errors="coerce").isna()
+    if 0 < no_number.mean() < _SLIPS_SHARE:
+        row = int(no_number.index[np.flatnonzero(no_number)[0]])
+        raise ValueError(
+            f"column {name}: row {row} holds {column[row]!r}, not a number, as nearly all others "
+            "are; mend or empty the cell, or name the column in categorical_features"
+        )
 
 
 def _is_row_number(column: pd.Series) -> bool:
