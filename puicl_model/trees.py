@@ -95,8 +95,9 @@ def cross_fitted(
 class Blend:
     """The network's log-odds averaged with the trees' scores by rank.
 
-    A row's rank is its place among the unlabelled rows of the fit. The mean of both ranks is turned back into log-odds through the network's own: the blend orders the rows, the
-    network says how many are positive. A function of (fit, row), increasing in both scores.
+    A row's rank is its place among the unlabelled rows of the fit. The mean of both ranks is
+    turned back into log-odds through the network's own: the blend orders the rows, the network
+    says how many are positive. A function of (fit, row), increasing in both scores.
     """
 
     def __init__(self, network: np.ndarray, trees: np.ndarray):

@@ -81,7 +81,7 @@ _NOTHING = frozenset({"", "?", "NaN", "nan", "N/A", "NULL", "null"})
 
 
 def is_missing(column: pd.Series) -> np.ndarray:
-    """Boolean [n]: where `column` has no value; blank text, "?", "NaN", "N/A" and "NULL" are none."""
+    """Boolean [n]: where `column` has no value or one of `_NOTHING`."""
     missing = column.isna().to_numpy(dtype=bool)
     if column.dtype == object or isinstance(column.dtype, pd.StringDtype):
         blank = np.array([isinstance(v, str) and v.strip() in _NOTHING for v in column], dtype=bool)

@@ -65,9 +65,9 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
     def __init__(
         self,
         categorical_features: Sequence[int | str] | None = None,
-        one_hot_levels: int = 2,
+        one_hot_levels: int = 3,
         rare_below: int = 3,
-        indicator_share: float = 0.05,
+        indicator_share: float = 0.02,
         drop_identifiers: bool = True,
     ):
         self.categorical_features = categorical_features

@@ -38,8 +38,9 @@ def test_numbers_come_out_as_they_are_and_missing_ones_as_the_median_with_a_colu
 def test_few_missing_cells_bring_no_column_of_their_own():
     values = numbers()
     values[3] = np.nan
-    _, out = fit(a=values)
-    assert list(out) == ["a"]
+    for share, names in ((0.02, ["a", "a is missing"]), (0.03, ["a"]), (1, ["a"])):
+        fitted = TablePreprocessor(indicator_share=share).fit(pd.DataFrame({"a": values}))
+        assert list(fitted.get_feature_names_out()) == names
 
 
 @pytest.mark.parametrize(
@@ -78,6 +79,7 @@ def test_whole_numbers_beyond_float64_keep_their_differences(start):
 def test_categories_become_codes_in_sorted_order_rare_ones_together_and_unseen_ones_with_them():
     levels = ["b"] * 15 + ["a"] * 15 + ["c"] * 6 + ["x", "y", None, None]
     fitted, out = fit(a=levels)
+    assert list(out) == ["a"]
     codes = dict(zip(levels, out["a"], strict=True))
     assert codes == {"a": 0, "b": 1, "c": 2, "x": 3, "y": 3, None: 4}
     new = pd.DataFrame({"a": ["a", "never seen", None]}, dtype=object)
@@ -95,8 +97,8 @@ def test_up_to_one_hot_levels_make_a_column_each():
 
 
 def test_ordered_categoricals_keep_their_order():
-    grades = ["low", "middle", "high"]
-    values = pd.Categorical(grades * 12 + grades[:1] * 4, categories=grades, ordered=True)
+    grades = ["low", "middle", "high", "top"]
+    values = pd.Categorical(grades * 10, categories=grades, ordered=True)
     _, out = fit(a=values)
     np.testing.assert_array_equal(out["a"], values.codes)
 

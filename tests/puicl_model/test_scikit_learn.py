@@ -95,7 +95,7 @@ def test_processes_of_joblib_give_the_same_answers(weights):
 @pytest.mark.parametrize("make", [sparse.csr_array, pd.DataFrame.sparse.from_spmatrix])
 def test_sparse_tables_are_refused_clearly(weights, make):
     x, s = table()
-    with pytest.raises(TypeError, match="[Ss]parse"):
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
         PUICLClassifier(weights).fit(make(sparse.csr_matrix(x)), s)
 
 
