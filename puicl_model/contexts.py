@@ -8,15 +8,17 @@ import numpy as np
 
 @dataclass(frozen=True)
 class TrainedRange:
-    """Up to where a network has seen tables in training, and how they were composed.
+    """How large a table may be that the network reads at once, and how it is composed.
 
-    `eta`: least and greatest number of unlabelled rows for one labelled positive.
+    `eta`: least and greatest number of unlabelled rows for one labelled positive. The defaults
+    are measured (`benchmarks/context_shapes.py`): many unlabelled rows for few positives do no
+    harm, few unlabelled rows for many positives do.
     """
 
     n_labeled: int = 300
     n_unlabeled: int = 1000
     n_features: int = 20
-    eta: tuple[float, float] = (0.25, 8.0)
+    eta: tuple[float, float] = (0.5, 200.0)
 
     @classmethod
     def from_card(cls, card: dict[str, Any]) -> "TrainedRange":
