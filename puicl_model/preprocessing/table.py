@@ -264,7 +264,8 @@ def _reads_as_numbers(column: pd.Series, missing: np.ndarray) -> bool:
 
 def _refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: int) -> None:
     """Raise `ValueError` for a column of many different numbers with some text among them."""
-    if isinstance(column.dtype, pd.CategoricalDtype) or distinct <= _MANY_LEVELS:
+    many = distinct > _MANY_LEVELS or distinct > _NAMES_SHARE * (~missing).sum()
+    if isinstance(column.dtype, pd.CategoricalDtype) or not many:
         return
     no_number = pd.to_numeric(column[~missing], errors="coerce").isna()
     if 0 < no_number.mean() < _SLIPS_SHARE:
