@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Sequence
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -19,8 +18,9 @@ from puicl_model.contexts import TrainedRange, column_relevance, plan_views
 from puicl_model.ensemble import keep_references, row_keys, score_new, score_unlabeled
 from puicl_model.inference import resolve_device, threads
 from puicl_model.labels import labeled_mask
-from puicl_model.preprocessing import SCALINGS, Scaling, TablePreprocessor, read_table
-from puicl_model.report import doubts
+from puicl_model.parameters import check_parameters
+from puicl_model.preprocessing import Scaling, TablePreprocessor, read_table
+from puicl_model.report import make_report
 from puicl_model.trees import Blend, cross_fitted
 from puicl_model.weights import load_model
 
@@ -84,7 +84,10 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         Its interval (`puicl_model.class_prior.correct`); NaN where the weights bring no
         calibration.
     estimator_log_odds_ : ndarray [n_estimators, n_u]
-        What was averaged.
+        What was averaged. Estimators that could not differ (networks that do not see the order of
+        columns, tables that fit as a whole) are run once.
+    column_orders_ : list of ndarray
+        The columns, after preprocessing, of each view of the table.
     preprocessor_ : transformer or None
         What makes numbers of the columns.
     report_ : dict
@@ -136,7 +139,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         unlabelled row, parameters out of range, and where the weights cannot be read; `TypeError`
         for sparse matrices.
         """
-        self._check_parameters(class_prior)
+        check_parameters(self, class_prior)
         table = read_table(self, X, reset=True)
         labeled = self._labels(s, len(table))
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
@@ -152,6 +155,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             n_estimators=self.n_estimators,
             scalings=tuple(self.scalings),
             columns=self.columns,
+            orders_matter=self.network_.config.feature_group != (0,),
             trained=TrainedRange.from_card(self.model_card_),
             rng=rng,
         )
@@ -174,9 +178,12 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         log_odds = log_odds + self._offset
         self._key_log_odds = log_odds[first]
         self.unlabeled_proba_ = _probability(log_odds)
+        self.column_orders_ = [view.columns for views in estimators for view in views]
         self.unlabeled_rows_ = np.flatnonzero(~labeled)
         self.classes_ = np.array([0, 1])
-        self._write_report(X, labeled, relevance, estimators)
+        self.report_ = make_report(self, X, relevance, estimators)
+        for doubt in self.report_["warnings"]:
+            warnings.warn(doubt, stacklevel=2)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -250,27 +257,6 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.poor_score = True
         return tags
 
-    def _check_parameters(self, class_prior: float | None) -> None:
-        for name in ("batch_rows", "n_estimators", "n_threads"):
-            value = getattr(self, name)
-            if name == "n_threads" and value is None:
-                continue
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name} must be a whole number from 1, not {value!r}")
-        scalings = self.scalings
-        if isinstance(scalings, str) or not scalings or set(scalings) - set(SCALINGS):
-            raise ValueError(f"scalings must be some of {', '.join(SCALINGS)}, not {scalings!r}")
-        for name, allowed in (("columns", ("random", "relevant")), ("blend", (None, "trees"))):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {allowed}, not {getattr(self, name)!r}")
-        preprocessing = self.preprocessing
-        if preprocessing not in ("auto", None) and not hasattr(preprocessing, "transform"):
-            raise ValueError(
-                f"preprocessing must be 'auto', None or a transformer, not {preprocessing!r}"
-            )
-        if class_prior is not None and not (isinstance(class_prior, Real) and 0 < class_prior < 1):
-            raise ValueError(f"class_prior must lie between 0 and 1, not {class_prior!r}")
-
     def _labels(self, s: Any, n_rows: int) -> np.ndarray:
         if s is None:
             raise ValueError(
@@ -317,36 +303,6 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         self.class_prior_, *ends = priors.correct(raw, len(log_odds), self.model_card_)
         self.class_prior_interval_ = tuple(ends)
         self._offset = 0.0
-
-    def _write_report(self, X, labeled, relevance, estimators) -> None:
-        names = [f"x{j}" for j in range(X.shape[1])]
-        if hasattr(self.preprocessor_, "get_feature_names_out"):
-            names = [str(name) for name in self.preprocessor_.get_feature_names_out()]
-        found = doubts(
-            n_labeled=int(labeled.sum()),
-            class_prior=self.class_prior_,
-            relevance=relevance,
-            names=names,
-        )
-        views = [view for estimator in estimators for view in estimator]
-        self.report_ = {
-            "n_labeled": int(labeled.sum()),
-            "n_unlabeled": int((~labeled).sum()),
-            "class_prior": self.class_prior_,
-            "class_prior_interval": self.class_prior_interval_,
-            "columns": dict(getattr(self.preprocessor_, "kinds_", {})),
-            "network_columns": names,
-            "forward_passes": sum(len(view.contexts) for view in views),
-            "largest_context": {
-                "labeled": max(len(c.labeled) for view in views for c in view.contexts),
-                "unlabeled": max(len(c.unlabeled) for view in views for c in view.contexts),
-                "columns": max(len(view.columns) for view in views),
-            },
-            "blend": self.blend,
-            "warnings": found,
-        }
-        for sentence in found:
-            warnings.warn(sentence, stacklevel=3)
 
 
 def _mean_by(values: np.ndarray, group: np.ndarray) -> np.ndarray:

@@ -81,6 +81,7 @@ def plan_views(
     n_estimators: int,
     scalings: tuple[str, ...],
     columns: str,
+    orders_matter: bool,
     trained: TrainedRange,
     rng: np.random.Generator,
 ) -> list[list[View]]:
@@ -90,7 +91,8 @@ def plan_views(
     Where the table has more columns than the network was trained on, an estimator has several
     views: with `columns` "random", the columns are dealt out at random; with "relevant", each
     view draws columns without replacement, with probability in proportion to their relevance
-    (a tenth of the greatest is added to each, so that all have a chance).
+    (a tenth of the greatest is added to each, so that all have a chance). Without `orders_matter`
+    (networks that do not see the order of columns), views that would be equal are left out.
     """
     w = len(relevance)
     n_groups = -(-w // trained.n_features)
@@ -114,6 +116,10 @@ def plan_views(
                 for group in groups
             ]
         )
+    whole = n_groups == 1 and all(len(views[0].contexts) == 1 for views in estimators)
+    first = estimators[0][0].contexts[0]
+    if whole and not orders_matter and len(first.labeled) == n_labeled:
+        return estimators[: len(scalings)]
     return estimators
 
 

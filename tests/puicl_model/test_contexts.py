@@ -56,6 +56,7 @@ def views(w, **changed):
         "n_estimators": 3,
         "scalings": ("standard", "quantile"),
         "columns": "random",
+        "orders_matter": True,
         "trained": SMALL,
         "rng": np.random.default_rng(0),
     }
@@ -69,6 +70,11 @@ def test_the_first_estimator_takes_columns_as_given_and_others_permute_them():
         assert sorted(view.columns) == list(range(5))
         assert list(view.columns) != list(range(5))
     assert [view[0].scaling for view in (first, *others)] == ["standard", "quantile", "standard"]
+
+
+def test_views_that_would_be_equal_are_left_out_where_orders_do_not_matter():
+    assert len(views(5, orders_matter=False)) == 2  # as many as scalings
+    assert len(views(6, orders_matter=False)) == 3  # other subsets of columns each time
 
 
 @pytest.mark.parametrize("w", [6, 11, 43])
