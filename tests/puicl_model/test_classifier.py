@@ -40,7 +40,7 @@ def fitted(weights):
 @pytest.fixture(scope="module")
 def single(weights):
     """The single forward pass."""
-    return PUICLClassifier(weights, n_estimators=1).fit(table(), S)
+    return PUICLClassifier(weights, n_estimators=1, scalings=("standard",)).fit(table(), S)
 
 
 def table(seed: int = 0, n: int = N) -> np.ndarray:

@@ -148,7 +148,9 @@ def test_the_classifier_averages_over_column_orders_where_they_matter(tmp_path):
         fitted = PUICLClassifier(path, scalings=("standard",)).fit(x, s)
         assert len(fitted.column_orders_) == orders
         singles = [
-            PUICLClassifier(path, n_estimators=1).fit(x[:, order], s).estimator_log_odds_[0]
+            PUICLClassifier(path, n_estimators=1, scalings=("standard",))
+            .fit(x[:, order], s)
+            .estimator_log_odds_[0]
             for order in fitted.column_orders_
         ]
         mean = np.mean(singles, axis=0)
