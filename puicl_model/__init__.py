@@ -3,12 +3,14 @@
 from puicl_config import ModelConfig
 from puicl_model.classifier import PUICLClassifier
 from puicl_model.model import PUICL
+from puicl_model.preprocessing import TablePreprocessor
 from puicl_model.weights import load_model, save_model, weights_digest
 
 __all__ = [
     "PUICL",
     "ModelConfig",
     "PUICLClassifier",
+    "TablePreprocessor",
     "load_model",
     "save_model",
     "weights_digest",

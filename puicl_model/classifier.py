@@ -1,56 +1,97 @@
 """`PUICLClassifier`: positive-unlabeled learning in context, in scikit-learn's manner."""
 
-from collections.abc import Callable
-from numbers import Integral
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
-import torch
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.metrics import roc_auc_score
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from puicl_config import InputError
+from puicl_model import class_prior as priors
+from puicl_model.contexts import TrainedRange, column_relevance, plan_views
+from puicl_model.ensemble import keep_references, row_keys, score_new, score_unlabeled
+from puicl_model.inference import resolve_device, threads
 from puicl_model.labels import labeled_mask
+from puicl_model.parameters import check_parameters
+from puicl_model.preprocessing import Scaling, TablePreprocessor, read_table
+from puicl_model.report import make_report
+from puicl_model.trees import Blend, cross_fitted
 from puicl_model.weights import load_model
 
 _SHIPPED_WEIGHTS = Path(__file__).parent / "weights" / "default.safetensors"
 
 
 class PUICLClassifier(ClassifierMixin, BaseEstimator):
-    """Classify the unlabelled rows of a table in a forward pass of a pretrained network.
+    """Classify the unlabelled rows of a table in forward passes of a pretrained network.
 
-    Nothing is fitted to the table: `fit` reads it as the network's context.
+    Nothing is fitted to the table (unless `blend` says so): `fit` reads it as the network's
+    context. Tables larger than the network was trained on are read in parts: rows in random
+    contexts, columns in subsets. Time grows linearly with rows; beside the table itself, memory
+    is that of one context.
 
     Parameters
     ----------
     model : str, Path or None
         A `model.safetensors` with its `model.json` beside it, as the trainer writes them; None
         takes the weights that come with the package.
-    n_estimators : int or None
-        Column orders to average the probabilities over, the first as given. Only networks that
-        embed columns in groups see their order; None takes 1 where they do not, else 4.
+    n_estimators : int
+        Forward passes to average a row's log-odds over. Each has its own column order, scaling
+        and, where rows or columns do not all fit, contexts and column subsets. The first has
+        columns and rows as given; 1 is the single forward pass of the paper.
+    scalings : sequence of {"standard", "robust", "quantile"}
+        Taken in turn by the estimators.
+    columns : {"random", "relevant"}
+        How columns are dealt out where there are more than the network was trained on.
+    blend : {None, "trees"}
+        "trees" averages the network's ranks with those of cross-fitted extremely randomised
+        trees, labelled against unlabelled, fitted on the table.
+    positive_label : object or None
+        The entry of `s` that marks labelled positives, all else being unlabelled; None: 1, True.
+    preprocessing : "auto", None or a scikit-learn transformer
+        "auto" is `TablePreprocessor(categorical_features)`; None takes finite numbers as they
+        are; a transformer must make finite numbers.
+    categorical_features : sequence of int or str, or None
+        Columns of numbers that are codes of categories, for "auto".
     random_state : int, RandomState or None
-        Draws the column orders.
+        Draws everything that is random.
     device : str
-        Where the network runs, such as "cpu" or "cuda".
+        Where the network runs: "auto" (a GPU where there is one), "cpu", "cuda", ...
+    n_threads : int or None
+        Threads of the network on a CPU; None leaves PyTorch's setting.
     batch_rows : int
-        New rows scored together by `predict_proba`; bounds memory, changes no score beyond
-        rounding.
+        New rows scored together; bounds memory, changes no score beyond rounding.
+    verbose : bool or None
+        Whether to show progress on stderr; None: where it takes long, on a terminal.
 
     Attributes
     ----------
     classes_ : ndarray [2]
-        [0, 1]: unlabelled negatives, positives.
+        [0, 1]: negatives, positives.
     unlabeled_proba_ : ndarray [n_u]
         P(positive) of the unlabelled rows of `fit`, in their order there (paper, Section 4.2).
+        Equal rows have the same.
     unlabeled_rows_ : ndarray [n_u]
         Which rows of `fit` these are.
     class_prior_ : float
-        Estimated share of positives among the unlabelled rows: the mean of `unlabeled_proba_`.
-    column_orders_ : list of ndarray [d]
-        The column orders averaged over.
+        Estimated share of positives among the unlabelled rows, or the one given.
+    class_prior_interval_ : tuple of float
+        Its interval (`puicl_model.class_prior.correct`); NaN where the weights bring no
+        calibration.
+    estimator_log_odds_ : ndarray [n_estimators, n_u]
+        What was averaged. Estimators that could not differ (networks that do not see the order of
+        columns, tables that fit as a whole) are run once.
+    column_orders_ : list of ndarray
+        The columns, after preprocessing, of each view of the table.
+    preprocessor_ : transformer or None
+        What makes numbers of the columns.
+    report_ : dict
+        Sizes, kinds of columns, class prior, and `warnings`: reasons not to trust the answer.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
@@ -59,127 +100,218 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         self,
         model: str | Path | None = None,
         *,
-        n_estimators: int | None = None,
+        n_estimators: int = 4,
+        scalings: Sequence[str] = ("quantile", "standard"),
+        columns: Literal["random", "relevant"] = "random",
+        blend: Literal["trees"] | None = None,
+        positive_label: Any = None,
+        preprocessing: Any = "auto",
+        categorical_features: Sequence[int | str] | None = None,
         random_state: int | np.random.RandomState | None = 0,
-        device: str = "cpu",
-        batch_rows: int = 256,
+        device: str = "auto",
+        n_threads: int | None = None,
+        batch_rows: int = 1024,
+        verbose: bool | None = None,
     ):
         self.model = model
         self.n_estimators = n_estimators
+        self.scalings = scalings
+        self.columns = columns
+        self.blend = blend
+        self.positive_label = positive_label
+        self.preprocessing = preprocessing
+        self.categorical_features = categorical_features
         self.random_state = random_state
         self.device = device
+        self.n_threads = n_threads
         self.batch_rows = batch_rows
+        self.verbose = verbose
 
-    def fit(self, X: Any, s: Any) -> "PUICLClassifier":
-        """Read the table `X` [n, d] of finite numbers with the labels `s` [n].
+    def fit(self, X: Any, s: Any, class_prior: float | None = None) -> Self:
+        """Read the table `X` [n, d] with the labels `s` [n].
 
-        `s`: 1 or True marks a labelled positive; 0, -1, False or a missing value an unlabelled
-        row. Scales and offsets of the columns do not matter.
+        X: numbers, booleans, text, dates, with missing cells; numpy, pandas, polars or lists.
+        s: 1 or True marks a labelled positive; 0, -1, False or a missing value an unlabelled row;
+        see also `positive_label`. class_prior: the share of positives among the unlabelled rows,
+        between 0 and 1, where it is known; the probabilities then have it as their mean.
 
-        Raises `ValueError` for cells that are not finite numbers, other values in `s`, no
-        labelled positive or no unlabelled row, and where the weights cannot be read.
+        Raises `ValueError` for infinite cells, other values in `s`, no labelled positive or no
+        unlabelled row, parameters out of range, and where the weights cannot be read; `TypeError`
+        for sparse matrices.
         """
-        X = validate_data(self, X, dtype=np.float64)
-        labeled = labeled_mask(s)
-        if len(labeled) != len(X):
-            raise ValueError(f"X has {len(X)} rows but s has {len(labeled)} entries")
-        if not labeled.any():
-            raise ValueError("s holds no labelled positive: mark at least one row with 1")
-        if labeled.all():
-            raise ValueError("s holds no unlabelled row: there is nothing to classify")
-        for name in ("batch_rows", "n_estimators"):
-            value = getattr(self, name)
-            if name == "n_estimators" and value is None:
-                continue
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name} must be a whole number from 1, not {value!r}")
-        if self.model is None and not _SHIPPED_WEIGHTS.exists():
-            raise InputError(
-                "this package ships no weights yet: give model=PATH of a model.safetensors"
-            )
-        self.network_, self.model_card_ = load_model(self.model or _SHIPPED_WEIGHTS)
-        try:
-            self.network_.to(self.device)
-        except (RuntimeError, AssertionError) as error:
-            raise ValueError(f"device {self.device!r}: {str(error).splitlines()[0]}") from None
+        check_parameters(self, class_prior)
+        table = read_table(self, X, reset=True)
+        labeled = self._labels(s, len(table))
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        self._load_network()
 
-        # In float64, so that offsets and units beyond float32's digits do not matter; the
-        # network standardises again by the labelled positives alone.
-        largest = np.abs(X).max(axis=0)
-        self._unit = np.where(largest > 0, largest, 1.0)
-        self._center = (X / self._unit).mean(axis=0)
-        spread = (X / self._unit).std(axis=0)
-        self._spread = np.where(spread > 0, spread, 1.0)
-        self._n_labeled = int(labeled.sum())
-        self._context = self._tensor(np.concatenate([X[labeled], X[~labeled]]))
-        self.column_orders_ = self._draw_orders(X.shape[1])
-        self.classes_ = np.array([0, 1])
-        self.unlabeled_rows_ = np.flatnonzero(~labeled)
-        self.unlabeled_proba_ = self._average(
-            lambda order: self.network_(self._context[..., order], self._n_labeled)
+        X = self._preprocess(X, reset=True)
+        self._scalings = {kind: Scaling(X, kind) for kind in dict.fromkeys(self.scalings)}
+        relevance = column_relevance(X, labeled)
+        estimators = plan_views(
+            relevance,
+            int(labeled.sum()),
+            int((~labeled).sum()),
+            n_estimators=self.n_estimators,
+            scalings=tuple(self.scalings),
+            columns=self.columns,
+            orders_matter=self.network_.config.feature_group != (0,),
+            trained=TrainedRange.from_card(self.model_card_),
+            rng=rng,
         )
-        self.class_prior_ = float(self.unlabeled_proba_.mean())
-        self._seen = dict(zip(_keys(X[~labeled]), self.unlabeled_proba_, strict=True))
+        parts = X[labeled], X[~labeled], self._scalings, estimators
+        with threads(self.n_threads):
+            log_odds = score_unlabeled(self.network_, *parts, self.verbose)
+        self._references = keep_references(*parts)
+        self._keys, first, inverse = np.unique(
+            row_keys(X[~labeled]), return_index=True, return_inverse=True
+        )
+        self.estimator_log_odds_ = log_odds = _mean_by(log_odds, inverse)
+        log_odds = log_odds.mean(axis=0)
+
+        self._trees = self._blend = None
+        if self.blend == "trees":
+            scores, self._trees = cross_fitted(X, labeled, rng)
+            self._blend = Blend(log_odds, _mean_by(scores[~labeled][None], inverse)[0])
+            log_odds = self._blend.fitted
+        self._set_prior(log_odds, class_prior)
+        log_odds = log_odds + self._offset
+        self._key_log_odds = log_odds[first]
+        self.unlabeled_proba_ = _probability(log_odds)
+        self.column_orders_ = [view.columns for views in estimators for view in views]
+        self.unlabeled_rows_ = np.flatnonzero(~labeled)
+        self.classes_ = np.array([0, 1])
+        self.report_ = make_report(self, X, relevance, estimators)
+        for doubt in self.report_["warnings"]:
+            warnings.warn(doubt, stacklevel=2)
         return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Log-odds [m] of being positive for the rows of `X` [m, d]; see `predict_proba`."""
+        check_is_fitted(self)
+        read_table(self, X, reset=False)
+        X = self._preprocess(X, reset=False)
+        keys = row_keys(X)
+        place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        log_odds = self._key_log_odds[place]
+        new = np.flatnonzero(self._keys[place] != keys)
+        if len(new):
+            with threads(self.n_threads):
+                scores = score_new(
+                    self.network_, self._references, self._scalings, X[new], self.batch_rows
+                ).mean(axis=0)
+            if self._blend is not None:
+                scores = self._blend(scores, self._trees(X[new]))
+            log_odds[new] = scores + self._offset
+        return log_odds
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities [m, 2] of (negative, positive) for the rows of `X` [m, d].
 
-        A row equal to an unlabelled row of `fit` gets its `unlabeled_proba_`. Any other row
-        attends to the fitted table and itself, and nothing attends to it: its score is a function
-        of the fit and the row alone.
+        A row equal to an unlabelled row of `fit`, as the network sees it, gets its
+        `unlabeled_proba_`. Any other row attends to the fitted context and itself, and nothing
+        attends to it: its score is a function of the fit and the row alone.
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        positive = np.array([self._seen.get(key, np.nan) for key in _keys(X)])
-        new = np.flatnonzero(np.isnan(positive))
-        for start in range(0, len(new), self.batch_rows):
-            rows = new[start : start + self.batch_rows]
-            new_rows = self._tensor(X[rows])
-            positive[rows] = self._average(
-                lambda order, new_rows=new_rows: self.network_.score_new_rows(
-                    self._context[..., order], self._n_labeled, new_rows[..., order]
-                )
-            )
+        positive = _probability(self.decision_function(X))
         return np.column_stack([1 - positive, positive])
 
     def predict(self, X: Any) -> np.ndarray:
         """Class 1 where P(positive) is at least one half, else 0, for the rows of `X` [m, d]."""
-        positive = self.predict_proba(X)[:, 1] >= 0.5
+        positive = self.decision_function(X) >= 0
         return self.classes_[positive.astype(int)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Refused: `s` is no truth to score against. Raises `NotImplementedError`."""
-        raise NotImplementedError(
-            "the labels of a PU task are no truth to score against; where you know the true "
-            "classes, give predict_proba's answer to a metric of sklearn.metrics"
-        )
+        """Area under the ROC curve of P(positive) for `y` [m]: 1 or True against all else.
 
-    def _draw_orders(self, d: int) -> list[np.ndarray]:
-        count = self.n_estimators
-        if count is None:
-            count = 1 if self.network_.config.feature_group == (0,) else 4
-        rng = check_random_state(self.random_state)
-        return [np.arange(d), *(rng.permutation(d) for _ in range(count - 1))]
+        With true classes that is the AUC. With PU labels of rows that were not in the fit, and
+        labelled positives drawn at random, it is alpha / 2 + (1 - alpha) AUC, with alpha the share
+        of positives among the unlabelled rows: too low, but ordering models as the AUC does.
+        Accuracy has no such use: PU labels are no classes. Raises `ValueError` where `y` holds
+        one kind alone.
+        """
+        truth = labeled_mask(y, self.positive_label)
+        if truth.all() or not truth.any():
+            raise ValueError("score needs rows of both kinds in y")
+        return float(roc_auc_score(truth, self.decision_function(X), sample_weight=sample_weight))
 
-    def _average(self, logits_of: Callable[[np.ndarray], torch.Tensor]) -> np.ndarray:
-        """Mean P(positive) over the column orders."""
-        with torch.inference_mode():
-            return np.mean([_positive(logits_of(order)) for order in self.column_orders_], axis=0)
+    def save(self, path: str | Path) -> None:
+        """Write the fitted classifier, weights included; see `puicl_model.saving`."""
+        from puicl_model.saving import save_classifier
 
-    def _tensor(self, X: np.ndarray) -> torch.Tensor:
-        """[m, d] float64 as [1, m, d] float32 on the device."""
-        scaled = (X / self._unit - self._center) / self._spread
-        # A new row may lie so far out that float32 cannot hold it; the network clips it anyway.
-        scaled = np.clip(scaled, -1e30, 1e30)
-        return torch.from_numpy(scaled.astype(np.float32)).unsqueeze(0).to(self.device)
+        save_classifier(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The classifier that `save` wrote, with the same answers; nothing is unpickled."""
+        from puicl_model.saving import load_classifier
+
+        return load_classifier(cls, path)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        # Two classes only; and with PU labels, accuracy on them is no measure.
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def _labels(self, s: Any, n_rows: int) -> np.ndarray:
+        if s is None:
+            raise ValueError(
+                "s must have one entry a row: fit requires y to be passed, but the target y is None"
+            )
+        if n_rows == 1:
+            raise ValueError("X has 1 sample: one labelled and one unlabelled row are the least")
+        labeled = labeled_mask(s, self.positive_label)
+        if len(labeled) != n_rows:
+            raise ValueError(f"X has {n_rows} rows but s has {len(labeled)} entries")
+        if not labeled.any():
+            raise ValueError("s holds no labelled positive: mark at least one row with 1")
+        if labeled.all():
+            raise ValueError("s holds no unlabelled row: there is nothing to classify")
+        return labeled
+
+    def _load_network(self) -> None:
+        if self.model is None and not _SHIPPED_WEIGHTS.exists():
+            raise InputError(
+                "this package ships no weights yet: give model=PATH of a model.safetensors"
+            )
+        device = resolve_device(self.device)
+        self.network_, self.model_card_ = load_model(self.model or _SHIPPED_WEIGHTS)
+        self.network_.to(device)
+
+    def _preprocess(self, X: Any, *, reset: bool) -> np.ndarray:
+        """[n, w] finite float64."""
+        if reset:
+            self.preprocessor_ = None
+            if isinstance(self.preprocessing, str):
+                self.preprocessor_ = TablePreprocessor(self.categorical_features)
+            elif self.preprocessing is not None:
+                self.preprocessor_ = clone(self.preprocessing)
+        if self.preprocessor_ is not None:
+            X = (self.preprocessor_.fit_transform if reset else self.preprocessor_.transform)(X)
+        return check_array(X, dtype=np.float64) + 0.0  # -0.0 is 0.0
+
+    def _set_prior(self, log_odds: np.ndarray, class_prior: float | None) -> None:
+        raw = float(_probability(log_odds).mean())
+        if class_prior is not None:
+            self._offset = priors.shift_to(log_odds, class_prior)
+            self.class_prior_, self.class_prior_interval_ = float(class_prior), (class_prior,) * 2
+            return
+        self.class_prior_, *ends = priors.correct(raw, len(log_odds), self.model_card_)
+        self.class_prior_interval_ = tuple(ends)
+        self._offset = 0.0
 
 
-def _positive(logits: torch.Tensor) -> np.ndarray:
-    """P(positive) [n] from logits [1, n, 2] of (negative, positive)."""
-    return logits[0].double().softmax(-1)[:, 1].cpu().numpy()
+def _mean_by(values: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """`values` [k, n] with each replaced by its group's mean along n."""
+    counts = np.bincount(group)
+    if len(counts) == values.shape[1]:
+        return values
+    return np.stack([(np.bincount(group, row) / counts)[group] for row in values])
 
 
-def _keys(X: np.ndarray) -> list[bytes]:
-    """Each row's bytes, -0.0 taken for 0.0."""
-    return [row.tobytes() for row in X + 0.0]
+def _probability(log_odds: np.ndarray) -> np.ndarray:
+    return np.clip(expit(log_odds), 1e-12, 1 - 1e-12)

@@ -1,25 +1,42 @@
 """Which rows are labelled positives: the forms in which people write `s`."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.exceptions import DataConversionWarning
 
 # As CSV files and people write booleans.
 _WORDS = {"True": 1, "true": 1, "TRUE": 1, "False": 0, "false": 0, "FALSE": 0}
 
 
-def labeled_mask(s: Any) -> np.ndarray:
-    """Boolean [n]: True where `s` is 1 or True, False where it is 0, -1, False or missing.
+def labeled_mask(s: Any, positive_label: Any = None) -> np.ndarray:
+    """Boolean [n]: True where the row is a labelled positive.
 
-    Raises `ValueError` where `s` has another shape or another value.
+    That is where `s` equals `positive_label`; all else is unlabelled. Without `positive_label`,
+    where `s` is 1 or True, and 0, -1, False or a missing value are unlabelled.
+
+    Raises `ValueError` where `s` has another shape, another value, or never `positive_label`.
     """
     array = np.asarray(s)
     if array.ndim == 2 and array.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected",
+            DataConversionWarning,
+            stacklevel=4,
+        )
         array = array[:, 0]
     if array.ndim != 1:
         raise ValueError(f"s must have one entry a row, but its shape is {array.shape}")
     missing = np.asarray(pd.isna(array))
+    if positive_label is not None:
+        labeled = _equal(array, positive_label) & ~missing
+        if not labeled.any():
+            raise ValueError(
+                f"s holds no labelled positive: no entry equals positive_label={positive_label!r}"
+            )
+        return labeled
     if array.dtype.kind in "OUS":
         words = pd.Series(array.astype(object)).replace(_WORDS)
         numbers = pd.to_numeric(words, errors="coerce").to_numpy(dtype=float)
@@ -30,9 +47,19 @@ def labeled_mask(s: Any) -> np.ndarray:
     known = np.isin(numbers, (1, 0, -1))
     strange = ~known & ~missing
     if strange.any():
+        hint = "; for other labels give positive_label="
+        if len(np.unique(array[~missing].astype(str))) > 2:
+            hint += ". Only binary classification is supported."
+        if array.dtype.kind == "f" and (np.round(numbers[strange]) != numbers[strange]).any():
+            hint += ", and y must not be continuous"
         raise ValueError(
             f"s must hold 1 or True for labelled positives and 0, -1, False or nothing for "
             f"unlabelled rows, but row {int(np.flatnonzero(strange)[0])} holds "
-            f"{array[strange].tolist()[0]!r}"
+            f"{array[strange].tolist()[0]!r}{hint}"
         )
     return known & (numbers == 1)
+
+
+def _equal(array: np.ndarray, label: Any) -> np.ndarray:
+    """Boolean [n]: equal as values, or as text, so that "1" in a file is 1."""
+    return np.array([value == label or str(value) == str(label) for value in array.tolist()])

@@ -6,9 +6,12 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import roc_auc_score
 
 from puicl_config import InputError
 from puicl_model import PUICLClassifier, save_model
+
+pytestmark = pytest.mark.filterwarnings("ignore:only 7 labelled", "ignore:A column-vector")
 
 N, D = 24, 3
 LABELED = np.zeros(N, dtype=bool)
@@ -34,12 +37,18 @@ def fitted(weights):
     return PUICLClassifier(weights).fit(table(), S)
 
 
+@pytest.fixture(scope="module")
+def single(weights):
+    """The single forward pass."""
+    return PUICLClassifier(weights, n_estimators=1, scalings=("standard",)).fit(table(), S)
+
+
 def table(seed: int = 0, n: int = N) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(n, D)) * [1, 5, 0.1] + [0, 3, -1]
 
 
-def test_unlabeled_proba_is_the_networks_softmax_on_labelled_rows_first(fitted):
-    x = table()
+def test_unlabeled_proba_is_the_networks_softmax_on_labelled_rows_first(single):
+    x, fitted = table(), single
     ordered = np.concatenate([x[LABELED], x[~LABELED]])
     network = copy.deepcopy(fitted.network_).double()
     logits = network(torch.from_numpy(ordered)[None], 7)[0].numpy()
@@ -81,7 +90,7 @@ FORMS = {
         [True if labeled else None for labeled in LABELED], dtype="boolean"
     ),
     "series with an index of its own": pd.Series(S, index=np.arange(N)[::-1]),
-    "column": S.reshape(-1, 1),
+    "column": S.reshape(-1, 1),  # with scikit-learn's warning
     "float": S.astype(np.float32),
 }
 
@@ -143,8 +152,8 @@ def test_predicting_leaves_the_fit_as_it_is(fitted):
     np.testing.assert_array_equal(fitted.predict_proba(new), first)
 
 
-def test_a_new_row_is_the_networks_score_beside_the_fitted_table(fitted):
-    x, new = table(), table(seed=2, n=5)
+def test_a_new_row_is_the_networks_score_beside_the_fitted_table(single):
+    x, new, fitted = table(), table(seed=2, n=5), single
     ordered = np.concatenate([x[LABELED], x[~LABELED]])
     scale = x.std(axis=0)  # float32 digits only; the network's scaling makes it irrelevant
     tensors = [torch.from_numpy((a / scale).astype(np.float32))[None] for a in (ordered, new)]
@@ -220,9 +229,15 @@ def test_integers_and_float32_are_read_as_the_same_numbers(classifier):
 
 @pytest.mark.parametrize(
     ("cell", "message"),
-    [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity"), ("red", "red")],
+    [
+        (np.inf, "x1: row 3 holds inf"),
+        (-np.inf, "x1: row 3 holds inf"),
+        ("red", "row 3 holds 'red'"),
+    ],
 )
-def test_a_cell_that_is_no_finite_number_is_refused(classifier, fitted, cell, message):
+def test_an_infinite_cell_and_text_among_numbers_are_refused_with_their_place(
+    classifier, fitted, cell, message
+):
     x = table().astype(object)
     x[3, 1] = cell
     with pytest.raises(ValueError, match=message):
@@ -274,9 +289,13 @@ def test_predicting_before_fitting_is_refused(classifier):
             method(table())
 
 
-def test_scoring_against_the_labels_is_refused(fitted):
-    with pytest.raises(NotImplementedError, match="no truth"):
-        fitted.score(table(), S)
+def test_score_is_the_auc_of_p_positive(fitted):
+    x = table(seed=2, n=40)
+    truth = x[:, 0] > 1
+    expected = roc_auc_score(truth, fitted.predict_proba(x)[:, 1])
+    assert fitted.score(x, truth) == fitted.score(x, np.where(truth, 1, -1)) == expected
+    with pytest.raises(ValueError, match="both kinds"):
+        fitted.score(x, np.zeros(40))
 
 
 def test_weights_that_are_not_there_are_refused_when_fitting(tmp_path):
@@ -291,10 +310,9 @@ def test_batches_of_no_rows_are_refused(weights, batch_rows):
 
 
 def test_cloning_and_setting_parameters_follow_scikit_learn(weights, fitted):
-    defaults = {"n_estimators": None, "random_state": 0, "device": "cpu", "batch_rows": 256}
-    assert fitted.get_params() == {"model": weights, **defaults}
+    assert fitted.get_params()["model"] == weights
     other = clone(fitted).set_params(batch_rows=7)
-    assert other.get_params() == {"model": weights, **defaults, "batch_rows": 7}
+    assert other.get_params() == {**fitted.get_params(), "batch_rows": 7}
     with pytest.raises(NotFittedError):
         other.predict_proba(table())
     other.fit(table(), S)

@@ -1,0 +1,102 @@
+"""How many rows the network should read together: mean AUC by the shape of its contexts.
+
+    python benchmarks/context_shapes.py --model runs/cpu/model.safetensors --data DIR
+
+For tables with few or many labelled positives and unlabelled rows, the same single forward pass
+with contexts of other shapes: the weights' card is copied with another `trained_range`. Folder
+and splits as in `ensembling.py`; of each split so many labelled and unlabelled rows are kept.
+The last column scores unlabelled rows against one fitted context (`predict_proba`) which they are
+no part of: what new rows get.
+"""
+
+import argparse
+import json
+import shutil
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+from ensembling import read_tables
+from sklearn.metrics import roc_auc_score
+
+from pu_bench import split_pu
+from puicl_model import PUICLClassifier
+
+# (labelled, unlabelled) rows there are, and the limits tried: labelled, unlabelled in a context.
+TRIED = {
+    (200, 800): [(200, 800), (200, 400), (200, 200), (100, 800), (100, 400), (100, 200), (50, 200)],
+    (10, 800): [(10, 800), (10, 400), (10, 200), (10, 80), (10, 40)],
+    (5, 200): [(5, 200), (5, 100), (5, 40), (5, 20)],
+    (200, 40): [(200, 40), (100, 40), (80, 40), (40, 40)],
+}
+
+
+def with_range(model: Path, folder: Path, n_labeled: int, n_unlabeled: int) -> Path:
+    """A copy of the weights whose card says that they know contexts of this shape."""
+    copy = folder / f"{n_labeled}-{n_unlabeled}.safetensors"
+    if not copy.exists():
+        shutil.copy(model, copy)
+        card = json.loads(model.with_suffix(".json").read_text(encoding="utf-8"))
+        shape = {"n_labeled": n_labeled, "n_unlabeled": n_unlabeled, "eta": [0.0001, 10_000]}
+        card["trained_range"] = card.get("trained_range", {}) | shape
+        copy.with_suffix(".json").write_text(json.dumps(card), encoding="utf-8")
+    return copy
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--splits", type=int, default=1)
+    parser.add_argument("--tables", nargs="*")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as folder:
+        for there, limits in TRIED.items():
+            measure(arguments, Path(folder), there, limits)
+
+
+def measure(arguments, folder: Path, there: tuple[int, int], limits: list) -> None:
+    """Print one block: tables cut to `there` rows, read in contexts of each of `limits`."""
+    found = {limit: [] for limit in limits}
+    for _, table, positive in read_tables(arguments.data, arguments.tables):
+        for seed in range(arguments.splits):
+            places = np.arange(len(table), dtype=float)[:, None]
+            task = split_pu(places, positive, seed)
+            labeled = np.arange(task.n_labeled)[: there[0]]
+            unlabeled = task.n_labeled + np.arange(len(task.y))[: there[1]]
+            rows = np.concatenate([labeled, unlabeled])
+            x = table.iloc[task.x[rows, 0].astype(int)].reset_index(drop=True)
+            s, y = task.s[rows], task.y[: there[1]]
+            if len(labeled) < 0.7 * there[0] or len(y) < 0.7 * there[1]:
+                continue
+            for limit in limits:
+                model = with_range(arguments.model, folder, *limit)
+                fitted = PUICLClassifier(model, n_estimators=1, random_state=seed).fit(x, s)
+                slightly = x.copy()  # not equal to a fitted row, so scored as a new one
+                numeric = slightly.select_dtypes(float).columns
+                slightly[numeric] = slightly[numeric] * (1 + 1e-9)
+                new = fitted.predict_proba(slightly.iloc[len(labeled) :])[:, 1]
+                found[limit].append(
+                    (roc_auc_score(y, fitted.unlabeled_proba_), roc_auc_score(y, new))
+                )
+    n = len(found[limits[0]])
+    print(f"\n{there[0]} labelled, {there[1]} unlabelled rows ({n} tables times splits)\n")
+    print("| labelled, unlabelled in a context | mean AUC | against the first | as new rows |")
+    print("|---|---|---|---|")
+    first = np.array(found[limits[0]])
+    for limit, values in found.items():
+        values = np.array(values)
+        gain = values[:, 0] - first[:, 0]
+        error = gain.std(ddof=1) / np.sqrt(n)
+        print(
+            f"| {limit[0]}, {limit[1]} | {values[:, 0].mean():.4f} | {gain.mean():+.4f} ± "
+            f"{error:.4f} | {values[:, 1].mean():.4f} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

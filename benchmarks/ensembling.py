@@ -1,0 +1,144 @@
+"""What each ingredient of `PUICLClassifier` adds: mean AUC over a folder of tables.
+
+    python benchmarks/ensembling.py --model runs/cpu/model.safetensors --data DIR --splits 3
+
+The folder holds `index.json` (name to {"positive": value of the last column}) and `NAME.csv.gz`.
+Each split labels a third of at most 600 positives and adds as many negatives as positives are
+left (`pu_bench.split_pu`). Every line is held against the single forward pass on the same splits:
+mean over tables of the mean difference over splits, with its standard error over tables.
+"""
+
+import argparse
+import json
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit, logit
+from scipy.stats import rankdata
+from sklearn.metrics import roc_auc_score
+
+from pu_bench import split_pu
+from puicl_config import write_atomically
+from puicl_model import PUICLClassifier
+from puicl_model.preprocessing import TablePreprocessor
+from puicl_model.trees import cross_fitted, posterior
+
+_MEMBERS = 4
+
+
+def read_tables(
+    folder: Path, names: list[str] | None
+) -> Iterator[tuple[str, pd.DataFrame, np.ndarray]]:
+    """Name, features and boolean positives of each table."""
+    index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+    for name in names or sorted(index):
+        table = pd.read_csv(folder / f"{name}.csv.gz", keep_default_na=False, na_values=[""])
+        target = table.pop(table.columns[-1])
+        yield name, table, (target.astype(str) == str(index[name]["positive"])).to_numpy()
+
+
+def variants(model: Path, x: pd.DataFrame, s: np.ndarray, seed: int) -> dict[str, np.ndarray]:
+    """Scores [n_u] of the unlabelled rows by what was switched on."""
+
+    def members(n: int = _MEMBERS, **parameters) -> np.ndarray:
+        fitted = PUICLClassifier(model, n_estimators=n, random_state=seed, **parameters)
+        return fitted.fit(x, s).estimator_log_odds_
+
+    standard, quantile, robust = (
+        members(scalings=(kind,)) for kind in ("standard", "quantile", "robust")
+    )
+    mixed = np.stack([standard[0], quantile[1], robust[2], standard[3]])
+    two = np.stack([standard[0], quantile[1], standard[2], quantile[3]])
+    swapped = np.stack([quantile[0], standard[1], quantile[2], standard[3]])
+    found = {
+        "single pass": standard[0],
+        "single pass, quantile": quantile[0],
+        "single pass, robust": robust[0],
+        "2 column orders": standard[:2].mean(axis=0),
+        "4 column orders": standard[:4].mean(axis=0),
+        "4 orders, quantile": quantile[:4].mean(axis=0),
+        "2 orders, standard + quantile": two[:2].mean(axis=0),
+        "4 orders, standard + quantile": two.mean(axis=0),
+        "4 orders, quantile + standard": swapped.mean(axis=0),
+        "4 orders, all three scalings": mixed.mean(axis=0),
+        "12: 4 orders in each scaling": np.concatenate([standard, quantile, robust]).mean(axis=0),
+        "4 orders, standard + quantile, mean of probabilities": expit(two).mean(axis=0),
+    }
+    text = [name for name in x if not pd.api.types.is_numeric_dtype(x[name])]
+    for levels in (2, 5, 10):
+        parts = [found["single pass"]]
+        if text:
+            parts = members(1, preprocessing=TablePreprocessor(one_hot_levels=levels))
+        found[f"single pass, categories of up to {levels} levels one-hot"] = parts[0]
+    for share in (0.05, 1.0):
+        parts = [found["single pass"]]
+        if x.isna().any(axis=None):
+            parts = members(1, preprocessing=TablePreprocessor(indicator_share=share))
+        found[f"single pass, missing indicators from {share:.0%}"] = parts[0]
+
+    X = TablePreprocessor().fit_transform(x)
+    labeled = s == 1
+    scores, _ = cross_fitted(X, labeled, np.random.default_rng(seed))
+    network, trees = found["4 orders, standard + quantile"], posterior(scores, labeled)
+    found["trees alone"] = scores[~labeled]
+    found["4 orders, standard + quantile, blended with trees by rank"] = rankdata(
+        network
+    ) + rankdata(scores[~labeled])
+    found["the same by posterior"] = expit(network) + trees
+    found["the same by log-odds"] = network + logit(np.clip(trees, 0.01, 0.99))
+    return found
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--tables", nargs="*")
+    parser.add_argument("--out", type=Path, help="CSV of every AUC; what it holds is not redone")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    columns = ["table", "split", "variant", "auc"]
+    frame, start = pd.DataFrame(columns=columns), time.monotonic()
+    if arguments.out and arguments.out.exists():
+        frame = pd.read_csv(arguments.out)
+    for name, table, positive in read_tables(arguments.data, arguments.tables):
+        for seed in range(arguments.splits):
+            if ((frame["table"] == name) & (frame["split"] == seed)).any():
+                continue
+            places = np.arange(len(table), dtype=float)[:, None]
+            task = split_pu(places, positive, seed)
+            x = table.iloc[task.x[:, 0].astype(int)].reset_index(drop=True)
+            rows = [
+                (name, seed, variant, roc_auc_score(task.y, score))
+                for variant, score in variants(arguments.model, x, task.s, seed).items()
+            ]
+            new = pd.DataFrame(rows, columns=columns)
+            frame = pd.concat([frame, new]) if len(frame) else new
+            if arguments.out:
+                write_atomically(arguments.out, frame.to_csv(index=False).encode())
+        print(f"{name}: {time.monotonic() - start:.0f} s", flush=True)
+    print_table(frame)
+
+
+def print_table(frame: pd.DataFrame) -> None:
+    """Mean AUC of each variant, and its difference from the single pass."""
+    means = frame.groupby(["variant", "table"], sort=False)["auc"].mean().unstack()
+    print(f"\n{means.shape[1]} tables, {frame['split'].nunique()} splits\n")
+    print("| what | mean AUC | against the single pass | better on |\n|---|---|---|---|")
+    for variant, auc in means.iterrows():
+        gain = auc - means.loc["single pass"]
+        error = gain.std(ddof=1) / np.sqrt(len(gain)) if len(gain) > 1 else np.nan
+        print(
+            f"| {variant} | {auc.mean():.4f} | {gain.mean():+.4f} ± {error:.4f} | "
+            f"{(gain > 0).sum()} of {len(gain)} |"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Tables of more columns than the network was trained on: what to do with them, in AUC.
+
+    prior-gen --config cpu --stages 20 --split heldout --out wide/ \\
+        --set "prior.n_features=[30, 100]" --set prior.steps_per_stage=10
+    python benchmarks/wide_tables.py --model M.safetensors --shards wide/
+
+One task of each microbatch, one estimator, no averaging beyond what the width asks for: all
+columns at once, the first k alone, random subsets of k columns that cover the table, the k columns
+that alone tell labelled from unlabelled rows best, subsets drawn by that relevance; and
+cross-fitted trees. With `--data DIR --tables NAME ...` on real tables (see `ensembling.py`).
+"""
+
+import argparse
+import json
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from ensembling import read_tables
+from sklearn.metrics import roc_auc_score
+
+from pu_bench import split_pu
+from puicl_model import PUICLClassifier, TablePreprocessor
+from puicl_model.contexts import column_relevance
+from puicl_model.trees import cross_fitted
+from shard_io import open_shards
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--shards")
+    parser.add_argument("--tasks", type=int, default=40)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--tables", nargs="*")
+    parser.add_argument("--k", type=int, nargs="*", default=[10, 20])
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    tasks = []
+    if arguments.shards:
+        tasks += synthetic(arguments.shards, arguments.tasks)
+    if arguments.data:
+        tasks += real(arguments.data, arguments.tables)
+    found: dict[str, list[float]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for x, n_labeled, y in tasks:
+            for variant, score in variants(arguments, Path(folder), x, n_labeled).items():
+                found.setdefault(variant, []).append(roc_auc_score(y, score))
+    widths = [x.shape[1] for x, *_ in tasks]
+    print(f"{len(tasks)} tasks of {min(widths)} to {max(widths)} columns\n")
+    print("| what | mean AUC | against all columns at once |\n|---|---|---|")
+    for variant, values in found.items():
+        gain = np.array(values) - found["all columns at once"]
+        error = gain.std(ddof=1) / np.sqrt(len(gain))
+        print(f"| {variant} | {np.mean(values):.4f} | {gain.mean():+.4f} ± {error:.4f} |")
+
+
+def variants(arguments, folder: Path, x: np.ndarray, n_labeled: int) -> dict[str, np.ndarray]:
+    """Scores [n_u] by what was done with the columns of x [n, d]."""
+    s = np.arange(len(x)) < n_labeled
+
+    def score(x: np.ndarray, k: int, columns: str = "random") -> np.ndarray:
+        model = with_width(arguments.model, folder, k)
+        fitted = PUICLClassifier(model, n_estimators=1, columns=columns, preprocessing=None)
+        return fitted.fit(x, s).estimator_log_odds_[0]
+
+    found = {"all columns at once": score(x, x.shape[1])}
+    best = np.argsort(-column_relevance(x, s), kind="stable")
+    for k in arguments.k:
+        found |= {
+            f"the first {k} alone": score(x[:, :k], k),
+            f"random subsets of {k}": score(x, k),
+            f"the {k} most relevant alone": score(x[:, best[:k]], k),
+            f"subsets of {k} by relevance": score(x, k, "relevant"),
+        }
+    scores, _ = cross_fitted(x, s, np.random.default_rng(0))
+    return found | {"cross-fitted trees": scores[~s]}
+
+
+def with_width(model: Path, folder: Path, k: int) -> Path:
+    """A copy of the weights whose card says that they know k columns."""
+    copy = folder / f"{k}.safetensors"
+    if not copy.exists():
+        shutil.copy(model, copy)
+        card = json.loads(model.with_suffix(".json").read_text(encoding="utf-8"))
+        card["trained_range"] = card.get("trained_range", {}) | {"n_features": k}
+        copy.with_suffix(".json").write_text(json.dumps(card), encoding="utf-8")
+    return copy
+
+
+def synthetic(folder: str, most: int) -> Iterator[tuple[np.ndarray, int, np.ndarray]]:
+    """Features, number of labelled rows and classes of the others."""
+    shards = open_shards(folder)
+    places = [(part, n) for part in shards.published_parts() for n in shards.positions(part)]
+    for part, position in places[:: -(-len(places) // most)]:
+        batch = shards.part(part)[position]
+        yield batch.x[0].astype(float), batch.n_labeled, batch.y[0]
+
+
+def real(folder: Path, names: list[str] | None) -> Iterator[tuple[np.ndarray, int, np.ndarray]]:
+    """The same of real tables, one split each."""
+    for _, table, positive in read_tables(folder, names):
+        task = split_pu(np.arange(len(table), dtype=float)[:, None], positive, 0)
+        x = TablePreprocessor().fit_transform(table.iloc[task.x[:, 0].astype(int)])
+        yield x, task.n_labeled, task.y
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""One self-contained HTML page on a fitted classifier: no script, no request, pictures as SVG."""
+
+from html import escape
+
+import numpy as np
+import pandas as pd
+
+from puicl_model import PUICLClassifier
+
+_TOP_ROWS = 20
+_MOST_BARS = 15
+_IMPORTANCE_SCORES = 1500  # new rows scored for it, all columns together
+
+_STYLE = """
+:root { --ink: #1d2733; --soft: #5b6875; --line: #dfe5ea; --paper: #fff; --ground: #f4f6f8;
+  --blue: #1f5fa8; --amber: #8a5a00; --amber-ground: #fff6e0; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6ebf0; --soft: #9aa7b4; --line: #2e3944;
+  --paper: #18202a; --ground: #10161d; --blue: #6ba7e8; --amber: #f0c060;
+  --amber-ground: #2e2510; } }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--ground); color: var(--ink);
+  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
+main { max-width: 60rem; margin: 0 auto; padding: 1.5rem 1rem 3rem; }
+h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 .25rem; overflow-wrap: anywhere; }
+h2 { font-size: 1.05rem; margin: 0 0 .75rem; }
+p { margin: 0 0 .75rem; } .soft { color: var(--soft); font-size: .9rem; }
+section { background: var(--paper); border: 1px solid var(--line); border-radius: .6rem;
+  padding: 1.1rem; margin-top: 1rem; }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(10rem, 1fr)); gap: 1rem; }
+.figures b { display: block; font-size: 1.7rem; line-height: 1.2; font-weight: 600; }
+.warning { background: var(--amber-ground); border-color: var(--amber); }
+.warning li { margin-bottom: .4rem; } ul { margin: 0; padding-left: 1.2rem; }
+svg { display: block; width: 100%; height: auto; } svg text { fill: var(--soft); font-size: 12px; }
+.bar { fill: var(--blue); } .axis { stroke: var(--line); }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .88rem; width: 100%; }
+th, td { padding: .35rem .6rem; text-align: left; border-bottom: 1px solid var(--line);
+  white-space: nowrap; max-width: 14rem; overflow: hidden; text-overflow: ellipsis; }
+th { color: var(--soft); font-weight: 600; } td.number { font-variant-numeric: tabular-nums; }
+.importance { display: grid; grid-template-columns: minmax(5rem, 12rem) 1fr 3.5rem;
+  gap: .35rem .75rem; align-items: center; font-size: .9rem; }
+.importance span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.importance i { display: block; height: .8rem; border-radius: .2rem; background: var(--blue); }
+"""
+
+
+def report_page(
+    classifier: PUICLClassifier,
+    features: pd.DataFrame,
+    scores: pd.DataFrame,
+    id_column: str | None,
+    source: str,
+    doubts: list[str],
+) -> str:
+    """The page, as HTML text.
+
+    features: what was fitted; scores: the output's rows in the same order; doubts: warnings.
+    """
+    report = classifier.report_
+    parts = [
+        f"<h1>Which rows of {escape(source)} are positive?</h1>",
+        f'<p class="soft">{escape(_how(classifier))}</p>',
+        _figures(classifier),
+        _doubts(doubts),
+        _histogram(classifier.unlabeled_proba_),
+        _importance(classifier, features),
+        _top_rows(features, scores, id_column),
+        _columns(report["columns"]),
+    ]
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>PUICL: {escape(source)}</title><style>{_STYLE}</style></head>"
+        f"<body><main>{''.join(parts)}</main></body></html>\n"
+    )
+
+
+def permutation_importance(classifier: PUICLClassifier, features: pd.DataFrame) -> pd.Series:
+    """By column, the mean change of P(positive) when its cells are shuffled; largest first.
+
+    Over some 20 to 200 unlabelled rows, fewer where there are many columns, evenly spaced; columns
+    left out of the fit are 0. How much the score depends on a column, not whether it is right to.
+    """
+    kinds = classifier.report_["columns"]
+    used = [name for name in features if kinds.get(str(name)) in ("number", "category", "date")]
+    n_rows = int(np.clip(_IMPORTANCE_SCORES // max(len(used), 1), 20, 200))
+    rows = classifier.unlabeled_rows_
+    rows = rows[:: -(-len(rows) // n_rows)]
+    sample = features.iloc[rows].reset_index(drop=True)
+    order = np.random.default_rng(0).permutation(len(sample))
+    changes = {str(name): 0.0 for name in features}
+    if used:
+        shuffled = [sample.copy() for _ in used]
+        for name, table in zip(used, shuffled, strict=True):
+            table[name] = sample[name].array[order]
+        # One call for all: the context is read once for many rows.
+        answers = classifier.predict_proba(pd.concat([sample, *shuffled], ignore_index=True))
+        before, *after = answers[:, 1].reshape(-1, len(sample))
+        for name, answer in zip(used, after, strict=True):
+            changes[str(name)] = float(np.abs(answer - before).mean())
+    return pd.Series(changes).sort_values(ascending=False, kind="stable")
+
+
+def _how(classifier: PUICLClassifier) -> str:
+    how = f"{classifier.n_estimators} forward passes of a frozen network averaged"
+    if classifier.n_estimators == 1:
+        how = "A single forward pass of a frozen network"
+    if classifier.blend:
+        how += ", blended by rank with trees fitted on this table"
+    return f"{how}. P(positive) of each unlabelled row, from the labelled positives alone."
+
+
+def _figures(classifier: PUICLClassifier) -> str:
+    report = classifier.report_
+    low, high = classifier.class_prior_interval_
+    share, note = f"{classifier.class_prior_:.1%}", "of the unlabelled rows estimated positive"
+    if low == high:
+        note = "of the unlabelled rows positive, as was given"
+    elif not np.isnan(low):
+        coverage = classifier.model_card_["class_prior_calibration"]["coverage"]
+        note += f"; {coverage:.0%} interval {low:.1%} to {high:.1%}"
+    called = int((classifier.unlabeled_proba_ >= 0.5).sum())
+    cells = [
+        (share, note),
+        (f"{called:,}", "rows with P(positive) of at least one half"),
+        (f"{report['n_labeled']:,}", "labelled positives"),
+        (f"{report['n_unlabeled']:,}", "unlabelled rows"),
+    ]
+    inner = "".join(
+        f"<div><b>{value}</b><span class=soft>{text}</span></div>" for value, text in cells
+    )
+    return f'<section class="figures">{inner}</section>'
+
+
+def _doubts(doubts: list[str]) -> str:
+    if not doubts:
+        return ""
+    items = "".join(f"<li>{escape(doubt)}</li>" for doubt in doubts)
+    return f'<section class="warning"><h2>Before you trust this</h2><ul>{items}</ul></section>'
+
+
+def _histogram(proba: np.ndarray) -> str:
+    counts, _ = np.histogram(proba, bins=25, range=(0, 1))
+    top, bars = counts.max(), []
+    for k, count in enumerate(counts):
+        height = 170 * count / top
+        bars.append(
+            f'<rect class="bar" x="{42 + 22 * k}" y="{190 - height:.1f}" width="20" '
+            f'height="{height:.1f}"><title>{k / 25:.2f} to {(k + 1) / 25:.2f}: {count} rows'
+            "</title></rect>"
+        )
+    ticks = "".join(
+        f'<text x="{42 + 550 * x:.0f}" y="208" text-anchor="middle">{x:g}</text>'
+        for x in (0, 0.25, 0.5, 0.75, 1)
+    )
+    return (
+        "<section><h2>Unlabelled rows by P(positive)</h2>"
+        f'<svg viewBox="0 0 610 226" role="img" aria-label="Histogram of P(positive)">'
+        f'<line class="axis" x1="40" y1="190" x2="594" y2="190"/>{"".join(bars)}{ticks}'
+        f'<text x="36" y="24" text-anchor="end">{top}</text>'
+        '<text x="36" y="194" text-anchor="end">0</text></svg></section>'
+    )
+
+
+def _importance(classifier: PUICLClassifier, features: pd.DataFrame) -> str:
+    changes = permutation_importance(classifier, features).head(_MOST_BARS)
+    most = max(changes.max(), 1e-12)
+    rows = "".join(
+        f'<span title="{escape(name)}">{escape(name)}</span>'
+        f'<i style="width:{100 * value / most:.1f}%"></i><span>{value:.3f}</span>'
+        for name, value in changes.items()
+    )
+    return (
+        "<section><h2>Columns that move the score most</h2>"
+        f'<div class="importance">{rows}</div><p class="soft" style="margin-top:.75rem">Mean '
+        "change of P(positive) when a column's cells are shuffled among the rows. It says what the "
+        "score depends on, not what causes the class.</p></section>"
+    )
+
+
+def _top_rows(features: pd.DataFrame, scores: pd.DataFrame, id_column: str | None) -> str:
+    best = scores.dropna(subset="p_positive").nlargest(_TOP_ROWS, "p_positive")
+    head = ["row", *([id_column] if id_column else []), "P(positive)", *features.columns]
+    lines = []
+    for position, score in best.iterrows():
+        first = [score["row"], *([score[id_column]] if id_column else [])]
+        cells = [*first, f"{score['p_positive']:.3f}", *features.iloc[position]]
+        lines.append("".join(f'<td class="number">{escape(_cell(cell))}</td>' for cell in cells))
+    header = "".join(f"<th>{escape(str(name))}</th>" for name in head)
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return (
+        f"<section><h2>The {len(best)} unlabelled rows most likely positive</h2>"
+        f'<div class="scroll"><table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>'
+        "</div></section>"
+    )
+
+
+def _columns(kinds: dict[str, str]) -> str:
+    by_kind: dict[str, list[str]] = {}
+    for name, kind in kinds.items():
+        by_kind.setdefault(kind, []).append(name)
+    items = "".join(
+        f"<li><b>{escape(kind)}</b>: {escape(', '.join(names))}</li>"
+        for kind, names in by_kind.items()
+    )
+    return f"<section><h2>How the columns were read</h2><ul>{items}</ul></section>"
+
+
+def _cell(value) -> str:
+    if pd.isna(value):
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

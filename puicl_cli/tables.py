@@ -1,0 +1,95 @@
+"""Reading a table of any supported format, and writing scores, with one-sentence errors."""
+
+import csv
+import io
+import sys
+import warnings
+from pathlib import Path
+
+import pandas as pd
+
+from puicl_config import InputError, write_atomically
+
+STREAM = "-"
+_PARQUET = (".parquet", ".pq")
+
+
+def read_table(source: str) -> pd.DataFrame:
+    """The CSV or Parquet file `source`, or CSV from stdin where it is "-".
+
+    Raises `InputError` where it cannot be read, has no rows, or a column's name twice.
+    """
+    if source != STREAM and Path(source).suffix.lower() in _PARQUET:
+        table = _read_parquet(Path(source))
+    else:
+        table = _read_csv(source)
+    if table.empty:
+        raise InputError(f"{source} has no rows")
+    return table
+
+
+def write_table(table: pd.DataFrame, target: str) -> None:
+    """Write CSV, Parquet where the name ends so, or CSV to stdout where `target` is "-"."""
+    if target == STREAM:
+        sys.stdout.write(table.to_csv(index=False))
+    elif Path(target).suffix.lower() in _PARQUET:
+        content = io.BytesIO()
+        _with_pyarrow(lambda: table.to_parquet(content, index=False))
+        write_atomically(Path(target), content.getvalue())
+    else:
+        write_atomically(Path(target), table.to_csv(index=False).encode())
+
+
+def check_target(target: str, source: str, option: str = "--out") -> None:
+    """Raise `InputError` where `target` cannot be written or would overwrite `source`."""
+    if target == STREAM:
+        return
+    path = Path(target)
+    if not path.parent.is_dir():
+        raise InputError(f"the folder of {path} does not exist")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; give a file for {option}")
+    if source != STREAM and path.exists() and Path(source).exists() and path.samefile(source):
+        raise InputError(f"{option} {path} would overwrite the data; give another file")
+
+
+def _read_csv(source: str) -> pd.DataFrame:
+    try:
+        raw = sys.stdin.buffer.read() if source == STREAM else Path(source).read_bytes()
+        text = raw.decode("utf-8-sig")
+        names = next(csv.reader(io.StringIO(text)), [])
+        with warnings.catch_warnings():
+            # Rows longer than the header: pandas would shift or cut their cells.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            table = pd.read_csv(io.StringIO(text), index_col=False)
+    except FileNotFoundError:
+        raise InputError(f"no file {source}") from None
+    except pd.errors.ParserWarning:
+        raise InputError(f"{source} has rows with more cells than its header") from None
+    except (OSError, ValueError, csv.Error) as error:  # pandas' parser errors are ValueErrors
+        reason = " ".join(str(error).split())
+        raise InputError(f"{source} cannot be read as CSV: {reason}") from None
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"{source} has more than one column {twice[0]!r}")
+    return table
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    if not path.is_file():
+        raise InputError(f"no file {path}")
+    try:
+        table = _with_pyarrow(lambda: pd.read_parquet(path))
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:  # pyarrow's errors are of these kinds
+        reason = " ".join(str(error).split())
+        raise InputError(f"{path} cannot be read as Parquet: {reason}") from None
+    return table.reset_index(drop=True)
+
+
+def _with_pyarrow(action):
+    try:
+        return action()
+    except ImportError:
+        raise InputError("Parquet needs pyarrow: pip install pyarrow, or give a CSV file") from None

@@ -1,0 +1,147 @@
+"""Which rows and columns the network reads together: tables of any size in its trained range."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class TrainedRange:
+    """How large a table may be that the network reads at once, and how it is composed.
+
+    `eta`: least and greatest number of unlabelled rows for one labelled positive. The defaults
+    are measured (`benchmarks/context_shapes.py`): many unlabelled rows for few positives do no
+    harm, few unlabelled rows for many positives do.
+    """
+
+    n_labeled: int = 300
+    n_unlabeled: int = 1000
+    n_features: int = 20
+    eta: tuple[float, float] = (0.5, 200.0)
+
+    @classmethod
+    def from_card(cls, card: dict[str, Any]) -> "TrainedRange":
+        """From `trained_range` of a model card, where it has one; each key may be missing."""
+        known = {
+            key: tuple(value) if isinstance(value, list) else value
+            for key, value in card.get("trained_range", {}).items()
+            if key in cls.__dataclass_fields__
+        }
+        return cls(**known)
+
+
+@dataclass(frozen=True)
+class Context:
+    """Rows read together: positions among the labelled and among the unlabelled rows."""
+
+    labeled: np.ndarray
+    unlabeled: np.ndarray
+
+
+@dataclass(frozen=True)
+class View:
+    """One way to look at a table: a scaling, columns in an order, rows in contexts."""
+
+    scaling: str
+    columns: np.ndarray
+    contexts: tuple[Context, ...]
+
+
+def plan_contexts(
+    n_labeled: int, n_unlabeled: int, trained: TrainedRange, rng: np.random.Generator
+) -> tuple[Context, ...]:
+    """Contexts within `trained` that hold every unlabelled row exactly once.
+
+    One context of all rows, in their order, where the table lies within the range. Else the
+    unlabelled rows are dealt out at random to contexts of nearly equal size, and each gets
+    labelled positives in turn from a random order, so that all are used equally often.
+    """
+    lowest, highest = trained.eta
+    n_positives = min(n_labeled, trained.n_labeled)
+    room = min(trained.n_unlabeled, max(int(highest * n_positives), 1))
+    n_contexts = -(-n_unlabeled // room)
+    n_positives = min(n_positives, max(int(n_unlabeled / n_contexts / lowest), 1))
+    if n_contexts == 1 and n_positives == n_labeled:
+        return (Context(np.arange(n_labeled), np.arange(n_unlabeled)),)
+    unlabeled = np.array_split(rng.permutation(n_unlabeled), n_contexts)
+    order, turn = rng.permutation(n_labeled), np.arange(n_positives)
+    contexts = [
+        Context(np.sort(order[(number * n_positives + turn) % n_labeled]), np.sort(part))
+        for number, part in enumerate(unlabeled)
+    ]
+    return tuple(contexts)
+
+
+def plan_views(
+    relevance: np.ndarray,
+    n_labeled: int,
+    n_unlabeled: int,
+    *,
+    n_estimators: int,
+    scalings: tuple[str, ...],
+    columns: str,
+    orders_matter: bool,
+    trained: TrainedRange,
+    rng: np.random.Generator,
+) -> list[list[View]]:
+    """One list of views for each estimator; the first estimator takes columns and rows as given.
+
+    relevance: [w], how well each column alone tells labelled from unlabelled rows, from 0 to 1.
+    Where the table has more columns than the network was trained on, an estimator has several
+    views: with `columns` "random", the columns are dealt out at random; with "relevant", each
+    view draws columns without replacement, with probability in proportion to their relevance
+    (a tenth of the greatest is added to each, so that all have a chance). Without `orders_matter`
+    (networks that do not see the order of columns), views that would be equal are left out.
+    """
+    w = len(relevance)
+    n_groups = -(-w // trained.n_features)
+    estimators = []
+    for number in range(n_estimators):
+        scaling = scalings[number % len(scalings)]
+        order = np.arange(w) if number == 0 else rng.permutation(w)
+        if n_groups == 1:
+            groups = [order]
+        elif columns == "relevant":
+            chance = relevance + 0.1 * relevance.max() + 1e-9
+            size = min(trained.n_features, w)
+            groups = [
+                rng.choice(w, size, replace=False, p=chance / chance.sum()) for _ in range(n_groups)
+            ]
+        else:
+            groups = np.array_split(rng.permutation(w), n_groups)
+        estimators.append(
+            [
+                View(scaling, group, plan_contexts(n_labeled, n_unlabeled, trained, rng))
+                for group in groups
+            ]
+        )
+    whole = n_groups == 1 and all(len(views[0].contexts) == 1 for views in estimators)
+    first = estimators[0][0].contexts[0]
+    if whole and not orders_matter and len(first.labeled) == n_labeled:
+        return estimators[: len(scalings)]
+    return estimators
+
+
+def column_relevance(X: np.ndarray, labeled: np.ndarray, most_rows: int = 20_000) -> np.ndarray:
+    """[w]: |2 AUC - 1| of each column alone, labelled against unlabelled rows.
+
+    X: [n, w]; labeled: boolean [n]. Takes about `most_rows` rows, evenly spaced in each class.
+    """
+    rows = [np.flatnonzero(labeled), np.flatnonzero(~labeled)]
+    rows = [r[:: max(1, len(r) * 2 // most_rows)] for r in rows]
+    n_labeled, n_unlabeled = map(len, rows)
+    ranks = _mean_ranks(X[np.concatenate(rows)])
+    auc = (ranks[:n_labeled].sum(axis=0) - n_labeled * (n_labeled + 1) / 2) / (
+        n_labeled * n_unlabeled
+    )
+    return np.abs(2 * auc - 1)
+
+
+def _mean_ranks(X: np.ndarray) -> np.ndarray:
+    """Ranks from 1 within each column, equal values sharing their mean."""
+    ranks = np.empty(X.shape)
+    for j, x in enumerate(X.T):
+        _, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
+        ranks[:, j] = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+    return ranks

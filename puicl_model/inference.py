@@ -1,0 +1,105 @@
+"""Runs the network over many contexts: like shapes in one batch, memory bounded by cells."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from puicl_model.model import PUICL
+
+# Cells (rows times columns, the label's included) in one forward pass. On two CPU cores larger
+# batches are no faster; on a GPU they are.
+_CELLS = {"cpu": 30_000, "cuda": 2_000_000}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One context: `rows()` makes its features [R, w] as float32, labelled positives first."""
+
+    n_labeled: int
+    n_rows: int
+    n_columns: int
+    rows: Callable[[], np.ndarray]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """What jobs must share to be run as one batch."""
+        return self.n_labeled, self.n_rows, self.n_columns
+
+
+def resolve_device(name: str) -> torch.device:
+    """The device; "auto" is the GPU where there is one. Raises `ValueError` for unknown ones."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(f"device {name!r}: {str(error).splitlines()[0]}") from None
+    return device
+
+
+@contextmanager
+def threads(count: int | None) -> Iterator[None]:
+    """Let torch use `count` threads within, None as many as it would; restores the number."""
+    before = torch.get_num_threads()
+    if count is not None:
+        torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@torch.inference_mode()
+def log_odds(
+    network: PUICL, jobs: Sequence[Job], done: Callable[[int], None] = lambda n: None
+) -> list[np.ndarray]:
+    """For each job the log-odds [R - n_labeled] of its unlabelled rows being positive.
+
+    Holds one batch in memory at a time; `done` is told how many jobs were finished.
+    """
+    device = network.unlabeled_token.device
+    by_shape: dict[tuple, list[int]] = {}
+    for number, job in enumerate(jobs):
+        by_shape.setdefault(job.shape, []).append(number)
+    answers: list[np.ndarray] = [np.empty(0)] * len(jobs)
+    for (n_labeled, n_rows, n_columns), numbers in by_shape.items():
+        size = max(1, _CELLS[device.type] // (n_rows * (n_columns + 1)))
+        for start in range(0, len(numbers), size):
+            batch = numbers[start : start + size]
+            x = torch.from_numpy(np.stack([jobs[number].rows() for number in batch]))
+            logits = network(x.to(device), n_labeled)
+            for number, answer in zip(batch, _difference(logits), strict=True):
+                answers[number] = answer
+            done(len(batch))
+    return answers
+
+
+@torch.inference_mode()
+def log_odds_of_new(
+    network: PUICL, context: np.ndarray, n_labeled: int, new: np.ndarray, batch_rows: int
+) -> np.ndarray:
+    """Log-odds [m] of rows that were not in the context, each by itself.
+
+    context: [R, w] float32, labelled positives first; new: [m, w] float32.
+    """
+    device = network.unlabeled_token.device
+    table = torch.from_numpy(context)[None].to(device)
+    answers = [
+        _difference(
+            network.score_new_rows(
+                table, n_labeled, torch.from_numpy(new[start : start + batch_rows])[None].to(device)
+            )
+        )[0]
+        for start in range(0, len(new), batch_rows)
+    ]
+    return np.concatenate(answers) if answers else np.empty(0)
+
+
+def _difference(logits: torch.Tensor) -> np.ndarray:
+    """Log-odds [B, n] from logits [B, n, 2] of (negative, positive)."""
+    logits = logits.double()
+    return (logits[..., 1] - logits[..., 0]).cpu().numpy()

@@ -1,0 +1,7 @@
+"""From tables as people have them to the numbers the network reads."""
+
+from puicl_model.preprocessing.reading import read_table
+from puicl_model.preprocessing.scaling import SCALINGS, Scaling
+from puicl_model.preprocessing.table import TablePreprocessor
+
+__all__ = ["SCALINGS", "Scaling", "TablePreprocessor", "read_table"]

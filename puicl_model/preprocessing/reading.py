@@ -1,0 +1,89 @@
+"""One form for every kind of table: a pandas frame with columns by position."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+
+def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame:
+    """`X` [n, d] as a frame whose columns are 0..d-1 and whose index is 0..n-1.
+
+    Takes numpy arrays, pandas and polars frames, and nested lists. Sets `n_features_in_` and
+    `feature_names_in_` of `estimator` with `reset`, and compares them without.
+
+    Raises `ValueError` for anything that is no table of at least one row and one column, for
+    complex numbers, and for other columns than at the fit; `TypeError` for sparse matrices.
+    """
+    if isinstance(X, pd.Series):
+        raise ValueError("Expected a 2-dimensional table, got a Series: give a frame of columns")
+    if _is_polars(X):
+        X = _from_polars(X)
+    if isinstance(X, pd.DataFrame):
+        try:
+            validate_data(estimator, X, reset=reset, skip_check_array=True)
+        except TypeError as error:  # names of which some only are text
+            raise ValueError(str(error)) from None
+        if X.shape[0] == 0 or X.shape[1] == 0:
+            raise ValueError(
+                f"Found array with {X.shape[0]} sample(s) and {X.shape[1]} feature(s) (shape="
+                f"{X.shape}) while a minimum of 1 is required."
+            )
+        if any(isinstance(dtype, pd.SparseDtype) for dtype in X.dtypes):
+            raise TypeError("Sparse columns are not supported: give X.sparse.to_dense()")
+        table = X.copy(deep=False)
+        table.columns = range(X.shape[1])
+        return table.reset_index(drop=True)
+    array = validate_data(
+        estimator, X, reset=reset, dtype=None, ensure_all_finite=False, estimator=estimator
+    )
+    if array.dtype.kind not in "biufOUSmM":
+        raise ValueError(f"X holds {array.dtype}, which is neither numbers, text nor dates")
+    return pd.DataFrame(array)
+
+
+def column_names(estimator: BaseEstimator) -> list[str]:
+    """The names of the fitted columns, `x0`, `x1`, ... where the table had none."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        return [f"x{j}" for j in range(estimator.n_features_in_)]
+    return [str(name) for name in names]
+
+
+def _is_polars(X: Any) -> bool:
+    return type(X).__module__.split(".")[0] == "polars" and hasattr(X, "get_columns")
+
+
+def _from_polars(X: Any) -> pd.DataFrame:
+    """Column by column, so that pyarrow is not needed."""
+    columns = {}
+    for column in X.get_columns():
+        numeric = column.dtype.is_numeric() and not column.dtype.is_decimal()
+        if numeric and column.null_count() == 0:
+            columns[column.name] = column.to_numpy()
+        else:
+            values = column.to_list()
+            columns[column.name] = pd.Series(values, dtype=float if numeric else object)
+            if numeric and column.dtype.is_integer():  # beyond 2^53 a float would lose digits
+                columns[column.name] = pd.array(
+                    values,
+                    dtype="UInt64"
+                    if min((v for v in values if v is not None), default=0) >= 0
+                    else "Int64",
+                )
+    return pd.DataFrame(columns)
+
+
+# What files write where there is nothing.
+_NOTHING = frozenset({"", "?", "NaN", "nan", "N/A", "NULL", "null"})
+
+
+def is_missing(column: pd.Series) -> np.ndarray:
+    """Boolean [n]: where `column` has no value or one of `_NOTHING`."""
+    missing = column.isna().to_numpy(dtype=bool)
+    if column.dtype == object or isinstance(column.dtype, pd.StringDtype):
+        blank = np.array([isinstance(v, str) and v.strip() in _NOTHING for v in column], dtype=bool)
+        missing = missing | blank  # pandas' own array is read-only
+    return missing

@@ -1,0 +1,283 @@
+"""`TablePreprocessor`: any table to the float64 columns that the network reads."""
+
+import hashlib
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from puicl_model.preprocessing.columns import (
+    ENCODERS,
+    CategoryColumn,
+    DateColumn,
+    NumberColumn,
+    as_numbers,
+    as_words,
+    looks_like_dates,
+)
+from puicl_model.preprocessing.reading import column_names, is_missing, read_table
+
+# A text column of more levels than this share of its rows names rows rather than groups.
+_NAMES_SHARE = 0.5
+_MIN_ROWS_TO_JUDGE = 20
+# Text in less than this share of a column of numbers, of more than so many, is a slip.
+_SLIPS_SHARE = 0.2
+_MANY_LEVELS = 20
+
+
+class TablePreprocessor(TransformerMixin, BaseEstimator):
+    """Numbers, booleans, text categories and dates to finite float64 columns, without labels.
+
+    A column of text that can be read as numbers is one of numbers; one like 2024-05-31, of dates.
+    Left out, with a warning that names them: free-form text and names (more than half of the
+    cells are distinct) and row numbers (distinct whole numbers without gaps). Left out silently:
+    columns without two distinct values, and columns equal to an earlier one.
+
+    Parameters
+    ----------
+    categorical_features : sequence of int or str, or None
+        Columns of numbers that are codes of categories, by name or position. Text is always taken
+        for categories.
+    one_hot_levels : int
+        Categories of up to so many levels make one column a level, others one of codes.
+    rare_below : int
+        Levels of fewer rows are taken together.
+    indicator_share : float
+        From this share of missing cells on, a column of numbers or dates brings another one that
+        says where it is missing. 1 switches these off.
+    drop_identifiers : bool
+        Whether text that names rows, and row numbers, are left out.
+
+    Attributes
+    ----------
+    kinds_ : dict
+        Column name to "number", "category", "date", or why the column is left out.
+    dropped_ : dict
+        Column name to the reason, of the columns left out.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    def __init__(
+        self,
+        categorical_features: Sequence[int | str] | None = None,
+        one_hot_levels: int = 3,
+        rare_below: int = 3,
+        indicator_share: float = 0.02,
+        drop_identifiers: bool = True,
+    ):
+        self.categorical_features = categorical_features
+        self.one_hot_levels = one_hot_levels
+        self.rare_below = rare_below
+        self.indicator_share = indicator_share
+        self.drop_identifiers = drop_identifiers
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Read the table `X` [n, d]. Raises `ValueError` where no column says anything."""
+        self.fit_transform(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """`fit`, and the columns [n, w] of `X` itself."""
+        table = read_table(self, X, reset=True)
+        self._names = column_names(self)
+        categorical = self._categorical_positions()
+        self._encoders, self._kept, self.kinds_, outputs = {}, [], {}, []
+        seen = {}
+        for j in table:
+            name, column = self._names[j], table[j]
+            encoder = self._encoder(name, column, j in categorical)
+            if isinstance(encoder, str):
+                self.kinds_[name] = encoder
+                continue
+            self._encoders[j] = encoder
+            self.kinds_[name] = encoder.kind
+            columns = encoder.transform(column)
+            fresh = False
+            for k, ending in enumerate(encoder.endings):
+                values = columns[:, k] + 0.0  # -0.0 is 0.0
+                key = hashlib.sha256(values.tobytes()).digest()
+                if values.min() == values.max() or key in seen:
+                    continue
+                seen[key], fresh = name, True
+                self._kept.append((j, k, name + ending))
+                outputs.append(values)
+            if not fresh:
+                twin = next((seen[key] for key in map(_key, columns.T) if key in seen), None)
+                self.kinds_[name] = f"equal to {twin}" if twin else "constant"
+                del self._encoders[j]
+        self.dropped_ = {name: kind for name, kind in self.kinds_.items() if kind not in ENCODERS}
+        told = [f"{name} ({why})" for name, why in self.dropped_.items() if why in _WARNED]
+        if told:
+            warnings.warn(
+                f"left out: {', '.join(told)}; give numbers or groups to have them used, or "
+                "drop_identifiers=False",
+                stacklevel=3,
+            )
+        if not outputs:
+            # Constant tables are legal: nothing tells their rows apart.
+            self._kept = []
+            return np.zeros((len(table), 1))
+        return np.column_stack(outputs)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The columns [m, w] of other rows, each row by itself.
+
+        Raises `ValueError` for other columns than at the fit, and for cells that are not of their
+        column's kind.
+        """
+        check_is_fitted(self)
+        table = read_table(self, X, reset=False)
+        encoded = {}
+        for j, encoder in self._encoders.items():
+            try:
+                encoded[j] = encoder.transform(table[j])
+            except ValueError as error:
+                raise ValueError(f"column {self._names[j]}: {error}") from None
+        if not self._kept:
+            return np.zeros((len(table), 1))
+        return np.column_stack([encoded[j][:, k] for j, k, _ in self._kept]) + 0.0
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names [w] of the columns that `transform` makes."""
+        check_is_fitted(self)
+        return np.array([name for *_, name in self._kept] or ["(nothing)"], dtype=object)
+
+    @property
+    def sources_(self) -> np.ndarray:
+        """[w]: the position in `X` of the column that each output comes from."""
+        return np.array([j for j, *_ in self._kept] or [0])
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    def state(self) -> dict[str, Any]:
+        """Everything fitted, as plain data; see `from_state`."""
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        categorical = self.categorical_features
+        return {
+            "parameters": {
+                **self.get_params(),
+                "categorical_features": None if categorical is None else list(categorical),
+            },
+            "n_features_in": self.n_features_in_,
+            "feature_names_in": None if names is None else list(names),
+            "encoders": {str(j): encoder.state() for j, encoder in self._encoders.items()},
+            "kept": [list(kept) for kept in self._kept],
+            "kinds": self.kinds_,
+            "dropped": self.dropped_,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """The fitted preprocessor whose `state` this is."""
+        self = cls(**state["parameters"])
+        self.n_features_in_ = state["n_features_in"]
+        if state["feature_names_in"] is not None:
+            self.feature_names_in_ = np.array(state["feature_names_in"], dtype=object)
+        self._names = column_names(self)
+        self._encoders = {
+            int(j): ENCODERS[encoder["kind"]].from_state(encoder)
+            for j, encoder in state["encoders"].items()
+        }
+        self._kept = [tuple(kept) for kept in state["kept"]]
+        self.kinds_, self.dropped_ = state["kinds"], state["dropped"]
+        return self
+
+    def _encoder(self, name: str, column: pd.Series, categorical: bool):
+        """The column's fitted encoder, or why it is left out."""
+        missing = is_missing(column)
+        if missing.all():
+            return "empty"
+        try:
+            if categorical:
+                return self._category(column)
+            if looks_like_dates(column):
+                return DateColumn(column, self.indicator_share)
+            if column.dtype.kind in "biufm" or _reads_as_numbers(column, missing):
+                if self.drop_identifiers and _is_row_number(column):
+                    return ROW_NUMBER
+                return NumberColumn(column, self.indicator_share)
+            words, _ = as_words(column)
+        except ValueError as error:
+            raise ValueError(f"column {name}: {error}") from None
+        distinct = len(np.unique(words[~missing]))
+        known = int((~missing).sum())
+        _refuse_slips(name, column, missing, distinct)
+        names_rows = known >= _MIN_ROWS_TO_JUDGE and distinct > _NAMES_SHARE * known
+        if self.drop_identifiers and names_rows:
+            return FREE_TEXT
+        return self._category(column)
+
+    def _category(self, column: pd.Series) -> CategoryColumn:
+        return CategoryColumn(column, self.one_hot_levels, self.rare_below)
+
+    def _categorical_positions(self) -> set[int]:
+        positions = set()
+        for feature in () if self.categorical_features is None else self.categorical_features:
+            if isinstance(feature, str):
+                if feature not in self._names:
+                    raise ValueError(f"categorical_features names {feature!r}, which X has not")
+                positions.add(self._names.index(feature))
+            elif 0 <= feature < self.n_features_in_:
+                positions.add(int(feature))
+            else:
+                raise ValueError(
+                    f"categorical_features holds {feature!r}, but X has {self.n_features_in_} "
+                    "columns"
+                )
+        return positions
+
+
+ROW_NUMBER = "row number"
+FREE_TEXT = "text that names rows"
+_WARNED = (ROW_NUMBER, FREE_TEXT)
+
+
+def _key(values: np.ndarray) -> bytes:
+    return hashlib.sha256((values + 0.0).tobytes()).digest()
+
+
+def _reads_as_numbers(column: pd.Series, missing: np.ndarray) -> bool:
+    """Whether every cell that is there is a number, or text that is one.
+
+    Raises `ValueError` for infinite numbers.
+    """
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return False
+    known = column[~missing]
+    numbers = pd.to_numeric(known, errors="coerce")
+    if numbers.dtype.kind not in "biuf" or numbers.isna().any():
+        return False
+    as_numbers(column)  # tells infinite cells
+    return True
+
+
+def _refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: int) -> None:
+    """Raise `ValueError` for a column of many different numbers with some text among them."""
+    many = distinct > _MANY_LEVELS or distinct > _NAMES_SHARE * (~missing).sum()
+    if isinstance(column.dtype, pd.CategoricalDtype) or not many:
+        return
+    no_number = pd.to_numeric(column[~missing], errors="coerce").isna()
+    if 0 < no_number.mean() < _SLIPS_SHARE:
+        row = int(no_number.index[np.flatnonzero(no_number)[0]])
+        raise ValueError(
+            f"column {name}: row {row} holds {column[row]!r}, not a number, as nearly all others "
+            "are; mend or empty the cell, or name the column in categorical_features"
+        )
+
+
+def _is_row_number(column: pd.Series) -> bool:
+    """Whole numbers, all distinct, that fill their range: an index that was saved with the rows."""
+    if column.dtype.kind not in "iu" or len(column) < _MIN_ROWS_TO_JUDGE or column.isna().any():
+        return False
+    return column.is_unique and int(column.max()) - int(column.min()) == len(column) - 1

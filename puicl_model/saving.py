@@ -1,0 +1,150 @@
+"""A fitted `PUICLClassifier` in one safetensors file: arrays, and everything else as JSON.
+
+Nothing is pickled: the file's header holds the parameters, the model's card and the
+preprocessor's state as JSON text, its tensors the weights, contexts and scores.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from puicl_config import InputError, parse_config, write_atomically
+from puicl_model.ensemble import Reference
+from puicl_model.inference import resolve_device
+from puicl_model.model import PUICL
+from puicl_model.preprocessing import Scaling, TablePreprocessor
+from puicl_model.trees import Blend, Forest
+
+_FORMAT = "puicl-classifier-1"
+_FITTED = (
+    "unlabeled_proba_",
+    "unlabeled_rows_",
+    "estimator_log_odds_",
+    "classes_",
+    "_keys",
+    "_key_log_odds",
+)
+_PLAIN = ("class_prior_", "class_prior_interval_", "report_", "n_features_in_", "_offset")
+_BLEND = ("network", "trees", "mixed")
+
+
+def save_classifier(classifier: Any, path: str | Path) -> None:
+    """Write the fitted `classifier` to `path`, atomically.
+
+    Raises `ValueError` where it has a preprocessing of the user's own, or parameters that are no
+    plain data.
+    """
+    if classifier.preprocessor_ is not None and not isinstance(
+        classifier.preprocessor_, TablePreprocessor
+    ):
+        raise ValueError(
+            "a transformer of your own cannot be saved without pickling: save the classifier with "
+            "preprocessing=None and the transformer apart"
+        )
+    arrays = {name: np.asarray(getattr(classifier, name)) for name in _FITTED}
+    for name, tensor in classifier.network_.state_dict().items():
+        arrays[f"network.{name}"] = tensor.cpu().numpy()
+    references = []
+    for number, reference in enumerate(classifier._references):
+        arrays[f"reference.{number}.rows"] = reference.rows
+        arrays[f"reference.{number}.columns"] = reference.columns
+        references.append([reference.estimator, reference.scaling, reference.n_labeled])
+    if classifier._blend is not None:
+        arrays |= {f"blend.{name}": getattr(classifier._blend, name) for name in _BLEND}
+        arrays |= {f"forest.{name}": getattr(classifier._trees, name) for name in Forest.arrays}
+    parameters = classifier.get_params(deep=False)
+    if isinstance(parameters["preprocessing"], TablePreprocessor):
+        parameters["preprocessing"] = "auto"  # the fitted one is what counts, and is saved
+    if parameters["model"] is not None:
+        parameters["model"] = str(parameters["model"])
+    names = getattr(classifier, "feature_names_in_", None)
+    preprocessor = classifier.preprocessor_
+    about = {
+        "format": _FORMAT,
+        "parameters": parameters,
+        "card": classifier.model_card_,
+        "plain": {name: getattr(classifier, name) for name in _PLAIN},
+        "feature_names_in": None if names is None else list(names),
+        "scalings": [scaling.state() for scaling in classifier._scalings.values()],
+        "references": references,
+        "preprocessor": None if preprocessor is None else preprocessor.state(),
+    }
+    try:
+        text = json.dumps(about, default=_plain)
+    except TypeError as error:
+        raise ValueError(f"a parameter is no plain data and cannot be saved: {error}") from None
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    write_atomically(Path(path), save(arrays, metadata={"puicl": text}))
+
+
+def load_classifier(cls: type, path: str | Path) -> Any:
+    """The classifier that `save_classifier` wrote to `path`.
+
+    Raises `InputError` where the file is missing, damaged or something else.
+    """
+    try:
+        with safe_open(path, framework="np") as file:
+            about = json.loads((file.metadata() or {}).get("puicl", "{}"))
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except FileNotFoundError:
+        raise InputError(f"no file {path}") from None
+    except (OSError, ValueError, SafetensorError) as error:
+        raise InputError(f"{path} is no saved classifier: {error}") from None
+    if about.get("format") != _FORMAT:
+        raise InputError(f"{path} is no saved classifier: it lacks the format {_FORMAT}")
+    classifier = cls(**about["parameters"])
+    for name in _FITTED:
+        setattr(classifier, name, arrays[name])
+    for name in _PLAIN:
+        setattr(classifier, name, about["plain"][name])
+    classifier.class_prior_interval_ = tuple(classifier.class_prior_interval_)
+    if about["feature_names_in"] is not None:
+        classifier.feature_names_in_ = np.array(about["feature_names_in"], dtype=object)
+    classifier.model_card_ = about["card"]
+    classifier.network_ = _network(arrays, about["card"], classifier.device)
+    classifier._scalings = {state["kind"]: Scaling.from_state(state) for state in about["scalings"]}
+    classifier._references = [
+        Reference(
+            estimator,
+            scaling,
+            arrays[f"reference.{number}.columns"],
+            n_labeled,
+            arrays[f"reference.{number}.rows"],
+        )
+        for number, (estimator, scaling, n_labeled) in enumerate(about["references"])
+    ]
+    classifier._blend = classifier._trees = None
+    if "blend.mixed" in arrays:
+        classifier._blend = Blend.from_sorted(*(arrays[f"blend.{name}"] for name in _BLEND))
+        classifier._trees = Forest(**{name: arrays[f"forest.{name}"] for name in Forest.arrays})
+    classifier.preprocessor_ = None
+    if about["preprocessor"] is not None:
+        classifier.preprocessor_ = TablePreprocessor.from_state(about["preprocessor"])
+    return classifier
+
+
+def _network(arrays: dict[str, np.ndarray], card: dict[str, Any], device: str) -> PUICL:
+    model = PUICL(parse_config({"model": card["model"]}, where="the saved classifier").model)
+    prefix = "network."
+    model.load_state_dict(
+        {
+            name.removeprefix(prefix): torch.from_numpy(array.copy())
+            for name, array in arrays.items()
+            if name.startswith(prefix)
+        }
+    )
+    return model.eval().requires_grad_(False).to(resolve_device(device))
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold, of numpy's scalars and arrays and of tuples' kind."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} {value!r}")

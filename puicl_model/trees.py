@@ -1,0 +1,156 @@
+"""Cross-fitted extremely randomised trees, labelled against unlabelled: the blend's other half."""
+
+from typing import Self
+
+import numpy as np
+from scipy.special import logit
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.model_selection import StratifiedKFold
+
+_FOLDS = 5
+_TREES = 100
+_LEAF = 3
+# More rows teach these trees little and make them large.
+_MOST_ROWS = 20_000
+
+
+class Forest:
+    """Fitted trees as flat arrays, so that they can be saved without pickling.
+
+    Node i of all trees goes on to `left[i]` where the row's `feature[i]` is at most
+    `threshold[i]`, else to `right[i]`; a leaf's `feature` is negative, its answer `share[i]`.
+    """
+
+    arrays = ("roots", "left", "right", "feature", "threshold", "share")
+
+    def __init__(self, **arrays: np.ndarray):
+        for name in self.arrays:
+            setattr(self, name, arrays[name])
+
+    @classmethod
+    def of(cls, forests: list[ExtraTreesClassifier]) -> Self:
+        """All trees of all `forests`, which tell two classes apart."""
+        trees = [tree.tree_ for forest in forests for tree in forest.estimators_]
+        sizes = [tree.node_count for tree in trees]
+        roots = np.cumsum([0, *sizes[:-1]])
+
+        def joined(name: str, start: np.ndarray | None = None) -> np.ndarray:
+            parts = [getattr(tree, name) for tree in trees]
+            if start is not None:
+                parts = [part + root for part, root in zip(parts, start, strict=True)]
+            return np.concatenate(parts)
+
+        value = np.concatenate([tree.value[:, 0, :] for tree in trees])
+        return cls(
+            roots=roots,
+            left=joined("children_left", roots).astype(np.int32),
+            right=joined("children_right", roots).astype(np.int32),
+            feature=joined("feature").astype(np.int32),
+            threshold=joined("threshold"),
+            share=value[:, 1] / value.sum(axis=1),
+        )
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """Mean share [m] of class 1 over the trees, for rows [m, w]."""
+        X = _small(X)
+        total, rows = np.zeros(len(X)), np.arange(len(X))
+        for root in self.roots:
+            node = np.full(len(X), root)
+            moving = rows if self.feature[root] >= 0 else rows[:0]
+            while len(moving):
+                at = node[moving]
+                below = X[moving, self.feature[at]] <= self.threshold[at]
+                node[moving] = np.where(below, self.left[at], self.right[at])
+                moving = moving[self.feature[node[moving]] >= 0]
+            total += self.share[node]
+        return total / len(self.roots)
+
+
+def cross_fitted(
+    X: np.ndarray, labeled: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, Forest]:
+    """P(labelled | row) [n] by trees that have not seen the row, and all of the trees.
+
+    X: [n, w] of any scale; labeled: boolean [n], at least 2 of each kind. At most `_MOST_ROWS`
+    rows are learnt from; the others are scored by all trees.
+    """
+    kept = np.sort(_thin(labeled, rng))
+    least = int(min(labeled.sum(), (~labeled).sum()))
+    if least < 2:
+        raise ValueError("blend='trees' needs two labelled and two unlabelled rows")
+    folds = StratifiedKFold(min(_FOLDS, least), shuffle=True, random_state=int(rng.integers(2**31)))
+    forests, scores = [], np.full(len(X), np.nan)
+    for rest, part in folds.split(X[kept], labeled[kept]):
+        forest = ExtraTreesClassifier(
+            _TREES, min_samples_leaf=_LEAF, random_state=int(rng.integers(2**31))
+        ).fit(_small(X[kept[rest]]), labeled[kept[rest]])
+        scores[kept[part]] = forest.predict_proba(_small(X[kept[part]]))[:, 1]
+        forests.append(forest)
+    together = Forest.of(forests)
+    others = np.flatnonzero(np.isnan(scores))
+    scores[others] = together(X[others])
+    return scores, together
+
+
+class Blend:
+    """The network's log-odds averaged with the trees' scores by rank.
+
+    A row's rank is its place among the unlabelled rows of the fit. The mean of both ranks is
+    turned back into log-odds through the network's own: the blend orders the rows, the network
+    says how many are positive. A function of (fit, row), increasing in both scores.
+    """
+
+    def __init__(self, network: np.ndarray, trees: np.ndarray):
+        """Scores [n_u] of the unlabelled rows of the fit."""
+        self.network, self.trees = np.sort(network), np.sort(trees)
+        mixed = self._mixed(network, trees)
+        self.mixed = np.sort(mixed)
+        self.fitted = self._through(mixed)
+
+    @classmethod
+    def from_sorted(cls, network: np.ndarray, trees: np.ndarray, mixed: np.ndarray) -> Self:
+        """The blend with these attributes."""
+        self = cls.__new__(cls)
+        self.network, self.trees, self.mixed = network, trees, mixed
+        return self
+
+    def __call__(self, network: np.ndarray, trees: np.ndarray) -> np.ndarray:
+        """Log-odds [m] of other rows."""
+        return self._through(self._mixed(network, trees))
+
+    def _mixed(self, network: np.ndarray, trees: np.ndarray) -> np.ndarray:
+        return _rank(self.network, network) + _rank(self.trees, trees)
+
+    def _through(self, mixed: np.ndarray) -> np.ndarray:
+        n = len(self.network)
+        return np.interp((_rank(self.mixed, mixed) - 1) / 2, np.arange(n), self.network)
+
+
+def posterior(scores: np.ndarray, labeled: np.ndarray) -> np.ndarray:
+    """P(positive) [n_u] of the unlabelled rows from P(labelled | row) [n] (Elkan and Noto 2008).
+
+    ((1 - c) / c) g / (1 - g) with c the mean of g over the labelled rows, cut off at 1.
+    """
+    c = np.clip(scores[labeled].mean(), 1e-6, 1 - 1e-6)
+    g = np.clip(scores[~labeled], 1e-6, 1 - 1e-6)
+    return np.minimum(np.exp(logit(g) - logit(c)), 1.0)
+
+
+def _rank(sorted_scores: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """How many of `sorted_scores` lie below each score, twice; equal ones count once."""
+    below = np.searchsorted(sorted_scores, scores, side="left")
+    upto = np.searchsorted(sorted_scores, scores, side="right")
+    return below + upto  # whole numbers, so that equal mean ranks are equal
+
+
+def _small(X: np.ndarray) -> np.ndarray:
+    """Within float32, which the trees need."""
+    return np.clip(X, -1e30, 1e30).astype(np.float32)
+
+
+def _thin(labeled: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """At most `_MOST_ROWS` positions, as many of each kind as there are, up to half of them."""
+    kinds = [rng.permutation(np.flatnonzero(kind)) for kind in (labeled, ~labeled)]
+    half = _MOST_ROWS // 2
+    room = [max(half, _MOST_ROWS - len(other)) for other in reversed(kinds)]
+    return np.concatenate([kind[:most] for kind, most in zip(kinds, room, strict=True)])

@@ -1,0 +1,35 @@
+"""The user guide's worked examples run, and print what the guide says they print about."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+import torch
+
+from puicl_config import ModelConfig
+from puicl_model import PUICL, save_model
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    config = ModelConfig(embedding_size=8, layers=1, heads=2, feedforward_size=8)
+    model = PUICL(config, torch.Generator().manual_seed(4))
+    path = tmp_path_factory.mktemp("weights") / "model.safetensors"
+    save_model(path, model.state_dict(), {"model": config.model_dump()})
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "mentioned"),
+    [
+        ("medical", "share of benign among the open"),
+        ("presence_only", "among later specimens"),
+        ("rare_positives", "expected number of eights: 49 of 1640"),
+    ],
+)
+def test_the_example_runs(name, mentioned, weights, capsys):
+    auc = runpy.run_path(str(EXAMPLES / f"{name}.py"))["main"](weights)
+    assert 0 <= auc <= 1
+    assert mentioned in capsys.readouterr().out

@@ -1,0 +1,193 @@
+"""`puicl predict` beyond CSV files of numbers: streams, Parquet, text, names of rows, the page."""
+
+import io
+import re
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from puicl_cli.main import main
+from puicl_cli.report_page import permutation_importance
+from puicl_config import ModelConfig
+from puicl_model import PUICL, PUICLClassifier, save_model
+
+N = 60
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    config = ModelConfig(embedding_size=16, layers=2, heads=4, feedforward_size=16)
+    model = PUICL(config, torch.Generator().manual_seed(4))
+    path = tmp_path_factory.mktemp("weights") / "model.safetensors"
+    save_model(path, model.state_dict(), {"model": config.model_dump()})
+    return path
+
+
+@pytest.fixture(scope="module")
+def patients() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "patient": [f"<p{i}>" for i in range(N)],
+            "age": rng.integers(20, 90, N),
+            "ward": rng.choice(["north & south", "west"], N),
+            "crp": np.where(rng.random(N) < 0.2, np.nan, rng.normal(size=N)),
+            "seen": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.permutation(N) * 5, unit="D"),
+            "state": np.where(np.arange(N) % 4 == 0, "sick", "unknown"),
+        }
+    )
+
+
+@pytest.fixture
+def predict(tmp_path, weights, monkeypatch, capsys):
+    """Run `puicl predict`; exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(stdin: bytes = b"", **options):
+        options = {"label-column": "state", "positive-label": "sick", "model": weights, **options}
+        arguments = [str(item) for key, value in options.items() for item in (f"--{key}", value)]
+        monkeypatch.setattr(sys, "argv", ["puicl", "predict", *arguments])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), "utf-8"))
+        with pytest.raises(SystemExit) as stop:
+            main()
+        captured = capsys.readouterr()
+        return stop.value.code, captured.out, captured.err
+
+    return run
+
+
+def test_the_id_column_is_kept_and_is_no_feature(predict, patients, weights, tmp_path):
+    patients.to_csv(tmp_path / "patients.csv", index=False)
+    code, _, err = predict(data="patients.csv", out="scores.csv", **{"id-column": "patient"})
+    assert (code, err) == (0, "")
+    scores = pd.read_csv(tmp_path / "scores.csv")
+    assert list(scores) == ["row", "patient", "labeled", "p_positive"]
+    assert list(scores["patient"]) == list(patients["patient"])
+    np.testing.assert_array_equal(scores["labeled"], patients["state"] == "sick")
+    fitted = PUICLClassifier(weights, positive_label="sick").fit(
+        patients[["age", "ward", "crp", "seen"]], patients["state"]
+    )
+    found = scores["p_positive"].dropna()
+    np.testing.assert_allclose(found, fitted.unlabeled_proba_, rtol=0, atol=1e-12)
+
+
+def test_a_column_of_names_that_was_not_named_is_left_out_with_a_warning(
+    predict, patients, tmp_path
+):
+    patients.to_csv(tmp_path / "patients.csv", index=False)
+    code, _, err = predict(data="patients.csv", out="scores.csv")
+    assert code == 0
+    assert err.startswith("warning: left out: patient (text that names rows)")
+
+
+def test_parquet_and_streams_give_the_scores_of_csv(predict, patients, tmp_path):
+    pytest.importorskip("pyarrow")
+    patients = patients.drop(columns="patient")
+    patients.to_csv(tmp_path / "p.csv", index=False)
+    patients.to_parquet(tmp_path / "p.parquet")
+    assert predict(data="p.csv", out="a.csv")[0] == 0
+    assert predict(data="p.parquet", out="b.parquet")[0] == 0
+    code, out, err = predict((tmp_path / "p.csv").read_bytes(), data="-", out="-")
+    assert code == 0
+    assert "-: 45 unlabelled rows scored from 15 labelled positives" in err
+    expected = pd.read_csv(tmp_path / "a.csv")
+    for found in (pd.read_parquet(tmp_path / "b.parquet"), pd.read_csv(io.StringIO(out))):
+        pd.testing.assert_frame_equal(found, expected, check_dtype=False, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"data": "broken.parquet"}, "broken.parquet cannot be read as Parquet"),
+        ({"data": "nowhere.parquet"}, "no file nowhere.parquet"),
+        ({"id-column": "name"}, "p.csv has no column 'name'; it has age"),
+        ({"positive-label": "ill"}, "column state: s holds no labelled positive"),
+        ({"class-prior": "1.5"}, "--class-prior must lie between 0 and 1"),
+        ({"report": "nowhere/page.html"}, "the folder of nowhere/page.html does not exist"),
+        ({"report": "p.csv"}, "--report p.csv would overwrite the data"),
+        ({"out": "p.csv"}, "--out p.csv would overwrite the data"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_writes_nothing(
+    predict, patients, tmp_path, options, message
+):
+    patients.drop(columns="patient").to_csv(tmp_path / "p.csv", index=False)
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing else")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    code, out, err = predict(**{"data": "p.csv", "out": "scores.csv", **options})
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_known_class_prior_is_the_mean_of_the_scores(predict, patients, tmp_path):
+    patients.drop(columns="patient").to_csv(tmp_path / "p.csv", index=False)
+    code, out, _ = predict(data="p.csv", out="scores.csv", **{"class-prior": "0.2"})
+    assert code == 0
+    assert out.endswith("among the unlabelled: 0.200\n")
+    assert pd.read_csv(tmp_path / "scores.csv")["p_positive"].mean() == pytest.approx(0.2)
+
+
+class Page(HTMLParser):
+    """Checks nesting, collects text and everything a browser would fetch."""
+
+    def __init__(self, html: str):
+        super().__init__()
+        self.open, self.text, self.fetched = [], [], []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        self.fetched += [value for key, value in attributes if key in ("src", "href")]
+        if tag not in ("meta", "line", "rect"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in ("line", "rect"):
+            assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag, attributes):
+        assert tag in ("line", "rect")
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_the_page_is_whole_fetches_nothing_and_says_what_the_scores_say(
+    predict, patients, tmp_path
+):
+    patients.to_csv(tmp_path / "p.csv", index=False)
+    options = {"id-column": "patient", "report": "page.html"}
+    code, _, _ = predict(data="p.csv", out="scores.csv", **options)
+    assert code == 0
+    html = (tmp_path / "page.html").read_text(encoding="utf-8")
+    page = Page(html)
+    assert page.open == []
+    assert page.fetched == []
+    assert "url(" not in html
+    assert "<script" not in html
+    text = " ".join(page.text)
+    scores = pd.read_csv(tmp_path / "scores.csv")
+    best = scores.nlargest(1, "p_positive").iloc[0]
+    assert f"{best['patient']} {best['p_positive']:.3f}" in text  # escaped on the page
+    assert f"{scores['p_positive'].mean():.1%}" in text
+    assert "&lt;p" in html
+    assert "north & south" in text
+    heights = [float(h) for h in re.findall(r'class="bar"[^>]* height="([0-9.]+)"', html)]
+    counts, _ = np.histogram(scores["p_positive"].dropna(), bins=25, range=(0, 1))
+    np.testing.assert_allclose(heights, 170 * counts / counts.max(), atol=0.06)
+
+
+def test_importance_finds_the_column_that_the_score_depends_on(weights):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=N), "constant": 1.0, "b": rng.normal(size=N)})
+    fitted = PUICLClassifier(weights).fit(table, np.arange(N) < 15)
+    changes = permutation_importance(fitted, table)
+    assert set(changes.index[:2]) == {"a", "b"}
+    assert changes["constant"] == 0
+    assert changes.iloc[0] > 0

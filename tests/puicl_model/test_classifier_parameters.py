@@ -1,0 +1,131 @@
+"""The classifier's parameters, `class_prior`, contexts and warnings."""
+
+import numpy as np
+import pytest
+import torch
+
+from puicl_model import PUICLClassifier, save_model
+
+pytestmark = pytest.mark.filterwarnings("ignore:only 7 labelled")
+
+N, D = 24, 3
+LABELED = np.zeros(N, dtype=bool)
+LABELED[[1, 4, 5, 9, 14, 20, 23]] = True  # interleaved with the unlabelled rows
+S = LABELED.astype(int)
+
+
+@pytest.fixture(scope="module")
+def weights(random_model, tmp_path_factory):
+    model = random_model(seed=11)
+    path = tmp_path_factory.mktemp("weights") / "model.safetensors"
+    save_model(path, model.state_dict(), {"model": model.config.model_dump()})
+    return path
+
+
+@pytest.fixture
+def classifier(weights):
+    return PUICLClassifier(weights)
+
+
+@pytest.fixture(scope="module")
+def fitted(weights):
+    return PUICLClassifier(weights).fit(table(), S)
+
+
+def table(seed: int = 0, n: int = N) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(n, D)) * [1, 5, 0.1] + [0, 3, -1]
+
+
+def test_text_labels_need_to_be_told_which_is_positive(weights, fitted):
+    words = np.where(LABELED, "sick", "unknown")
+    told = PUICLClassifier(weights, positive_label="sick").fit(table(), words)
+    np.testing.assert_array_equal(told.unlabeled_proba_, fitted.unlabeled_proba_)
+    with pytest.raises(ValueError, match="positive_label="):
+        PUICLClassifier(weights).fit(table(), words)
+    with pytest.raises(ValueError, match="no entry equals positive_label='ill'"):
+        PUICLClassifier(weights, positive_label="ill").fit(table(), words)
+
+
+def test_decision_function_is_the_log_odds_of_predict_proba(fitted):
+    x = np.concatenate([table(), table(seed=5, n=20)])
+    p = fitted.predict_proba(x)
+    np.testing.assert_allclose(fitted.decision_function(x), np.log(p[:, 1] / p[:, 0]), atol=1e-9)
+
+
+def test_estimators_average_log_odds(fitted):
+    assert fitted.estimator_log_odds_.shape == (2, N - 7)  # one a scaling: orders do not matter
+    mean = fitted.estimator_log_odds_.mean(axis=0)
+    np.testing.assert_allclose(fitted.unlabeled_proba_, 1 / (1 + np.exp(-mean)), atol=1e-12)
+
+
+def test_equal_unlabelled_rows_have_one_probability_even_in_different_contexts(weights):
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(size=(12, 2)), np.repeat(rng.normal(size=(700, 2)), 2, axis=0)])
+    s = np.arange(len(x)) < 12
+    fitted = PUICLClassifier(weights, n_estimators=1).fit(x, s)
+    assert fitted.report_["forward_passes"] > 1
+    np.testing.assert_array_equal(fitted.unlabeled_proba_[::2], fitted.unlabeled_proba_[1::2])
+    np.testing.assert_array_equal(fitted.predict_proba(x[12:])[:, 1], fitted.unlabeled_proba_)
+
+
+@pytest.mark.parametrize("share", [0.03, 0.3, 0.9])
+def test_a_known_class_prior_is_the_mean_of_the_probabilities_and_keeps_their_order(
+    weights, fitted, share
+):
+    told = PUICLClassifier(weights).fit(table(), S, class_prior=share)
+    assert told.unlabeled_proba_.mean() == pytest.approx(share, abs=1e-9)
+    assert (told.class_prior_, told.class_prior_interval_) == (share, (share, share))
+    new = np.concatenate([table(), table(seed=2)])
+    shift = told.decision_function(new) - fitted.decision_function(new)
+    np.testing.assert_allclose(shift, shift[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.2, "half"])
+def test_a_class_prior_that_is_none_is_refused(classifier, share):
+    with pytest.raises(ValueError, match="class_prior must lie between 0 and 1"):
+        classifier.fit(table(), S, class_prior=share)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_estimators": 0}, "n_estimators must be a whole number from 1"),
+        ({"scalings": ("standard", "log")}, "scalings must be some of standard, robust, quantile"),
+        ({"scalings": "standard"}, "scalings must be some of"),
+        ({"blend": "forest"}, "blend must be one of"),
+        ({"columns": "first"}, "columns must be one of"),
+        ({"preprocessing": "none"}, "preprocessing must be 'auto', None or a transformer"),
+        ({"device": "abacus"}, "device 'abacus'"),
+    ],
+)
+def test_parameters_out_of_range_are_refused_when_fitting(weights, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        PUICLClassifier(weights, **parameters).fit(table(), S)
+
+
+def test_threads_are_as_before_after_fitting(weights):
+    before = torch.get_num_threads()
+    PUICLClassifier(weights, n_threads=before + 1).fit(table(), S).predict_proba(table(seed=2))
+    assert torch.get_num_threads() == before
+
+
+def test_a_table_wider_than_the_network_knows_is_read_in_column_subsets(weights):
+    rng = np.random.default_rng(0)
+    x, s = rng.normal(size=(60, 47)), np.arange(60) < 15
+    for columns in ("random", "relevant"):
+        fitted = PUICLClassifier(weights, columns=columns, n_estimators=2).fit(x, s)
+        assert fitted.report_["largest_context"]["columns"] <= 20
+        assert fitted.report_["forward_passes"] == 6
+        assert np.isfinite(fitted.predict_proba(rng.normal(size=(9, 47)))).all()
+
+
+def test_doubts_are_warned_of_and_kept_in_the_report(weights):
+    rng = np.random.default_rng(0)
+    x, s = rng.normal(size=(80, 3)), np.arange(80) < 20
+    assert PUICLClassifier(weights).fit(x, s).report_["warnings"] == []
+    with pytest.warns(UserWarning, match="only 4 labelled positives"):
+        PUICLClassifier(weights).fit(x, np.arange(80) < 4)
+    x[:, 1] += 10 * s
+    with pytest.warns(UserWarning, match="column x1 alone tells nearly all labelled"):
+        fitted = PUICLClassifier(weights).fit(x, s)
+    assert len(fitted.report_["warnings"]) == 1

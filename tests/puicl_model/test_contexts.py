@@ -1,0 +1,105 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+
+from puicl_model.contexts import TrainedRange, column_relevance, plan_contexts, plan_views
+
+SMALL = TrainedRange(n_labeled=30, n_unlabeled=100, n_features=5, eta=(0.5, 4.0))
+
+
+def plan(n_labeled, n_unlabeled, seed=0):
+    return plan_contexts(n_labeled, n_unlabeled, SMALL, np.random.default_rng(seed))
+
+
+def test_a_table_within_the_range_is_one_context_of_all_rows_in_their_order():
+    (context,) = plan(30, 100)
+    np.testing.assert_array_equal(context.labeled, np.arange(30))
+    np.testing.assert_array_equal(context.unlabeled, np.arange(100))
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.integers(1, 400), st.integers(1, 3000), st.integers(0, 9))
+def test_contexts_hold_every_unlabelled_row_once_and_stay_within_the_range(p, u, seed):
+    contexts = plan(p, u, seed)
+    held = np.concatenate([context.unlabeled for context in contexts])
+    np.testing.assert_array_equal(np.sort(held), np.arange(u))
+    for context in contexts:
+        assert len(np.unique(context.labeled)) == len(context.labeled)
+        assert 1 <= len(context.labeled) <= 30
+        assert context.labeled.max() < p
+        assert len(context.unlabeled) <= 100
+        eta = len(context.unlabeled) / len(context.labeled)
+        assert eta <= 4 + 1e-9
+        assert eta >= 0.5 or len(context.labeled) == 1
+
+
+def test_labelled_rows_are_used_equally_often():
+    contexts = plan(70, 2100)
+    used = np.bincount(np.concatenate([context.labeled for context in contexts]), minlength=70)
+    assert used.max() - used.min() <= 1
+
+
+def test_the_number_of_contexts_grows_linearly_with_rows():
+    assert [len(plan(50, u)) for u in (1000, 10_000, 100_000)] == [10, 100, 1000]
+
+
+def test_the_range_is_read_from_the_model_card_key_by_key():
+    card = {"trained_range": {"n_labeled": 64, "eta": [0.5, 2.0], "of_another_version": 1}}
+    assert TrainedRange.from_card(card) == TrainedRange(n_labeled=64, eta=(0.5, 2.0))
+    assert TrainedRange.from_card({}) == TrainedRange()
+
+
+def views(w, **changed):
+    options = {
+        "n_estimators": 3,
+        "scalings": ("standard", "quantile"),
+        "columns": "random",
+        "orders_matter": True,
+        "trained": SMALL,
+        "rng": np.random.default_rng(0),
+    }
+    return plan_views(np.linspace(0, 1, w), 20, 50, **{**options, **changed})
+
+
+def test_the_first_estimator_takes_columns_as_given_and_others_permute_them():
+    first, *others = views(5)
+    np.testing.assert_array_equal(first[0].columns, np.arange(5))
+    for (view,) in others:
+        assert sorted(view.columns) == list(range(5))
+        assert list(view.columns) != list(range(5))
+    assert [view[0].scaling for view in (first, *others)] == ["standard", "quantile", "standard"]
+
+
+def test_views_that_would_be_equal_are_left_out_where_orders_do_not_matter():
+    assert len(views(5, orders_matter=False)) == 2  # as many as scalings
+    assert len(views(6, orders_matter=False)) == 3  # other subsets of columns each time
+
+
+@pytest.mark.parametrize("w", [6, 11, 43])
+def test_wide_tables_are_dealt_out_so_that_each_estimator_sees_every_column_once(w):
+    for estimator in views(w):
+        dealt = np.concatenate([view.columns for view in estimator])
+        assert sorted(dealt) == list(range(w))
+        assert max(len(view.columns) for view in estimator) <= 5
+
+
+def test_relevant_columns_are_drawn_more_often_and_never_twice_in_a_view():
+    estimators = views(20, columns="relevant", n_estimators=100)
+    drawn = np.zeros(20)
+    for view in (view for estimator in estimators for view in estimator):
+        assert len(np.unique(view.columns)) == len(view.columns) == 5
+        drawn[view.columns] += 1
+    assert drawn[15:].mean() > 3 * drawn[:5].mean()
+    assert drawn.min() > 0
+
+
+def test_column_relevance_is_the_distance_of_the_auc_from_a_half_twice():
+    rng = np.random.default_rng(0)
+    x, labeled = rng.integers(0, 4, size=(300, 3)).astype(float), rng.random(300) < 0.3
+    x[:, 1] += labeled
+    x[:, 2] -= 10 * labeled
+    expected = [abs(2 * roc_auc_score(labeled, column) - 1) for column in x.T]
+    np.testing.assert_allclose(column_relevance(x, labeled), expected, atol=1e-12)
+    assert expected[2] == 1

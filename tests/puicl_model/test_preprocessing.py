@@ -1,0 +1,234 @@
+import datetime
+import json
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from puicl_model import TablePreprocessor
+from puicl_model.preprocessing import SCALINGS, Scaling
+
+N = 40
+
+
+def numbers(seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=N)
+
+
+def fit(**columns) -> tuple[TablePreprocessor, pd.DataFrame]:
+    """Fitted, and its output under its own names."""
+    fitted = TablePreprocessor()
+    out = fitted.fit_transform(pd.DataFrame(columns))
+    return fitted, pd.DataFrame(out, columns=fitted.get_feature_names_out())
+
+
+def test_numbers_come_out_as_they_are_and_missing_ones_as_the_median_with_a_column_that_says_so():
+    values = numbers()
+    values[[3, 4, 5]] = np.nan
+    fitted, out = fit(a=values, b=numbers(1))
+    np.testing.assert_array_equal(out["b"], numbers(1))
+    np.testing.assert_array_equal(out["a is missing"], np.isnan(values))
+    known = np.sort(values[~np.isnan(values)])
+    assert (out["a"][[3, 4, 5]] == known[(len(known) - 1) // 2]).all()
+    again = fitted.transform(pd.DataFrame({"a": [np.nan], "b": [2.0]}))
+    np.testing.assert_array_equal(again, [[out["a"][3], 1.0, 2.0]])
+
+
+def test_few_missing_cells_bring_no_column_of_their_own():
+    values = numbers()
+    values[3] = np.nan
+    for share, names in ((0.02, ["a", "a is missing"]), (0.03, ["a"]), (1, ["a"])):
+        fitted = TablePreprocessor(indicator_share=share).fit(pd.DataFrame({"a": values}))
+        assert list(fitted.get_feature_names_out()) == names
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [str(v) for v in numbers()],
+        [Decimal(repr(float(v))) for v in numbers()],
+        pd.array(numbers(), dtype="Float64"),
+        numbers().astype(object),
+    ],
+    ids=["text", "Decimal", "nullable", "object"],
+)
+def test_numbers_written_otherwise_are_the_same_numbers(values):
+    fitted, out = fit(a=values)
+    assert fitted.kinds_ == {"a": "number"}
+    np.testing.assert_allclose(out["a"], numbers(), rtol=1e-15)
+
+
+def test_booleans_are_zero_and_one():
+    _, out = fit(a=numbers() > 0, b=pd.array(numbers(1) > 0, dtype="boolean"))
+    np.testing.assert_array_equal(out["a"], numbers() > 0)
+    np.testing.assert_array_equal(out["b"], numbers(1) > 0)
+
+
+@pytest.mark.parametrize("start", [2**62, -(2**62), 2**63 + 5])
+def test_whole_numbers_beyond_float64_keep_their_differences(start):
+    steps = np.random.default_rng(0).integers(0, 9, N)
+    dtype = np.uint64 if start > 2**63 else np.int64
+    values = np.array([start + int(step) for step in steps], dtype=dtype)
+    fitted, out = fit(a=values)
+    np.testing.assert_array_equal(out["a"] - out["a"].min(), steps - steps.min())
+    one_more = fitted.transform(pd.DataFrame({"a": values[:5] + dtype(1)}))
+    np.testing.assert_array_equal(one_more[:, 0], out["a"][:5] + 1)
+
+
+def test_categories_become_codes_in_sorted_order_rare_ones_together_and_unseen_ones_with_them():
+    levels = ["b"] * 15 + ["a"] * 15 + ["c"] * 6 + ["x", "y", None, None]
+    fitted, out = fit(a=levels)
+    assert list(out) == ["a"]
+    codes = dict(zip(levels, out["a"], strict=True))
+    assert codes == {"a": 0, "b": 1, "c": 2, "x": 3, "y": 3, None: 4}
+    new = pd.DataFrame({"a": ["a", "never seen", None]}, dtype=object)
+    np.testing.assert_array_equal(fitted.transform(new)[:, 0], [0, 3, 4])
+
+
+def test_up_to_one_hot_levels_make_a_column_each():
+    table = pd.DataFrame({"a": np.repeat(["red", "green", "blue", "blue"], 10)})
+    fitted = TablePreprocessor(one_hot_levels=3)
+    out = fitted.fit_transform(table)
+    assert list(fitted.get_feature_names_out()) == ["a = blue", "a = green", "a = red"]
+    np.testing.assert_array_equal(out.sum(axis=1), 1)
+    np.testing.assert_array_equal(out[:, 2], table["a"] == "red")
+    np.testing.assert_array_equal(fitted.transform(pd.DataFrame({"a": ["pink"]})), [[0, 0, 0]])
+
+
+def test_ordered_categoricals_keep_their_order():
+    grades = ["low", "middle", "high", "top"]
+    values = pd.Categorical(grades * 10, categories=grades, ordered=True)
+    _, out = fit(a=values)
+    np.testing.assert_array_equal(out["a"], values.codes)
+
+
+def test_codes_named_as_categorical_are_categories_whole_floats_like_whole_numbers():
+    codes = np.random.default_rng(0).choice([7, 3, 11], N)
+    for feature in (0, "a"):
+        fitted = TablePreprocessor(categorical_features=[feature], one_hot_levels=5)
+        out = fitted.fit_transform(pd.DataFrame({"a": codes, "b": numbers()}))
+        assert fitted.kinds_["a"] == "category"
+        assert list(fitted.get_feature_names_out()[:3]) == ["a = 11", "a = 3", "a = 7"]
+        floats = fitted.transform(pd.DataFrame({"a": codes.astype(float), "b": numbers()}))
+        np.testing.assert_array_equal(floats, out)
+    for feature in (2, -1, "c"):
+        with pytest.raises(ValueError, match="categorical_features"):
+            TablePreprocessor([feature]).fit(pd.DataFrame({"a": codes, "b": numbers()}))
+
+
+@pytest.mark.parametrize("form", ["datetime", "zone", "text", "date", "slashes"])
+def test_dates_become_days_weekday_and_month(form):
+    days = pd.Series(pd.date_range("2021-03-01", periods=N, freq="31D"))
+    written = {
+        "datetime": days,
+        "zone": days.dt.tz_localize("UTC"),
+        "text": days.dt.strftime("%Y-%m-%d"),
+        "date": pd.Series([day.date() for day in days], dtype=object),
+        "slashes": days.dt.strftime("%Y/%m/%d"),
+    }
+    fitted, out = fit(d=written[form])
+    assert fitted.kinds_ == {"d": "date"}
+    np.testing.assert_array_equal(np.diff(out["d"]), 31)
+    np.testing.assert_array_equal(out["d weekday"], days.dt.day_of_week)
+    np.testing.assert_array_equal(out["d month"], days.dt.month)
+
+
+def test_the_hour_counts_where_there_is_one():
+    _, out = fit(d=pd.date_range("2021-03-01", periods=N, freq="7h"))
+    np.testing.assert_array_equal(out["d hour"], np.arange(N) * 7 % 24)
+
+
+def test_free_text_names_and_row_numbers_are_left_out_with_a_warning_that_names_them():
+    columns = {
+        "a": numbers(),
+        "who": [f"person {i}" for i in range(N)],
+        "index": np.random.default_rng(0).permutation(N) + 1000,
+    }
+    with pytest.warns(UserWarning, match=r"who \(text that names rows\), index \(row number\)"):
+        fitted, out = fit(**columns)
+    assert list(out) == ["a"]
+    assert fitted.dropped_ == {"who": "text that names rows", "index": "row number"}
+    kept = TablePreprocessor(drop_identifiers=False).fit(pd.DataFrame(columns))
+    assert list(kept.get_feature_names_out()) == ["a", "index"]  # of the names, all are rare
+    assert kept.kinds_["who"] == "constant"
+
+
+def test_constant_empty_and_duplicate_columns_are_left_out_silently(recwarn):
+    fitted, out = fit(a=numbers(), one=5, none=None, again=numbers(), zero=[0.0, -0.0] * (N // 2))
+    assert list(out) == ["a"]
+    assert fitted.dropped_ == {
+        "one": "constant",
+        "none": "empty",
+        "again": "equal to a",
+        "zero": "constant",
+    }
+    assert not recwarn.list
+
+
+def test_text_among_many_numbers_is_refused_with_its_place_and_marks_of_nothing_are_not():
+    values = numbers().astype(object)
+    values[7] = "?"
+    fit(a=values)
+    values[9] = "1,5"
+    with pytest.raises(ValueError, match="column a: row 9 holds '1,5', not a number"):
+        fit(a=values)
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "message"),
+    [
+        ("a", "red", "column a: row 0 holds 'red', not a number"),
+        ("a", np.inf, "column a: row 0 holds infinity"),
+        ("a", datetime.date(2020, 1, 1), "column a: row 0 holds"),
+        ("d", "soon", "column d: row 0 holds 'soon', not a date"),
+    ],
+)
+def test_new_cells_of_another_kind_are_refused_with_their_place(column, cell, message):
+    fitted, _ = fit(a=numbers(), d=pd.date_range("2021-01-01", periods=N))
+    row = {"a": [1.0], "d": [pd.Timestamp("2021-01-01")], column: [cell]}
+    with pytest.raises(ValueError, match=message):
+        fitted.transform(pd.DataFrame(row, dtype=object))
+
+
+def test_rows_are_transformed_each_by_itself_and_state_survives_json():
+    words = np.random.default_rng(0).choice(["x", "y", "z"], N)
+    table = pd.DataFrame({"a": numbers(), "w": words, "d": pd.date_range("2021", periods=N)})
+    fitted = TablePreprocessor()
+    out = fitted.fit_transform(table)
+    alone = np.concatenate([fitted.transform(table.iloc[[i]]) for i in range(N)])
+    np.testing.assert_array_equal(alone, out)
+    again = TablePreprocessor.from_state(json.loads(json.dumps(fitted.state())))
+    np.testing.assert_array_equal(again.transform(table), out)
+    with pytest.raises(ValueError, match="feature names should match"):
+        again.transform(table[["w", "a", "d"]])
+
+
+@pytest.mark.parametrize("kind", SCALINGS)
+@pytest.mark.parametrize(("scale", "offset"), [(1e-250, 0), (1e250, 0), (-3, 1e6)])
+def test_scalings_undo_units_and_origin(kind, scale, offset):
+    x = np.column_stack([numbers(), numbers(1)])
+    new = np.column_stack([numbers(2), numbers(3)])
+    moved = [a * [scale, 1] + [offset, 0] for a in (x, new)]
+    plain, other = Scaling(x, kind), Scaling(moved[0], kind)
+    sign = np.array([np.sign(scale), 1])
+    for a, b in ((x, moved[0]), (new, moved[1])):
+        np.testing.assert_allclose(plain(a) * sign, other(b), atol=1e-5)
+    assert np.abs(plain(x)).max() < 5
+
+
+def test_the_quantile_scaling_undoes_every_increasing_change_of_fitted_values():
+    x = numbers()[:, None]
+    np.testing.assert_allclose(
+        Scaling(x, "quantile")(x), Scaling(np.exp(5 * x), "quantile")(np.exp(5 * x)), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("kind", SCALINGS)
+def test_scalings_stay_finite_for_any_row_and_survive_json(kind):
+    x = np.column_stack([numbers() * 1e300, np.zeros(N), numbers() ** 9])
+    scaling = Scaling(x, kind)
+    wild = np.array([[1.7e308, 5e-324, -1.7e308], [-1.7e308, 1e308, 0]])
+    assert np.isfinite(scaling(np.concatenate([x, wild]))).all()
+    again = Scaling.from_state(json.loads(json.dumps(scaling.state())))
+    np.testing.assert_array_equal(again(wild), scaling(wild))

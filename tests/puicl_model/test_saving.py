@@ -1,0 +1,83 @@
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.preprocessing import StandardScaler
+
+from puicl_config import InputError, ModelConfig
+from puicl_model import PUICL, PUICLClassifier, save_model
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    config = ModelConfig(embedding_size=16, layers=2, heads=4, feedforward_size=16)
+    model = PUICL(config, torch.Generator().manual_seed(4))
+    path = tmp_path_factory.mktemp("weights") / "model.safetensors"
+    save_model(path, model.state_dict(), {"model": config.model_dump()})
+    return path
+
+
+def frame(seed=0, n=90):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "dose": np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n)),
+            "ward": rng.choice(["north", "south", "west"], n),
+            "seen": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 900, n), unit="D"),
+            "count": rng.integers(2**60, 2**60 + 50, n),
+        }
+    )
+
+
+S = np.arange(90) % 4 == 0
+
+
+@pytest.mark.parametrize("blend", [None, "trees"])
+def test_a_loaded_classifier_answers_as_the_saved_one(weights, tmp_path, blend):
+    fitted = PUICLClassifier(weights, blend=blend, random_state=5).fit(frame(), S, class_prior=0.4)
+    path = tmp_path / "ward.puicl"
+    fitted.save(path)
+    loaded = PUICLClassifier.load(path)
+    for table in (frame(), frame(seed=1)):
+        np.testing.assert_array_equal(loaded.predict_proba(table), fitted.predict_proba(table))
+    for name in ("unlabeled_proba_", "unlabeled_rows_", "classes_", "feature_names_in_"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(fitted, name))
+    assert loaded.class_prior_interval_ == fitted.class_prior_interval_
+    expected = {**fitted.get_params(), "model": str(weights), "scalings": ["quantile", "standard"]}
+    assert loaded.get_params() == expected
+    assert loaded.report_["network_columns"] == fitted.report_["network_columns"]
+    with pytest.raises(ValueError, match="feature names should match"):
+        loaded.predict(frame()[["ward", "dose", "seen", "count"]])
+    assert [file.name for file in tmp_path.iterdir()] == ["ward.puicl"]
+
+
+def test_the_weights_travel_with_the_classifier(weights, tmp_path):
+    PUICLClassifier(weights).fit(frame(), S).save(tmp_path / "c")
+    loaded = PUICLClassifier.load(tmp_path / "c").set_params(model="gone")
+    assert np.isfinite(loaded.predict_proba(frame(seed=1))).all()
+
+
+def test_a_transformer_of_ones_own_is_not_saved(weights, tmp_path):
+    x = frame()[["dose"]].fillna(0.0)
+    fitted = PUICLClassifier(weights, preprocessing=StandardScaler()).fit(x, S)
+    with pytest.raises(ValueError, match="cannot be saved without pickling"):
+        fitted.save(tmp_path / "c")
+    plain = PUICLClassifier(weights, preprocessing=None).fit(x, S)
+    plain.save(tmp_path / "c")
+    np.testing.assert_array_equal(
+        PUICLClassifier.load(tmp_path / "c").predict_proba(x), plain.predict_proba(x)
+    )
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\x80\x04N.", b"cut"])
+def test_a_file_that_is_no_saved_classifier_is_refused(weights, tmp_path, content):
+    path = tmp_path / "c"
+    if content == b"cut":
+        PUICLClassifier(weights).fit(frame(), S).save(path)
+        content = path.read_bytes()[:-9]
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match="no saved classifier" if content is not None else "no f"):
+        PUICLClassifier.load(path)
+    with pytest.raises(InputError, match="lacks the format"):
+        PUICLClassifier.load(weights)
