@@ -17,7 +17,7 @@ from torch.autograd.function import once_differentiable
 SHORT = 32
 
 # Scores of this many bytes pass at a time, so that they stay in the cache.
-PIECE_BYTES = 8 << 20
+PIECE_BYTES = 4 << 20
 
 # Training keeps exp(scores) of one attention up to this many bytes, and recomputes larger ones.
 KEPT_BYTES = 64 << 20
@@ -51,7 +51,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """softmax(q k^T) v for q [.., l, D], k and v [.., L, D]; q comes scaled."""
     written_out = k.shape[-2] <= SHORT or (q.dtype == torch.bfloat16 and q.device.type == "cpu")
     if not written_out:
-        return F.scaled_dot_product_attention(q, k, v, scale=1.0)
+        # In four dimensions: with more, PyTorch takes its slowest way.
+        four = [part.flatten(0, -4) for part in (q, k, v)]
+        return F.scaled_dot_product_attention(*four, scale=1.0).view(q.shape)
     flat = [part.contiguous().flatten(0, -3) for part in (q, k, v)]
     if torch.is_grad_enabled():
         return _Attention.apply(*flat).view(q.shape)
@@ -113,9 +115,12 @@ def _attend_in_pieces(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         starts = range(0, asked, together)
         ranges = [(slice(i, i + 1), slice(s, s + together)) for i in range(n) for s in starts]
     attended = torch.empty_like(q)
+    room = q.new_empty(
+        max(PIECE_BYTES // q.element_size(), k.shape[1] * (asked if together >= asked else 1))
+    )
     for some, rows in ranges:
         few = q[some, rows]
-        w = q.new_empty(*few.shape[:2], k.shape[1])
+        w = room[: few.shape[:2].numel() * k.shape[1]].view(*few.shape[:2], k.shape[1])
         _exp_scores(few, k[some], out=w)
         torch.div(torch.bmm(w, v[some]), _sums(w, size), out=attended[some, rows])
     return attended
@@ -135,13 +140,23 @@ def _pieces(q: Tensor, k: Tensor, kept: Tensor | None) -> list[tuple[slice, Tens
 def _exp_scores(q: Tensor, k: Tensor, out: Tensor) -> None:
     """exp(q k^T) up to a factor for each row, which the normalisation takes out again."""
     torch.bmm(q, k.transpose(1, 2), out=out)
-    # On CPU a look at the extremes is cheaper than the rows' maxima; a GPU must not wait for it.
-    if q.device.type == "cpu":
-        low, high = torch.aminmax(out)
-        if low > -SAFE_SCORE and high < SAFE_SCORE:
-            out.exp_()
-            return
-    out.sub_(out.amax(dim=-1, keepdim=True)).exp_()
+    # Looking is cheaper than subtracting the rows' maxima, but a GPU must not be waited for.
+    if q.device.type != "cpu" or not (_bounded(q, k) or _small(out)):
+        out.sub_(out.amax(dim=-1, keepdim=True))
+    out.exp_()
+
+
+def _bounded(q: Tensor, k: Tensor) -> bool:
+    """Whether the lengths of queries and keys alone bound the scores; worth a look if L is long."""
+    if k.shape[1] <= SHORT:
+        return False
+    longest = [torch.linalg.vector_norm(x, dim=-1, dtype=torch.float32).amax() for x in (q, k)]
+    return (longest[0] * longest[1]).item() < SAFE_SCORE
+
+
+def _small(scores: Tensor) -> bool:
+    low, high = torch.aminmax(scores)
+    return low.item() > -SAFE_SCORE and high.item() < SAFE_SCORE
 
 
 def _sums(weights: Tensor, size: int) -> Tensor:

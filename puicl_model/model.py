@@ -185,7 +185,7 @@ class Block(nn.Module):
         within rows, and only the rows that are classified ask in the one within columns.
         """
         label = _in_pieces(self._label_within_rows, h, axis=1)
-        return self.within_columns(label, label[:, first_row:])[:, :, 0]
+        return self.within_columns(label, label[:, first_row:].contiguous())[:, :, 0]
 
     def with_new_rows(self, h: Tensor, new: Tensor) -> tuple[Tensor, Tensor]:
         """The same for a table [B, R, C, E] and new rows [B, Q, C, E] that only look at it."""
@@ -210,7 +210,7 @@ class Block(nn.Module):
         return add_and_norm(asking, self.feedforward(asking), self.feedforward_norm)
 
     def _label_within_rows(self, h: Tensor) -> Tensor:
-        return self.within_rows(h, h[:, :, -1:])
+        return self.within_rows(h, h[:, :, -1:].contiguous())
 
     def _new_within_columns(self, h: Tensor, new: Tensor) -> Tensor:
         new = add_and_norm(new, self.row_attention.one_by_one(new, h), self.row_norm)
@@ -303,7 +303,9 @@ def _in_pieces(function: Callable[[Tensor], Tensor], h: Tensor, axis: int) -> Te
     together = max(1, CELLS_TOGETHER // max(1, cells_each))
     if torch.is_grad_enabled() or together >= h.shape[axis]:
         return function(h)
-    return torch.cat([function(piece) for piece in h.split(together, dim=axis)], dim=axis)
+    # Contiguous: a matrix product of many small parts would take other, slower ways.
+    pieces = (piece.contiguous() for piece in h.split(together, dim=axis))
+    return torch.cat([function(piece) for piece in pieces], dim=axis)
 
 
 def standardize(rows: Tensor, table: Tensor, n_labeled: int, config: ModelConfig) -> Tensor:

@@ -1,5 +1,7 @@
 """Loss and gradient of one microbatch: the unit of determinism."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -70,5 +72,5 @@ def tasks_together(model: PUICL, batch: Batch, device: torch.device) -> int:
     if device.type != "cpu":
         return tasks
     cells = (rows + model.config.thinking_rows) * (d + 1)
-    slices = -(-tasks * cells // CELLS_TOGETHER)
-    return -(-tasks // min(tasks, slices))
+    slices = math.ceil(tasks / max(1, CELLS_TOGETHER // cells))
+    return math.ceil(tasks / slices)
