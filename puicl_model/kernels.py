@@ -156,7 +156,7 @@ def _bounded(q: Tensor, k: Tensor) -> bool:
 
 def _small(scores: Tensor) -> bool:
     low, high = torch.aminmax(scores)
-    return -SAFE_SCORE < low.item() and high.item() < SAFE_SCORE
+    return low.item() > -SAFE_SCORE and high.item() < SAFE_SCORE
 
 
 def _sums(weights: Tensor, size: int) -> Tensor:
