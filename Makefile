@@ -25,7 +25,7 @@ demo: $(READY) ## shards, training and WDBC end to end, minutes on two cores
 	$(BIN)/python -m pu_bench.demo --model $(DEMO_RUN)/model.safetensors --out $(DEMO_OUT)
 
 test: $(READY) ## the tests, but for those marked slow
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --maxprocesses 8 --dist worksteal
 
 test-slow: $(READY) ## the tests marked slow
 	$(BIN)/pytest -m slow
