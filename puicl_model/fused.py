@@ -5,6 +5,7 @@ Problems (a head of a column or row of a task) are independent: threads share th
 bits do not depend on how many there are.
 """
 
+import functools
 import threading
 
 import numpy as np
@@ -23,7 +24,7 @@ def can_attend(q: Tensor) -> bool:
     """Whether `attend_merged` takes these [..., D]: by type, device, size and processor."""
     if q.dtype != torch.bfloat16 or q.device.type != "cpu" or q.shape[-1] not in SIZES:
         return False
-    return _supported()
+    return not torch.compiler.is_compiling() and _supported(q.shape[-1])
 
 
 def attend_merged(q: Tensor | None, kv: Tensor, axis: int) -> Tensor:
@@ -39,7 +40,7 @@ class _Fused(torch.autograd.Function):
     def forward(ctx, q: Tensor | None, kv: Tensor, axis: int) -> Tensor:
         kv = kv.contiguous()
         q = q if q is None else q.contiguous()
-        asking = kv[:, :, :, 0] if q is None else q
+        asking = _parts(q, kv)[0]
         out = asking.new_empty(*asking.shape[:3], asking.shape[3] * asking.shape[4])
         problems = asking.shape[:4].numel()  # a query of a head each
         stats = torch.empty(problems, 2, dtype=torch.float32)
@@ -58,51 +59,57 @@ class _Fused(torch.autograd.Function):
 
 
 def _run(name, q, kv, axis, out, stats, gradient=None, dq=None, dkv=None) -> None:
+    """Call the machine code `name` for all problems; out, or dq and dkv, are written."""
     from puicl_model import machine_code
 
-    def queries(own, all_parts):
-        return all_parts[:, :, :, 0] if own is None else own
-
-    asking, keys = queries(q, kv), kv[:, :, :, -2]
+    asking, keys, values = _parts(q, kv)
     b, *_, heads, size = asking.shape
     other = 3 - axis
-    told = dict.fromkeys(machine_code.PARAMETERS, 0)
-    told |= {"q": asking, "k": keys, "v": kv[:, :, :, -1], "out": out, "stats": stats}
+    told = {"q": asking, "k": keys, "v": values, "out": out, "stats": stats}
     if gradient is not None:
-        told |= {"dout": gradient, "dq": queries(dq, dkv)}
-        told |= {"dk": dkv[:, :, :, -2], "dv": dkv[:, :, :, -1]}
-    told = {key: x.data_ptr() if isinstance(x, Tensor) else x for key, x in told.items()}
+        d_asking, d_keys, d_values = _parts(dq, dkv)
+        told |= {"dout": gradient, "dq": d_asking, "dk": d_keys, "dv": d_values}
+    told = {key: x.data_ptr() for key, x in told.items()}
     told |= {"n1": asking.shape[other], "n2": heads}
     told |= {"asking": asking.shape[axis], "length": keys.shape[axis]}
     for letter, x in (("q", asking), ("k", keys), ("o", out.unflatten(-1, (heads, size)))):
-        strides = [2 * x.stride(i) for i in (0, other, 3, axis)]
-        told |= dict(zip((letter + "0", letter + "1", letter + "2", letter + "_row"), strides))
-    numbers = np.array([told[key] for key in machine_code.PARAMETERS], np.int64)
+        for place, dimension in (("0", 0), ("1", other), ("2", 3), ("_row", axis)):
+            told[letter + place] = x.stride(dimension) * x.element_size()
+    numbers = np.array([told.get(key, 0) for key in machine_code.PARAMETERS], np.int64)
 
-    function = machine_code.compiled(name, size, machine_code.has_pair_dot())
-    need = getattr(machine_code, name + "_scratch")(size, told["asking"], told["length"])
     count = b * told["n1"] * heads
     scores = count * told["asking"] * told["length"]
+    if not scores:
+        for empty in (out,) if gradient is None else (dq, dkv):
+            if empty is not None:
+                empty.zero_()
+        return
+    function = machine_code.compiled(name, size)
+    need = getattr(machine_code, name + "_scratch")(size, told["asking"], told["length"])
     parts = max(1, min(torch.get_num_threads(), count, scores // _WORTH_A_THREAD))
+    scratch = torch.empty(parts, -(-need // 64) * 64, dtype=torch.uint8)
     bounds = [count * i // parts for i in range(parts + 1)]
-
-    def work(first: int, last: int) -> None:
-        scratch = torch.empty(need, dtype=torch.uint8)
-        function(numbers.ctypes.data, first, last, scratch.data_ptr())
-
-    threads = [
-        threading.Thread(target=work, args=pair) for pair in zip(bounds[1:-1], bounds[2:], strict=True)
+    calls = [
+        (numbers.ctypes.data, *bounds[i : i + 2], scratch[i].data_ptr()) for i in range(parts)
     ]
+    threads = [threading.Thread(target=function, args=call) for call in calls[1:]]
     for thread in threads:
         thread.start()
-    work(bounds[0], bounds[1])
+    function(*calls[0])
     for thread in threads:
         thread.join()
 
 
-def _supported() -> bool:
+def _parts(q: Tensor | None, kv: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values, each [B, ., ., H, D], of what `attend_merged` takes."""
+    return kv[:, :, :, 0] if q is None else q, kv[:, :, :, -2], kv[:, :, :, -1]
+
+
+@functools.cache
+def _supported(size: int) -> bool:
     try:
         from puicl_model import machine_code
-    except ImportError:
+
+        return machine_code.has_pair_dot() and bool(machine_code.compiled("forward", size))
+    except (ImportError, RuntimeError):  # no LLVM, or one that cannot
         return False
-    return machine_code.has_pair_dot()

@@ -39,19 +39,6 @@ _EXP2 = (1.0000000716, 0.6931440730, 0.2402130738, 0.0559107174, 0.0096700470)
 _ROUND = 1.5 * 2.0**23  # added and taken off again, it leaves the nearest integer
 
 
-class _BFloat(ir.Type):
-    """A type that llvmlite has no word for."""
-
-    def _to_string(self) -> str:
-        return "bfloat"
-
-    def __eq__(self, other) -> bool:
-        return isinstance(other, _BFloat)
-
-    def __hash__(self) -> int:
-        return hash(_BFloat)
-
-
 def _vector(kind: ir.Type, n: int) -> ir.VectorType:
     return ir.VectorType(kind, n)
 
@@ -138,12 +125,11 @@ class _Code(ir.IRBuilder):
     def pair_dot(self, total, a, b):
         """total + a_low b_low + a_high b_high, for [16] pairs of bfloat16 a and b."""
         if self.native:
-            pairs = _vector(_BFloat(), 2 * LANES)
             function = self.module.declare_intrinsic(
                 "llvm.x86.avx512bf16.dpbf16ps.512",
-                fnty=ir.FunctionType(total.type, [total.type, pairs, pairs]),
+                fnty=ir.FunctionType(total.type, [total.type, a.type, b.type]),
             )
-            return self.call(function, [total, self.bitcast(a, pairs), self.bitcast(b, pairs)])
+            return self.call(function, [total, a, b])
         for part in (self.low, self.high):
             total = self.fma(part(a), part(b), total)
         return total
@@ -220,12 +206,10 @@ class _Code(ir.IRBuilder):
     def smaller(self, a, b):
         return self.select(self.icmp_unsigned("<", a, b), a, b)
 
-    def row_or_zero(self, kind, base, stride, row, count):
-        """Row `row` of `count` in memory; zeros beyond."""
+    def row(self, kind, base, stride, row, count):
+        """Row `row` of `count` in memory, beyond them the last: its weights are made zero."""
         last = self.sub(count, self.number(1))
-        values = self.get(kind, self.add(base, self.mul(self.smaller(row, last), stride)))
-        inside = self.icmp_unsigned("<", row, count)
-        return self.select(inside, values, ir.Constant(kind, [0] * kind.count))
+        return self.get(kind, self.add(base, self.mul(self.smaller(row, last), stride)))
 
     def pack_lanes(self, size, base, stride, block, count, to) -> None:
         """Rows of a block to the layout "lanes"."""
@@ -235,7 +219,7 @@ class _Code(ir.IRBuilder):
             rows = []
             for lane in range(LANES):
                 row = self.add(first, self.number(lane))
-                values = self.row_or_zero(
+                values = self.row(
                     _vector(_I32, n), self.at(base, start, 4), stride, row, count
                 )
                 if n < LANES:
@@ -256,7 +240,7 @@ class _Code(ir.IRBuilder):
         for pair in range(rows // 2):
             for start in range(0, size, LANES):
                 both = [
-                    self.row_or_zero(
+                    self.row(
                         _vector(_I16, LANES),
                         self.at(base, start, 2),
                         stride,
@@ -474,7 +458,7 @@ def _backward(size: int, native: bool) -> ir.Module:
                 for i in range(together):
                     row = code.add(code.mul(group, code.number(together)), code.number(i))
                     for part in range(vectors):
-                        values = code.row_or_zero(
+                        values = code.row(
                             half, code.at(source, part, 32), told[stride], row, asking
                         )
                         to = code.at(code.at(to_rows, group, bytes_), i * size + part * 16, 2)
@@ -489,7 +473,7 @@ def _backward(size: int, native: bool) -> ir.Module:
                         64,
                     )
                     taken, gradient = (
-                        code.row_or_zero(half, code.at(x, part, 32), told["o_row"], row, asking)
+                        code.row(half, code.at(x, part, 32), told["o_row"], row, asking)
                         for x in (out, dout)
                     )
                     wide = [
@@ -499,7 +483,11 @@ def _backward(size: int, native: bool) -> ir.Module:
                 last_row = code.sub(asking, code.number(1))
                 stat = code.at(stats, code.smaller(row, last_row), 8)
                 note = code.at(notes, row, 12)
-                code.put(code.get(_I64, stat, 4), note, 4)
+                code.put(code.get(_FLOAT, stat, 4), note, 4)
+                inverse = code.get(_FLOAT, code.add(stat, code.number(4)), 4)
+                asks = code.icmp_unsigned("<", row, asking)
+                inverse = code.select(asks, inverse, ir.Constant(_FLOAT, 0.0))
+                code.put(inverse, code.add(note, code.number(4)), 4)
                 delta = code.across(code.fadd, products)
                 code.put(delta, code.add(note, code.number(8)), 4)
         with code.loop(blocks) as block:
@@ -609,7 +597,7 @@ def backward_scratch(size: int, asking: int, length: int) -> int:
 
 
 @functools.cache
-def compiled(name: str, size: int, native: bool):
+def compiled(name: str, size: int, native: bool = True):
     """The function `forward` or `backward` for heads of `size`, callable without the GIL.
 
     Raises what LLVM raises where it cannot make it.
