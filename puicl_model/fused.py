@@ -89,9 +89,7 @@ def _run(name, q, kv, axis, out, stats, gradient=None, dq=None, dkv=None) -> Non
     parts = max(1, min(torch.get_num_threads(), count, scores // _WORTH_A_THREAD))
     scratch = torch.empty(parts, -(-need // 64) * 64, dtype=torch.uint8)
     bounds = [count * i // parts for i in range(parts + 1)]
-    calls = [
-        (numbers.ctypes.data, *bounds[i : i + 2], scratch[i].data_ptr()) for i in range(parts)
-    ]
+    calls = [(numbers.ctypes.data, *bounds[i : i + 2], scratch[i].data_ptr()) for i in range(parts)]
     threads = [threading.Thread(target=function, args=call) for call in calls[1:]]
     for thread in threads:
         thread.start()

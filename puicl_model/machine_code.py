@@ -219,9 +219,7 @@ class _Code(ir.IRBuilder):
             rows = []
             for lane in range(LANES):
                 row = self.add(first, self.number(lane))
-                values = self.row(
-                    _vector(_I32, n), self.at(base, start, 4), stride, row, count
-                )
+                values = self.row(_vector(_I32, n), self.at(base, start, 4), stride, row, count)
                 if n < LANES:
                     order = [min(i, n - 1) for i in range(LANES)]
                     values = self.shuffle_vector(
@@ -344,9 +342,7 @@ def _forward(size: int, native: bool) -> ir.Module:
                 for i in range(ASK_TOGETHER)
             ]
             end = code.sub(asking, code.number(1))
-            rows = [
-                code.add(q, code.mul(code.smaller(i, end), told["q_row"])) for i in numbers
-            ]
+            rows = [code.add(q, code.mul(code.smaller(i, end), told["q_row"])) for i in numbers]
             bound = ir.Constant(_FLOAT, 0.0)
             for row in rows:
                 squares = code.real(0.0)
@@ -379,8 +375,10 @@ def _forward(size: int, native: bool) -> ir.Module:
                 for i, score in enumerate(scores):
                     weight = code.exp2(code.fma(score, code.real(_LOG2_E), minus[i]))
                     weight = code.select(inside, weight, code.real(0.0))
-                    code.store(code.fadd(code.load(sums[i]), weight), sums[i])
-                    half = code.lshr(code.half_up(weight), code.whole(16))
+                    bits = code.half_up(weight)
+                    # The sum is of what is multiplied, so that the weights add up to one.
+                    code.store(code.fadd(code.load(sums[i]), code.high(bits)), sums[i])
+                    half = code.lshr(bits, code.whole(16))
                     code.put(code.trunc(half, _vector(_I16, LANES)), code.at(weights, i, 32), 32)
                 values = code.at(pairs, block, room)
                 for pair in range(LANES // 2):
@@ -476,9 +474,7 @@ def _backward(size: int, native: bool) -> ir.Module:
                         code.row(half, code.at(x, part, 32), told["o_row"], row, asking)
                         for x in (out, dout)
                     )
-                    wide = [
-                        code.low(code.zext(x, _vector(_I32, LANES))) for x in (taken, gradient)
-                    ]
+                    wide = [code.low(code.zext(x, _vector(_I32, LANES))) for x in (taken, gradient)]
                     products = code.fma(*wide, products)
                 last_row = code.sub(asking, code.number(1))
                 stat = code.at(stats, code.smaller(row, last_row), 8)
@@ -506,7 +502,7 @@ def _backward(size: int, native: bool) -> ir.Module:
                     size,
                     together,
                     code.at(k_lanes, block, room),
-                    lambda i: code.at(q_row, i, 2 * size),  # noqa: B023
+                    lambda i: code.at(q_row, i, 2 * size),
                 )
                 weights = []
                 for i, score in enumerate(scores):
@@ -522,7 +518,7 @@ def _backward(size: int, native: bool) -> ir.Module:
                     size,
                     together,
                     code.at(v_lanes, block, room),
-                    lambda i: code.at(o_row, i, 2 * size),  # noqa: B023
+                    lambda i: code.at(o_row, i, 2 * size),
                 )
                 d_scores = []
                 for i, (weight, slope) in enumerate(zip(weights, d_weights, strict=True)):
@@ -604,10 +600,15 @@ def compiled(name: str, size: int, native: bool = True):
     """
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    module = llvm.parse_assembly(str({"forward": _forward, "backward": _backward}[name](size, native)))
+    module = llvm.parse_assembly(
+        str({"forward": _forward, "backward": _backward}[name](size, native))
+    )
     module.verify()
     machine = llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, jit=True
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=2,
+        jit=True,
     )
     options = llvm.create_pipeline_tuning_options(speed_level=1)
     builder = llvm.create_pass_builder(machine, options)
