@@ -44,6 +44,7 @@ bench: $(READY) ## speed of generator and trainer on this machine
 	$(BIN)/python benchmarks/shard_codecs.py
 	$(BIN)/python benchmarks/trainer_speed.py
 	$(BIN)/python benchmarks/inference_speed.py
+	$(BIN)/python benchmarks/fused_attention.py
 
 clean: ## remove the demo's files; the virtual environment stays
 	rm -rf $(DEMO_SHARDS) $(DEMO_RUN) $(DEMO_OUT)

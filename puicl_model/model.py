@@ -15,6 +15,7 @@ from torch.nn.utils import skip_init
 from torch.utils.checkpoint import checkpoint
 
 from puicl_config import ModelConfig
+from puicl_model.fused import attend_merged, can_attend
 from puicl_model.kernels import add_and_norm, attend, linear
 
 # A column whose spread among the labelled positives is below this share of its spread among all
@@ -234,12 +235,15 @@ class Attention(nn.Module):
 
     def forward(self, asking: Tensor, h: Tensor) -> Tensor:
         """What each cell of `asking` takes from the cells of h along the axis; as `asking`."""
-        return self._merge(attend(*self._heads(asking, h)))
+        q, kv = self._project(asking, h)
+        if can_attend(kv):
+            return linear(attend_merged(q, kv, self.axis), self.out)
+        return self._merge(attend(*self._split(q, kv)))
 
     def one_by_one(self, asking: Tensor, h: Tensor) -> Tensor:
         """The same where each cell of `asking` attends to itself, too, and to no other of them."""
-        q, k, v = self._heads(asking, h, extra=1)
-        _, k_own, v_own = self._heads(asking, asking)
+        q, k, v = self._split(*self._project(asking, h, extra=1))
+        _, k_own, v_own = self._split(*self._project(asking, asking))
         own = (q * k_own).sum(-1, keepdim=True)  # B . H Q 1
         attended = torch.empty_like(q)
         together = max(1, SCORES_TOGETHER // (k.shape[:-1].numel()))
@@ -251,10 +255,11 @@ class Attention(nn.Module):
             attended[..., rows, :] = taken
         return self._merge(attended)
 
-    def _heads(self, asking: Tensor, h: Tensor, extra: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-        """Scaled queries, keys and values [B, ., H, ., D], the axis next to last.
+    def _project(self, asking: Tensor, h: Tensor, extra: int = 0) -> tuple[Tensor | None, Tensor]:
+        """Scaled queries [B, r, c, H, D], and keys and values [B, R, C, 2, H, D].
 
-        `extra`: cells attended to beside those of h.
+        Where h itself asks, None and all three, queries first: [B, R, C, 3, H, D]. `extra`: cells
+        attended to beside those of h.
         """
         e = h.shape[-1]
         size = e // self.heads
@@ -267,13 +272,15 @@ class Attention(nn.Module):
         weight = (self.qkv.weight * scale.unsqueeze(-1)).to(h.dtype)
         bias = (self.qkv.bias * scale).to(h.dtype)
         if asking is h:
-            parts = F.linear(h, weight, bias).unflatten(-1, (3, self.heads, size)).unbind(3)
-        else:
-            q = F.linear(asking, weight[:e], bias[:e]).unflatten(-1, (1, self.heads, size))
-            kv = F.linear(h, weight[e:], bias[e:]).unflatten(-1, (2, self.heads, size))
-            parts = (q.squeeze(3), *kv.unbind(3))
+            return None, F.linear(h, weight, bias).unflatten(-1, (3, self.heads, size))
+        q = F.linear(asking, weight[:e], bias[:e]).unflatten(-1, (self.heads, size))
+        return q, F.linear(h, weight[e:], bias[e:]).unflatten(-1, (2, self.heads, size))
+
+    def _split(self, q: Tensor | None, kv: Tensor) -> list[Tensor]:
+        """Queries, keys and values [B, ., H, ., D], the axis next to last."""
+        parts = kv.unbind(3) if q is None else (q, *kv.unbind(3))
         order = (0, 2, 3, 1, 4) if self.axis == 1 else (0, 1, 3, 2, 4)
-        return tuple(part.permute(order) for part in parts)  # from B R C H D
+        return [part.permute(order) for part in parts]  # from B R C H D
 
     def _merge(self, attended: Tensor) -> Tensor:
         order = (0, 3, 1, 2, 4) if self.axis == 1 else (0, 1, 3, 2, 4)

@@ -1,0 +1,162 @@
+"""Fused attention is plain attention, for every shape and number of threads."""
+
+import threading
+
+import pytest
+import torch
+
+from puicl_model import fused, machine_code
+
+native = pytest.mark.skipif(
+    not machine_code.has_pair_dot(), reason="this processor has no AVX512-BF16"
+)
+
+
+@pytest.fixture(params=[True, False], ids=["native", "emulated"])
+def pair_dot(request, monkeypatch):
+    """Runs a test with the processor's own instruction, and with what stands in for it."""
+    if request.param and not machine_code.has_pair_dot():
+        pytest.skip("this processor has no AVX512-BF16")
+    if not request.param:
+        compiled = machine_code.compiled
+        monkeypatch.setattr(
+            machine_code, "compiled", lambda name, size: compiled(name, size, native=False)
+        )
+
+
+def projection(b, rows, columns, parts, heads, size, spread=0.7, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    values = torch.randn(b, rows, columns, parts, heads, size, generator=generator)
+    return (spread * values).bfloat16()
+
+
+def plain(q, kv, axis):
+    """The same in the numbers' own type, as one would write it."""
+    q, k, v = fused._parts(q, kv)
+    into = (0, 2, 3, 1, 4) if axis == 1 else (0, 1, 3, 2, 4)
+    back = (0, 3, 1, 2, 4) if axis == 1 else (0, 1, 3, 2, 4)
+    q, k, v = (x.permute(into) for x in (q, k, v))
+    return (torch.softmax(q @ k.transpose(-1, -2), -1) @ v).permute(back).flatten(-2)
+
+
+def with_gradients(function, q, kv, axis, dtype):
+    inputs = [x.detach().to(dtype).requires_grad_() for x in (q, kv) if x is not None]
+    result = function(*([None] * (2 - len(inputs))), *inputs, axis)
+    generator = torch.Generator().manual_seed(5)
+    slope = torch.randn(result.shape, generator=generator).bfloat16().to(dtype)
+    return [result.detach(), *torch.autograd.grad(result, inputs, slope)]
+
+
+def relative_error(actual, expected):
+    return ((actual.double() - expected).norm() / expected.norm().clamp(min=1e-6)).item()
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+@pytest.mark.parametrize(
+    ("shape", "asking"),
+    [
+        ((2, 50, 3, 3, 2, 16), None),
+        ((1, 33, 21, 3, 2, 32), None),
+        ((3, 16, 16, 3, 1, 16), None),
+        ((2, 1, 2, 3, 2, 16), None),
+        ((2, 37, 5, 2, 2, 16), 7),
+        ((1, 5, 19, 2, 2, 32), 1),
+    ],
+)
+@pytest.mark.usefixtures("pair_dot")
+def test_it_is_plain_attention_but_for_rounding(shape, asking, axis):
+    kv = projection(*shape)
+    q = None
+    if asking is not None:
+        q_shape = [*shape[:3], 1, *shape[4:]]
+        q_shape[axis] = asking
+        q = projection(*q_shape, seed=1)[:, :, :, 0]
+    expected = with_gradients(plain, q, kv, axis, torch.float64)
+    actual = with_gradients(fused.attend_merged, q, kv, axis, torch.bfloat16)
+    for ours, wanted in zip(actual, expected, strict=True):
+        assert ours.dtype == torch.bfloat16
+        assert ours.shape == wanted.shape
+        assert relative_error(ours, wanted) < 0.006  # one rounding alone: 0.002
+
+
+@pytest.mark.usefixtures("pair_dot")
+def test_weights_are_exact_but_for_the_results_rounding():
+    # Equal values come out as they are, whatever the weights: these add up to one.
+    kv = projection(1, 300, 2, 3, 2, 16, spread=1.0)
+    kv[:, :, :, 2] = 1.5
+    assert (fused.attend_merged(None, kv, 1) - 1.5).abs().max() <= 1.5 * 2**-7
+
+
+@pytest.mark.parametrize("spread", [8.0, 3000.0])
+@pytest.mark.usefixtures("pair_dot")
+def test_huge_scores_stay_finite_and_right(spread):
+    kv = projection(2, 40, 3, 3, 2, 16, spread)
+    expected = with_gradients(plain, None, kv, 1, torch.float64)
+    actual = with_gradients(fused.attend_merged, None, kv, 1, torch.bfloat16)
+    assert all(x.isfinite().all() for x in actual)
+    assert relative_error(actual[0], expected[0]) < 0.01
+    if spread < 100:  # beyond, one key takes all and gradients are a difference of equals
+        assert relative_error(actual[1], expected[1]) < 0.03
+
+
+@pytest.mark.usefixtures("pair_dot")
+def test_all_scores_far_below_zero_are_no_zero_division():
+    kv = projection(1, 20, 1, 3, 1, 16)
+    kv[:, :, :, 0], kv[:, :, :, 1] = 40.0, -40.0
+    expected = plain(None, kv.double(), 1)
+    assert relative_error(fused.attend_merged(None, kv, 1), expected) < 0.006
+
+
+@native
+@pytest.mark.parametrize("axis", [1, 2])
+def test_any_number_of_threads_gives_the_same_bits(monkeypatch, axis):
+    monkeypatch.setattr(fused, "_WORTH_A_THREAD", 1)
+    started = []
+    start = threading.Thread.start
+    monkeypatch.setattr(
+        threading.Thread, "start", lambda self: (started.append(self), start(self))[1]
+    )
+    kv = projection(2, 45, 7, 3, 2, 16)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    one = with_gradients(fused.attend_merged, None, kv, axis, torch.bfloat16)
+    assert not started
+    for count in (2, 3, 7):
+        monkeypatch.setattr(torch, "get_num_threads", lambda count=count: count)
+        several = with_gradients(fused.attend_merged, None, kv, axis, torch.bfloat16)
+        assert all(x.equal(y) for x, y in zip(one, several, strict=True))
+    assert len(started) == 2 * (1 + 2 + 6)
+
+
+@native
+def test_strided_inputs_are_read_as_they_lie():
+    kv = projection(2, 30, 4, 3, 2, 16)
+    turned = kv.transpose(1, 2).contiguous().transpose(1, 2)
+    assert not turned.is_contiguous()
+    assert fused.attend_merged(None, turned, 1).equal(fused.attend_merged(None, kv, 1))
+
+
+@native
+def test_nobody_asking_leaves_no_gradient():
+    kv = projection(2, 30, 4, 2, 2, 16).requires_grad_()
+    q = torch.empty(2, 0, 4, 2, 16, dtype=torch.bfloat16, requires_grad=True)
+    result = fused.attend_merged(q, kv, 1)
+    assert result.shape == (2, 0, 4, 32)
+    result.sum().backward()
+    assert not kv.grad.any()
+
+
+@native
+def test_a_missing_number_stays_missing():
+    kv = projection(1, 20, 2, 3, 1, 16)
+    kv[0, 4, 1, 1, 0, 3] = float("nan")
+    result = fused.attend_merged(None, kv, 1)
+    assert result[:, :, 0].isfinite().all()
+    assert result[:, :, 1].isnan().all()
+
+
+def test_only_what_was_measured_to_gain_takes_it():
+    ours = torch.empty(1, 4, 3, 3, 2, 16, dtype=torch.bfloat16)
+    assert fused.can_attend(ours) == machine_code.has_pair_dot()
+    assert not fused.can_attend(ours.float())
+    assert not fused.can_attend(torch.empty(1, 4, 3, 3, 2, 24, dtype=torch.bfloat16))
+    assert not fused.can_attend(ours.to("meta"))
