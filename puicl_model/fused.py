@@ -21,11 +21,11 @@ _LANES = 16
 
 
 
-def can_attend(q: Tensor) -> bool:
-    """Whether `attend_merged` takes these [..., D]: by type, device, size and processor."""
-    if q.dtype != torch.bfloat16 or q.device.type != "cpu" or q.shape[-1] not in SIZES:
+def can_attend(h: Tensor, size: int) -> bool:
+    """Whether `attend_merged` takes heads of `size` like h: by type, device and processor."""
+    if h.dtype != torch.bfloat16 or h.device.type != "cpu" or size not in SIZES:
         return False
-    return not torch.compiler.is_compiling() and _supported(q.shape[-1])
+    return not torch.compiler.is_compiling() and _supported(size)
 
 
 def attend_merged(
