@@ -18,6 +18,7 @@ from llvmlite import ir
 from puicl_model.machine_code import FLOAT, I16, I32, LANES, Code, compiled, vector
 
 KEYS = 8  # that are in registers together
+TOGETHER = 128
 
 # Weights 2^score for scores within these bounds need no row maximum.
 SAFE_SCORE = 86.0
@@ -168,13 +169,6 @@ class _Attention(Code):
             for total, place in zip(totals, places, strict=True):
                 self.put(total, place, 64)
 
-    def keep_numbers(self, values: list, to) -> list:
-        """For each of 8 keys the 16 queries' numbers, rounded to bfloat16; `half_up` of them."""
-        bits = [self.half_up(x) for x in values]
-        for i in range(0, KEYS, 2):
-            self.put(self.side_by_side(*bits[i : i + 2]), self.at(to, i, 2 * LANES), 64)
-        return bits
-
     def write_columns(self, sums, factor, group, base, stride) -> None:
         """sums [D, 16] times a factor a lane, rounded, as the rows of a group of queries."""
         first = self.mul(group, self.number(LANES))
@@ -296,7 +290,7 @@ def _backward(size: int, native: bool) -> Code:
     absent = code.at(deltas, code.groups, 64)
     code.mark_absent(absent)
     # So many blocks of keys stay in the first cache while the queries pass.
-    together = max(1, 128 // size)
+    together = max(1, TOGETHER // size)
     with code.loop(code.last, code.first) as number:
         at = code.problem(number)
         with code.loop(code.key_blocks) as block:
@@ -345,18 +339,25 @@ def _backward(size: int, native: bool) -> Code:
 
                     slope = code.at(o_lanes, group, some)
                     gains = code.products(slope, code.at(v_rows, block, room), weigh)
-                    code.keep_numbers(found, weights)
-                    bits = code.keep_numbers(
-                        [
-                            code.fmul(weight, code.fsub(gain, delta))
-                            for weight, gain in zip(found, gains, strict=True)
-                        ],
-                        slopes,
-                    )
+                    code.in_order()
+                    bits = []
+
+                    def slope_of(i: int, found=found, gains=gains, bits=bits):
+                        bits.append(code.half_up(found[i]))
+                        slope = code.fmul(found[i], code.fsub(gains[i], delta))
+                        bits.append(code.half_up(slope))
+                        if i % 2:
+                            for to, j in ((weights, 0), (slopes, 1)):
+                                both = code.side_by_side(bits[2 * i - 2 + j], bits[2 * i + j])
+                                code.put(both, code.at(to, i - 1, 2 * LANES), 64)
+
                     # The next block's scores; beyond the last block's are others nobody reads.
                     rows = code.at(code.at(k_rows, block, room), 1, room)
-                    for score, place in zip(code.products(asks, rows), scores, strict=True):
+                    following = code.products(asks, rows, slope_of)
+                    for score, place in zip(following, scores, strict=True):
                         code.store(score, place)
+                    bits = bits[1::2]
+                    code.in_order()
                     to = code.at(dv_sums, block, 2 * room)
                     code.add_rows(weights, code.at(o_pairs, group, some), to)
                     to = code.at(dk_sums, block, 2 * room)

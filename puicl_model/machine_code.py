@@ -102,6 +102,10 @@ class Code(ir.IRBuilder):
         self.cbranch(self.icmp_unsigned("<", following, count), body, end)
         self.position_at_end(end)
 
+    def in_order(self) -> None:
+        """What reads or writes memory before this stays before it, and after it, after."""
+        self.fence("seq_cst", "singlethread")
+
     # Vectors.
 
     def same(self, value, n: int = LANES):
