@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from plain_models import Batched, Literal
 
 from puicl_config import Config, duration, load_config
+from trainer.freed_memory import keep_freed_memory
 from trainer.gradient import microbatch_gradient
 from trainer.loader import Batch
 from trainer.state import TrainState
@@ -73,6 +74,8 @@ def step_of(way: str, options: argparse.Namespace):
 def work(way: str, options: argparse.Namespace) -> None:
     """A worker: warm up, say so, then one timed round for each line read."""
     torch.set_num_threads(options.threads)
+    if way in ("float32", "bfloat16"):  # as the trainer does
+        keep_freed_memory()
     step = step_of(way, options)
     if way != "literal":  # slow enough to need no warming up
         step()

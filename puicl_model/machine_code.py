@@ -16,6 +16,23 @@ LANES = 16
 
 I16, I32, I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
 FLOAT = ir.FloatType()
+
+
+class _BFloat16(ir.Type):
+    """A type that llvmlite has no name for."""
+
+    def _to_string(self) -> str:
+        return "bfloat"
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, _BFloat16)
+
+    def __hash__(self) -> int:
+        return hash(_BFloat16)
+
+
+_BFLOAT16 = _BFloat16()
+
 # 2^f for |f| <= 1/2, from the constant up; relative error 1e-4, where bfloat16's is 2e-3.
 _EXP2 = (0.9999280729, 0.6932609864, 0.2426111328, 0.0551716688)
 _ROUND = 1.5 * 2.0**23  # added and taken off again, it leaves the nearest integer
@@ -220,11 +237,7 @@ class Code(ir.IRBuilder):
     def rounded(self, x):
         """float32 to the bits of the nearest bfloat16, ties to even; a NaN stays one."""
         n = x.type.count
-        bits = self.bitcast(x, vector(I32, n))
-        even = self.and_(self.lshr(bits, self.whole(16, n)), self.whole(1, n))
-        bits = self.add(self.add(bits, self.whole(0x7FFF, n)), even)
-        bits = self.select(self.fcmp_unordered("uno", x, x), self.whole(0x7FC00000, n), bits)
-        return self.trunc(self.lshr(bits, self.whole(16, n)), vector(I16, n))
+        return self.bitcast(self.fptrunc(x, vector(_BFLOAT16, n)), vector(I16, n))
 
     def half_up(self, x):
         """float32 with the upper half of its bits rounded to bfloat16; the lower is anything."""
