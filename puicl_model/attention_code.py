@@ -18,15 +18,18 @@ from llvmlite import ir
 from puicl_model.machine_code import FLOAT, I16, I32, LANES, Code, compiled, vector
 
 KEYS = 8  # that are in registers together
+
+# Numbers of a head times blocks of keys that stay in the first cache while the queries pass.
 TOGETHER = 128
 
 # Weights 2^score for scores within these bounds need no row maximum.
 SAFE_SCORE = 86.0
 
 # What a call is told, each an integer; strides and addresses in bytes. Keys and values lie alike,
-# and so do the result and its gradient. bias: float32 [heads, D], what is added to the queries.
+# and so do the result and its gradient. bias: float32 [heads, D], what is added to the queries;
+# dbias: its gradient's share of each problem, [problems, D].
 PARAMETERS = (
-    *("q", "k", "v", "bias", "out", "stats", "dout", "dq", "dk", "dv"),
+    *("q", "k", "v", "bias", "out", "stats", "dout", "dq", "dk", "dv", "dbias"),
     *("n1", "n2", "asking", "length"),
     *("q0", "q1", "q2", "q_row", "k0", "k1", "k2", "k_row", "o0", "o1", "o2", "o_row"),
 )
@@ -54,6 +57,7 @@ class _Attention(Code):
             for axis, place in enumerate(places):
                 found[key] = self.add(found[key], self.mul(place, told[f"{letter}{axis}"]))
         found["bias"] = self.at(told["bias"], i2, self.size * 4)
+        found["dbias"] = self.at(told["dbias"], number, self.size * 4)
         found["stats"] = self.at(told["stats"], self.mul(number, self.groups), 8 * LANES)
         return found
 
@@ -169,18 +173,26 @@ class _Attention(Code):
             for total, place in zip(totals, places, strict=True):
                 self.put(total, place, 64)
 
-    def write_columns(self, sums, factor, group, base, stride) -> None:
-        """sums [D, 16] times a factor a lane, rounded, as the rows of a group of queries."""
+    def write_columns(self, sums, factor, group, base, stride, total=None) -> None:
+        """sums [D, 16] times a factor a lane, rounded, as the rows of a group of queries.
+
+        total: [D] to which the rows are added.
+        """
         first = self.mul(group, self.number(LANES))
         for part in self.parts:
             columns = [
                 self.fmul(self.floats(sums, part * LANES + i), factor) for i in range(LANES)
             ]
+            added = None if total is None else self.variable(self.floats(total, part))
             for lane, values in enumerate(self.transposed(columns)):
                 row = self.add(first, self.number(lane))
                 with self.if_then(self.icmp_unsigned("<", row, self.asking)):
                     place = self.add(base, self.mul(row, stride))
                     self.put(self.rounded(values), self.at(place, part, 32))
+                    if added is not None:
+                        self.store(self.fadd(self.load(added), values), added)
+            if added is not None:
+                self.put(self.load(added), self.at(total, part, 64), 64)
 
 
 def _forward(size: int, native: bool) -> Code:
@@ -289,7 +301,6 @@ def _backward(size: int, native: bool) -> Code:
     deltas = code.at(dq_sums, code.groups, 2 * some)  # of each query sum(dO * O)
     absent = code.at(deltas, code.groups, 64)
     code.mark_absent(absent)
-    # So many blocks of keys stay in the first cache while the queries pass.
     together = max(1, TOGETHER // size)
     with code.loop(code.last, code.first) as number:
         at = code.problem(number)
@@ -367,9 +378,10 @@ def _backward(size: int, native: bool) -> Code:
                     code.add_columns(pairs, code.at(k_pairs, block, room), to)
         # The weights are powers of two, whose slope is log 2 times themselves.
         natural = code.real(math.log(2))
+        code.keep([code.real(0.0)] * len(code.parts), at["dbias"])
         with code.loop(code.groups) as group:
             from_ = code.at(dq_sums, group, 2 * some)
-            code.write_columns(from_, natural, group, at["dq"], told["q_row"])
+            code.write_columns(from_, natural, group, at["dq"], told["q_row"], at["dbias"])
         with code.loop(code.length) as key:
             for sums, to, factor in (
                 (dk_sums, at["dk"], natural),

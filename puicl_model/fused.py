@@ -61,14 +61,14 @@ class _Fused(torch.autograd.Function):
     def backward(ctx, gradient: Tensor):
         q, kv, bias, out, stats = ctx.saved_tensors
         dq, dkv = None if q is None else torch.empty_like(q), torch.empty_like(kv)
-        _run("backward", q, kv, bias, ctx.axis, out, stats, gradient.contiguous(), dq, dkv)
-        d_bias = None
-        if ctx.needs_input_grad[2]:
-            d_bias = _parts(dq, dkv)[0].flatten(3).sum((0, 1, 2), dtype=torch.float32)
+        shares = torch.zeros(len(stats), kv.shape[-1])
+        _run("backward", q, kv, bias, ctx.axis, out, stats, gradient.contiguous(), dq, dkv, shares)
+        # NumPy's order of adding does not depend on a number of threads.
+        d_bias = torch.from_numpy(shares.view(-1, len(bias)).numpy().sum(0))
         return dq, dkv, d_bias, None
 
 
-def _run(name, q, kv, bias, axis, out, stats, gradient=None, dq=None, dkv=None) -> None:
+def _run(name, q, kv, bias, axis, out, stats, *gradients) -> None:
     """Call the machine code `name` for all problems; out, or dq and dkv, are written."""
     from puicl_model import attention_code
 
@@ -76,9 +76,10 @@ def _run(name, q, kv, bias, axis, out, stats, gradient=None, dq=None, dkv=None) 
     b, *_, heads, size = asking.shape
     other = 3 - axis
     told = {"q": asking, "k": keys, "v": values, "bias": bias, "out": out, "stats": stats}
-    if gradient is not None:
+    if gradients:
+        gradient, dq, dkv, d_bias = gradients
         d_asking, d_keys, d_values = _parts(dq, dkv)
-        told |= {"dout": gradient, "dq": d_asking, "dk": d_keys, "dv": d_values}
+        told |= {"dout": gradient, "dq": d_asking, "dk": d_keys, "dv": d_values, "dbias": d_bias}
     told = {key: x.data_ptr() for key, x in told.items()}
     told |= {"n1": asking.shape[other], "n2": heads}
     told |= {"asking": asking.shape[axis], "length": keys.shape[axis]}
@@ -89,7 +90,7 @@ def _run(name, q, kv, bias, axis, out, stats, gradient=None, dq=None, dkv=None) 
     count = b * told["n1"] * heads
     scores = count * told["asking"] * told["length"]
     if not scores:
-        for empty in (out,) if gradient is None else (dq, dkv):
+        for empty in (dq, dkv) if gradients else (out,):
             if empty is not None:
                 empty.zero_()
         return
