@@ -34,6 +34,9 @@ PARAMETERS = (
     *("q0", "q1", "q2", "q_row", "k0", "k1", "k2", "k_row", "o0", "o1", "o2", "o_row"),
 )
 
+# Whose strides each of them has.
+_STRIDES = {"q": "q", "dq": "q", "k": "k", "v": "k", "dk": "k", "dv": "k", "out": "o", "dout": "o"}
+
 
 class _Attention(Code):
     """What both functions are written in, for heads of `size`."""
@@ -51,8 +54,7 @@ class _Attention(Code):
         i2, rest = self.urem(number, told["n2"]), self.udiv(number, told["n2"])
         places = (self.udiv(rest, told["n1"]), self.urem(rest, told["n1"]), i2)
         found = {}
-        letters = dict(zip(("q", "k", "v", "out", "dout", "dq", "dk", "dv"), "qkkooqkk", strict=True))
-        for key, letter in letters.items():
+        for key, letter in _STRIDES.items():
             found[key] = told[key]
             for axis, place in enumerate(places):
                 found[key] = self.add(found[key], self.mul(place, told[f"{letter}{axis}"]))
@@ -125,8 +127,19 @@ class _Attention(Code):
                 pairs = self.or_(both[0], self.shl(both[1], self.whole(16)))
                 self.put(pairs, self.at(to, pair * self.size + part * LANES, 4), 64)
 
+    def fetch_ahead(self, number, read: str, written: str) -> None:
+        """Bring rows of the problem after next into the cache; those of the next lie beside."""
+        at = self.problem(self.add(number, self.number(2)))
+        for names, count in (("q dq dout out", self.asking), ("k v dk dv", self.length)):
+            names = [name for name in names.split() if name in (read + " " + written).split()]
+            with self.loop(count) as row:
+                for name in names:
+                    stride = self.told[f"{_STRIDES[name]}_row"]
+                    place = self.add(at[name], self.mul(row, stride))
+                    self.prefetch(place, to_write=name in written.split())
+
     def mark_absent(self, to) -> None:
-        """What is added to the scores with a block's keys, for all blocks: a lot beyond the last."""
+        """What is added to the scores with each key: beyond the last, what leaves no weight."""
         with self.loop(self.mul(self.key_blocks, self.number(KEYS))) as key:
             there = self.icmp_unsigned("<", key, self.length)
             amount = self.select(there, ir.Constant(FLOAT, 0.0), ir.Constant(FLOAT, -1e30))
@@ -180,9 +193,7 @@ class _Attention(Code):
         """
         first = self.mul(group, self.number(LANES))
         for part in self.parts:
-            columns = [
-                self.fmul(self.floats(sums, part * LANES + i), factor) for i in range(LANES)
-            ]
+            columns = [self.fmul(self.floats(sums, part * LANES + i), factor) for i in range(LANES)]
             added = None if total is None else self.variable(self.floats(total, part))
             for lane, values in enumerate(self.transposed(columns)):
                 row = self.add(first, self.number(lane))
@@ -208,6 +219,7 @@ def _forward(size: int, native: bool) -> Code:
     code.mark_absent(absent)
     with code.loop(code.last, code.first) as number:
         at = code.problem(number)
+        code.fetch_ahead(number, read="q k v", written="out")
         with code.loop(code.key_blocks) as block:
             first = code.mul(block, code.number(KEYS))
             code.pack_rows(at["k"], told["k_row"], block, code.at(k_rows, block, room))
@@ -304,6 +316,7 @@ def _backward(size: int, native: bool) -> Code:
     together = max(1, TOGETHER // size)
     with code.loop(code.last, code.first) as number:
         at = code.problem(number)
+        code.fetch_ahead(number, read="q k v out dout", written="dq dk dv")
         with code.loop(code.key_blocks) as block:
             first = code.mul(block, code.number(KEYS))
             code.pack_rows(at["k"], told["k_row"], block, code.at(k_rows, block, room))

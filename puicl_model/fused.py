@@ -20,7 +20,6 @@ SIZES = (16, 32, 64)
 _LANES = 16
 
 
-
 def can_attend(h: Tensor, size: int) -> bool:
     """Whether `attend_merged` takes heads of `size` like h: by type, device and processor."""
     if h.dtype != torch.bfloat16 or h.device.type != "cpu" or size not in SIZES:
@@ -28,9 +27,7 @@ def can_attend(h: Tensor, size: int) -> bool:
     return not torch.compiler.is_compiling() and _supported(size)
 
 
-def attend_merged(
-    q: Tensor | None, kv: Tensor, axis: int, bias: Tensor | None = None
-) -> Tensor:
+def attend_merged(q: Tensor | None, kv: Tensor, axis: int, bias: Tensor | None = None) -> Tensor:
     """softmax(log(2) (q + bias) k^T) v along `axis` (1 or 2), heads merged: [B, r, c, E].
 
     kv: [B, R, C, 2, H, D] with q [B, r, c, H, D], or [B, R, C, 3, H, D], queries first, without.

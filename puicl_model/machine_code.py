@@ -70,6 +70,7 @@ class Code(ir.IRBuilder):
     # Numbers and memory.
 
     def number(self, value: int) -> ir.Constant:
+        """An integer."""
         return ir.Constant(I64, value)
 
     def at(self, base, index, scale: int):
@@ -79,9 +80,11 @@ class Code(ir.IRBuilder):
         return self.add(base, self.mul(index, self.number(scale)))
 
     def get(self, kind: ir.Type, address, align: int = 2):
+        """What lies at an address."""
         return self.load(self.inttoptr(address, kind.as_pointer()), align=align)
 
     def put(self, value, address, align: int = 2) -> None:
+        """Write to an address."""
         self.store(value, self.inttoptr(address, value.type.as_pointer()), align=align)
 
     def floats(self, base, index: int = 0, n: int = LANES):
@@ -98,9 +101,11 @@ class Code(ir.IRBuilder):
         return place
 
     def ceil(self, n, each: int):
+        """n / each, rounded up."""
         return self.udiv(self.add(n, self.number(each - 1)), self.number(each))
 
     def smaller(self, a, b):
+        """The smaller of two integers."""
         return self.select(self.icmp_unsigned("<", a, b), a, b)
 
     @contextmanager
@@ -119,6 +124,15 @@ class Code(ir.IRBuilder):
         self.cbranch(self.icmp_unsigned("<", following, count), body, end)
         self.position_at_end(end)
 
+    def prefetch(self, address, to_write: bool) -> None:
+        """Ask for what lies there to be brought into the cache."""
+        place = self.inttoptr(address, ir.IntType(8).as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [place.type, I32, I32, I32])
+        function = self.module.globals.get("llvm.prefetch.p0")
+        if function is None:
+            function = ir.Function(self.module, kind, "llvm.prefetch.p0")
+        self.call(function, [place, I32(int(to_write)), I32(3), I32(1)])
+
     def in_order(self) -> None:
         """What reads or writes memory before this stays before it, and after it, after."""
         self.fence("seq_cst", "singlethread")
@@ -132,9 +146,11 @@ class Code(ir.IRBuilder):
         return self.chosen(one, [0] * n)
 
     def real(self, value: float, n: int = LANES):
+        """A float32 in every lane."""
         return ir.Constant(vector(FLOAT, n), [value] * n)
 
     def whole(self, value: int, n: int = LANES):
+        """An integer of 32 bits in every lane."""
         return ir.Constant(vector(I32, n), [value] * n)
 
     def chosen(self, x, order: list[int], y=None):
@@ -179,9 +195,11 @@ class Code(ir.IRBuilder):
     # Arithmetic.
 
     def fma(self, a, b, c):
+        """a b + c, rounded once."""
         return self._intrinsic("fma", [a, b, c])
 
     def root(self, a):
+        """The square root."""
         return self._intrinsic("sqrt", [a])
 
     def largest(self, a, b):
@@ -227,6 +245,7 @@ class Code(ir.IRBuilder):
         return self.bitcast(self.shl(pairs, self.whole(16, kind.count)), kind)
 
     def high(self, pairs):
+        """The second of each pair, as float32."""
         kind = vector(FLOAT, pairs.type.count)
         return self.bitcast(self.and_(pairs, self.whole(0xFFFF0000, kind.count)), kind)
 

@@ -10,7 +10,7 @@ import functools
 
 from llvmlite import ir
 
-from puicl_model.machine_code import FLOAT, I16, LANES, Code, compiled, vector
+from puicl_model.machine_code import FLOAT, LANES, Code, compiled, vector
 
 ROWS = 256  # in a chunk
 

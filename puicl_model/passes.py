@@ -5,6 +5,7 @@ They take a linear layer's result before its bias, and add the bias in passing.
 
 import functools
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
@@ -71,7 +72,7 @@ class _Norm(torch.autograd.Function):
         told = {"h": h, "update": update, "x": x, "bias": bias, "weight": weight, "stats": stats}
         if shift is not None:
             told["shift"] = shift
-        _run(ctx.kind, out, epsilon=torch.tensor(epsilon).view(torch.int32).item(), **told)
+        _run(ctx.kind, out, epsilon=int(np.float32(epsilon).view(np.int32)), **told)
         ctx.save_for_backward(x, weight, stats)
         return out
 
