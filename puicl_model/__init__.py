@@ -2,6 +2,7 @@
 
 from puicl_config import ModelConfig
 from puicl_model.classifier import PUICLClassifier
+from puicl_model.many import fit_many, predict_many
 from puicl_model.model import PUICL
 from puicl_model.preprocessing import TablePreprocessor
 from puicl_model.weights import load_model, save_model, weights_digest
@@ -11,7 +12,9 @@ __all__ = [
     "ModelConfig",
     "PUICLClassifier",
     "TablePreprocessor",
+    "fit_many",
     "load_model",
+    "predict_many",
     "save_model",
     "weights_digest",
 ]
