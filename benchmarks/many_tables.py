@@ -1,4 +1,4 @@
-"""CPU seconds for many small tables: `fit_many` against a loop of `fit`, and the largest difference.
+"""CPU seconds for many small tables: `fit_many` against a loop of `fit`.
 
     python benchmarks/many_tables.py --model M.safetensors
 

@@ -12,6 +12,8 @@ from puicl_config import InputError, write_atomically
 
 STREAM = "-"
 _PARQUET = (".parquet", ".pq")
+# What tables' files end in, in a folder of them.
+SUFFIXES = (".csv", *_PARQUET)
 
 
 def read_table(source: str) -> pd.DataFrame:
