@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 # As CSV files and people write booleans.
@@ -19,6 +20,8 @@ def labeled_mask(s: Any, positive_label: Any = None) -> np.ndarray:
 
     Raises `ValueError` where `s` has another shape, another value, or never `positive_label`.
     """
+    if sparse.issparse(s):
+        raise TypeError("Sparse labels are not supported: give s.toarray().ravel()")
     array = np.asarray(s)
     if array.ndim == 2 and array.shape[1] == 1:
         warnings.warn(
@@ -31,7 +34,8 @@ def labeled_mask(s: Any, positive_label: Any = None) -> np.ndarray:
         raise ValueError(f"s must have one entry a row, but its shape is {array.shape}")
     missing = np.asarray(pd.isna(array))
     if positive_label is not None:
-        labeled = _equal(array, positive_label) & ~missing
+        labeled = ~missing
+        labeled[~missing] = _equal(array[~missing], positive_label)
         if not labeled.any():
             raise ValueError(
                 f"s holds no labelled positive: no entry equals positive_label={positive_label!r}"
