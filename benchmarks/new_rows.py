@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from puicl_model import PUICLClassifier
-from puicl_model.ensemble import KEPT_BYTES
+from puicl_model.read_context import KEPT, KEPT_BYTES
 
 
 def main() -> None:
@@ -49,8 +49,9 @@ def show(fitted: PUICLClassifier, new: np.ndarray) -> None:
     once, found = timed(lambda: fitted._new_rows(new, fitted.batch_rows)[0])
     np.testing.assert_allclose(found, expected, atol=1e-3)
     again, _ = timed(lambda: fitted._new_rows(new, fitted.batch_rows))
-    read = fitted._new_rows._read(0)
-    rows, columns = fitted._new_rows.references[0].rows.shape
+    (reference,) = fitted._new_rows.references
+    read = KEPT.get(reference, lambda: None)
+    rows, columns = reference.rows.shape
     print(
         f"| {rows} x {columns} | {len(new)} | {fitted.batch_rows} | {for_each:.3f} s | "
         f"{once:.3f} s | {for_each / once:.2f} | {again:.3f} s | {read.n_bytes / 1e6:.0f} |",

@@ -13,16 +13,13 @@ from puicl_model.contexts import Context, View
 from puicl_model.inference import Job, log_odds
 from puicl_model.model import PUICL
 from puicl_model.preprocessing import Scaling
-from puicl_model.read_context import ReadContext
+from puicl_model.read_context import KEPT, ReadContext
 
-# What a fitted classifier keeps of contexts it has read, at most: five or so of 300 rows and 10
-# columns, none of the largest.
-KEPT_BYTES = 64_000_000
 # Fewer forward passes than this need no progress bar.
 _WORTH_SHOWING = 50
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reference:
     """What new rows are scored against: one context of one view.
 
@@ -111,24 +108,21 @@ class NewRows:
     """Scores rows that were not in the table against the references, each row by itself.
 
     A context is read once a call, whatever the number of rows; what was read is kept for later
-    calls as long as all of it together takes at most `KEPT_BYTES`.
+    calls (`puicl_model.read_context.KEPT`).
     """
 
     def __init__(self, network: PUICL, references: list[Reference], scalings: dict[str, Scaling]):
         self.network, self.references, self.scalings = network, references, scalings
-        self._kept: dict[int, ReadContext] = {}
-        self._bytes = 0
-
-    def __getstate__(self) -> dict:
-        """Without what can be read again."""
-        return {**self.__dict__, "_kept": {}, "_bytes": 0}
 
     def __call__(self, X: np.ndarray, batch_rows: int) -> np.ndarray:
         """Log-odds [n_estimators, m] of rows `X` [m, w], preprocessed but unscaled."""
         n_estimators = 1 + max(reference.estimator for reference in self.references)
         total, count = np.zeros((n_estimators, len(X))), np.zeros((n_estimators, 1))
-        for number, reference in enumerate(self.references):
-            context = self._read(number)
+        for reference in self.references:
+            context = KEPT.get(
+                reference,
+                lambda r=reference: ReadContext(self.network, r.rows, r.n_labeled),
+            )
             scaling = self.scalings[reference.scaling]
             for start in range(0, len(X), batch_rows):
                 part = slice(start, start + batch_rows)
@@ -136,16 +130,6 @@ class NewRows:
                 total[reference.estimator, part] += context.log_odds(rows)
             count[reference.estimator] += 1
         return total / count
-
-    def _read(self, number: int) -> ReadContext:
-        if number not in self._kept:
-            reference = self.references[number]
-            context = ReadContext(self.network, reference.rows, reference.n_labeled)
-            if self._bytes + context.n_bytes > KEPT_BYTES:
-                return context
-            self._kept[number] = context
-            self._bytes += context.n_bytes
-        return self._kept[number]
 
 
 def row_keys(X: np.ndarray) -> np.ndarray:

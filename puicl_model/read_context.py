@@ -1,10 +1,19 @@
 """A context that the network has read once, for any number of new rows (paper, Section 3)."""
 
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+
 import numpy as np
 import torch
 
 from puicl_model.inference import difference
 from puicl_model.model import PUICL, _in_pieces, standardize
+
+# What a process keeps of contexts it has read: seven of the largest (1,300 rows, 20 columns), or a
+# hundred of 200 rows and 8 columns, of whatever classifiers.
+KEPT_BYTES = 512_000_000
 
 
 class ReadContext:
@@ -47,3 +56,48 @@ class ReadContext:
         label = last._label_within_rows(rows)
         answers = last._new_within_columns(self._cells[-1], label)[:, :, 0]
         return difference(self.network.decoder(answers.to(x.dtype)))[0]
+
+
+class Kept:
+    """The contexts used last, at most `most` bytes of them; each as long as its owner lives."""
+
+    def __init__(self, most: int):
+        self.most, self.n_bytes = most, 0
+        self._contexts: OrderedDict[int, ReadContext] = OrderedDict()
+        self._owners: set[int] = set()
+        self._lock = threading.RLock()  # an owner may end while something is put away
+
+    def __len__(self) -> int:
+        return len(self._contexts)
+
+    def get(self, owner: object, read: Callable[[], ReadContext]) -> ReadContext:
+        """The context of `owner`, from `read` where it is not kept."""
+        key = id(owner)
+        with self._lock:
+            if key in self._contexts:
+                self._contexts.move_to_end(key)
+                return self._contexts[key]
+        context = read()
+        with self._lock:
+            if key not in self._contexts and context.n_bytes <= self.most:
+                self._contexts[key] = context
+                self.n_bytes += context.n_bytes
+                if key not in self._owners:
+                    self._owners.add(key)
+                    weakref.finalize(owner, self._forget, key).atexit = False
+                while self.n_bytes > self.most:
+                    self._drop(next(iter(self._contexts)))
+        return context
+
+    def _drop(self, key: int) -> None:
+        self.n_bytes -= self._contexts.pop(key).n_bytes
+
+    def _forget(self, key: int) -> None:
+        """The owner is gone, and its id may be another's."""
+        with self._lock:
+            self._owners.discard(key)
+            if key in self._contexts:
+                self._drop(key)
+
+
+KEPT = Kept(KEPT_BYTES)

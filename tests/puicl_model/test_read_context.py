@@ -1,5 +1,7 @@
 """New rows against a context that was read once: the same scores, bounded memory."""
 
+import copy
+import gc
 import pickle
 
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 import torch
 
 from puicl_model import PUICLClassifier, ensemble, save_model
-from puicl_model.read_context import ReadContext
+from puicl_model.read_context import Kept, ReadContext
 
 pytestmark = pytest.mark.filterwarnings("ignore:only")
 
@@ -52,7 +54,15 @@ def test_it_holds_as_many_bytes_as_it_says(random_model):
 
 
 @pytest.fixture
-def fitted(random_model, tmp_path):
+def kept(monkeypatch):
+    """Nothing kept so far; at most some 100 kB."""
+    new = Kept(100_000)
+    monkeypatch.setattr(ensemble, "KEPT", new)
+    return new
+
+
+@pytest.fixture
+def fitted(random_model, tmp_path, kept):
     model = random_model(seed=11, feature_group=(0, 1))
     path = tmp_path / "model.safetensors"
     save_model(path, model.state_dict(), {"model": model.config.model_dump()})
@@ -62,7 +72,7 @@ def fitted(random_model, tmp_path):
 
 @pytest.fixture
 def read(monkeypatch):
-    """How often contexts were read."""
+    """One entry for each time that a context was read."""
     count = []
 
     class Counted(ReadContext):
@@ -74,26 +84,61 @@ def read(monkeypatch):
     return count
 
 
-def test_contexts_are_read_once_a_call_and_kept_while_they_fit(fitted, read, monkeypatch):
+def test_contexts_are_read_once_and_kept_for_later_calls(fitted, kept, read):
     new = rows(1, 25)
     first = fitted.predict_proba(new)
-    assert len(read) == 3
+    assert (len(read), len(kept)) == (3, 3)
     np.testing.assert_array_equal(fitted.predict_proba(new), first)
     assert len(read) == 3
-    copy = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(copy.predict_proba(new), first)
+    twin = copy.deepcopy(fitted)
+    np.testing.assert_array_equal(twin.predict_proba(new), first)
     assert len(read) == 6
 
-    monkeypatch.setattr(ensemble, "KEPT_BYTES", 0)
-    copy = pickle.loads(pickle.dumps(fitted))
-    for n in (1, 2):
-        np.testing.assert_array_equal(copy.predict_proba(new), first)
-        assert len(read) == 6 + 3 * n
-    assert copy._new_rows._kept == {}
+
+@pytest.mark.parametrize(("most", "n"), [(2, 2), (0.5, 0)])
+def test_what_was_used_longest_ago_gives_way_and_answers_stay(fitted, kept, monkeypatch, most, n):
+    new = rows(1, 25)
+    first = fitted.predict_proba(new)
+    one = kept.n_bytes // 3
+    assert one == sum(4 * 30 * cells * 16 for cells in (4, 1))
+    smaller = Kept(int(most * one))
+    monkeypatch.setattr(ensemble, "KEPT", smaller)
+    for _ in range(3):
+        np.testing.assert_array_equal(fitted.predict_proba(new), first)
+        assert (len(smaller), smaller.n_bytes) == (n, n * one)
 
 
-def test_what_is_kept_does_not_travel_with_a_pickle(fitted):
+def test_the_context_used_last_stays():
+    class Owner:
+        pass
+
+    class Small:
+        n_bytes = 40
+
+    kept, owners = Kept(100), [Owner() for _ in range(3)]
+    made = [kept.get(owner, Small) for owner in owners[:2]]
+    assert kept.get(owners[0], Small) is made[0]
+    kept.get(owners[2], Small)  # drops the second
+    assert kept.get(owners[0], Small) is made[0]
+    assert kept.get(owners[1], Small) is not made[1]
+
+
+def test_nothing_is_kept_of_a_classifier_that_is_gone_or_refitted(fitted, kept):
+    fitted.predict_proba(rows(1, 5))
+    assert len(kept) == 3
+    twin = copy.deepcopy(fitted)
+    twin.predict_proba(rows(1, 5))
+    assert len(kept) == 6
+    del twin
+    gc.collect()
+    assert len(kept) == 3
+    fitted.fit(rows(2, 30), np.arange(30) < 8)
+    gc.collect()
+    assert (len(kept), kept.n_bytes) == (0, 0)
+
+
+def test_what_is_kept_does_not_travel_with_a_pickle(fitted, kept):
     before = len(pickle.dumps(fitted))
     fitted.predict_proba(rows(1, 5))
-    assert len(fitted._new_rows._kept) == 3
+    assert len(kept) == 3
     assert len(pickle.dumps(fitted)) == before
