@@ -47,7 +47,11 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame
             raise TypeError("Sparse columns are not supported: give X.sparse.to_dense()")
         table = X.copy(deep=False)
         table.columns = range(X.shape[1])
-        return table.reset_index(drop=True)
+        table = table.reset_index(drop=True)
+        for j, dtype in enumerate(table.dtypes):
+            if isinstance(dtype, pd.ArrowDtype):
+                table[j] = _from_arrow(table[j])
+        return table
     if getattr(getattr(X, "dtype", None), "kind", "") == "c":
         raise ValueError("Complex data not supported: give real and imaginary parts as columns")
     array = validate_data(
@@ -94,6 +98,15 @@ def _from_polars(X: Any) -> pd.DataFrame:
                     else "Int64",
                 )
     return pd.DataFrame(columns)
+
+
+def _from_arrow(column: pd.Series) -> pd.Series:
+    """The same cells as pandas' own types: Arrow's numbers take NaN for a value that is there."""
+    own = {"b": "boolean", "i": "Int64", "u": "UInt64", "f": "float64"}
+    if column.dtype.kind in own:
+        return column.astype(own[column.dtype.kind])
+    cells = column.astype(object)
+    return pd.to_timedelta(cells) if column.dtype.kind == "m" else cells
 
 
 # What files write where there is nothing.
