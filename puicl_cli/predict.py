@@ -95,18 +95,24 @@ def predict(
         if given:
             raise InputError(f"{name} is for a folder of tables, but {data} is none")
 
+    name = "stdin" if data == STREAM else data
     table = read_table(data)
-    split_columns(table, data, options)
+    split_columns(table, name, options)
     check_target(out, data)
     if report is not None:
         check_target(str(report), data, "--report")
-    scored = score_table(table, data, options)
-    if report is not None:
-        page = report_page(
-            scored.classifier, scored.features, scored.scores, id_column, data, scored.doubts
-        )
-        write_atomically(report, page.encode())
-    write_table(scored.scores, out)
+        if out != STREAM and report.absolute() == Path(out).absolute():
+            raise InputError(f"--report and --out are both {out}; give two files")
+    scored = score_table(table, name, options)
+    try:
+        if report is not None:
+            page = report_page(
+                scored.classifier, scored.features, scored.scores, id_column, name, scored.doubts
+            )
+            write_atomically(report, page.encode())
+        write_table(scored.scores, out)
+    except OSError as error:
+        raise InputError(f"the answer cannot be written: {error}") from None
     for doubt in scored.doubts:
         print(f"warning: {doubt}", file=sys.stderr)
     print(scored.says(out), file=sys.stderr if out == STREAM else sys.stdout)

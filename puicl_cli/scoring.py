@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,10 @@ class Options:
     def __post_init__(self):
         if self.class_prior is not None and not 0 < self.class_prior < 1:
             raise InputError(f"--class-prior must lie between 0 and 1, not {self.class_prior}")
+        if self.id_column == self.label_column:
+            raise InputError(f"--id-column and --label-column are both {self.id_column!r}")
+        if self.model is not None and Path(self.model).is_dir():
+            raise InputError(f"{self.model} is a folder; give the model.safetensors file in it")
 
     def as_dict(self) -> dict[str, Any]:
         """For records."""
@@ -66,7 +71,10 @@ def split_columns(table: pd.DataFrame, source: str, options: Options) -> pd.Data
     for column in apart:
         if column not in table.columns:
             there = ", ".join(map(str, table.columns))
-            raise InputError(f"{source} has no column {column!r}; it has {there}")
+            hint = ""
+            if len(table.columns) == 1 and any(mark in there for mark in ";\t|"):
+                hint = ": separate its cells by commas"
+            raise InputError(f"{source} has no column {column!r}; it has {there}{hint}")
     features = table.drop(columns=apart)
     if features.columns.empty:
         raise InputError(f"{source} has no feature columns beside the label")
@@ -98,12 +106,17 @@ def score_table(
         except ValueError as error:
             about_features = str(error).startswith("column ")
             where = source if about_features else f"{source}, column {options.label_column}"
-            raise InputError(f"{where}{',' if about_features else ':'} {error}") from None
+            sentence = str(error).replace("give positive_label=", "give --positive-label")
+            raise InputError(f"{where}{',' if about_features else ':'} {sentence}") from None
     labeled = np.ones(len(table), dtype=bool)
     labeled[classifier.unlabeled_rows_] = False
     scores = pd.DataFrame({"row": np.arange(len(table)), "labeled": labeled.astype(int)})
     if options.id_column:
         scores.insert(1, options.id_column, table[options.id_column])
     scores.loc[~labeled, "p_positive"] = classifier.unlabeled_proba_
-    doubts = [str(warning.message) for warning in told if warning.category is UserWarning]
+    doubts = [
+        str(warning.message).replace(", or drop_identifiers=False", "")
+        for warning in told
+        if warning.category is UserWarning
+    ]
     return Scored(scores, classifier, features, doubts)

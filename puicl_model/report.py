@@ -75,8 +75,9 @@ def doubts(
     """
     found = []
     if n_labeled < FEW_POSITIVES:
+        positives = "positive" if n_labeled == 1 else "positives"
         found.append(
-            f"only {n_labeled} labelled positives: with fewer than {FEW_POSITIVES} the scores "
+            f"only {n_labeled} labelled {positives}: with fewer than {FEW_POSITIVES} the scores "
             "depend on which ones they happen to be"
         )
     alone = [name for name, value in zip(names, relevance, strict=True) if value >= _SEPARATES]

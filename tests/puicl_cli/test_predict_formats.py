@@ -1,5 +1,6 @@
 """`puicl predict` beyond CSV files of numbers: streams, Parquet, text, names of rows, the page."""
 
+import gzip
 import io
 import re
 import sys
@@ -110,6 +111,14 @@ def test_parquet_and_streams_give_the_scores_of_csv(predict, patients, tmp_path)
         ({"report": "nowhere/page.html"}, "the folder of nowhere/page.html does not exist"),
         ({"report": "p.csv"}, "--report p.csv would overwrite the data"),
         ({"out": "p.csv"}, "--out p.csv would overwrite the data"),
+        ({"report": "scores.csv"}, "--report and --out are both scores.csv"),
+        ({"id-column": "state"}, "--id-column and --label-column are both 'state'"),
+        ({"model": "."}, ". is a folder; give the model.safetensors file in it"),
+        ({"data": "semicolons.csv"}, "no column 'state'; it has age;state: separate its cells by"),
+        ({"data": "packed.csv"}, "packed.csv cannot be read as CSV: it is packed by gzip"),
+        ({"data": "latin.csv"}, "latin.csv cannot be read as CSV: it is not UTF-8 text"),
+        ({"data": "-"}, "stdin cannot be read as CSV: No columns"),
+        ({"out": "/proc/scores.csv"}, "the answer cannot be written: "),
     ],
 )
 def test_bad_input_is_one_sentence_and_writes_nothing(
@@ -117,6 +126,9 @@ def test_bad_input_is_one_sentence_and_writes_nothing(
 ):
     patients.drop(columns="patient").to_csv(tmp_path / "p.csv", index=False)
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing else")
+    (tmp_path / "semicolons.csv").write_text("age;state\n7;sick\n8;unknown\n", encoding="utf-8")
+    (tmp_path / "packed.csv").write_bytes(gzip.compress(b"age,state\n7,sick\n"))
+    (tmp_path / "latin.csv").write_bytes("größe,state\n7,sick\n".encode("latin-1"))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     code, out, err = predict(**{"data": "p.csv", "out": "scores.csv", **options})
     assert (code, out) == (2, "")
