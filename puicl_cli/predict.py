@@ -43,9 +43,7 @@ def predict(
     report: Annotated[
         Path | None, typer.Option(help="Also write a page (HTML) on the answer.")
     ] = None,
-    model: Annotated[
-        Path | None, typer.Option(help="Weights (model.safetensors); default: the shipped ones.")
-    ] = None,
+    model: Annotated[Path | None, typer.Option(help="Weights: a shipped name or a path.")] = None,
 ) -> None:
     """Write each row's P(positive), in the input's order.
 

@@ -4,14 +4,22 @@ from puicl_config import ModelConfig
 from puicl_model.classifier import PUICLClassifier
 from puicl_model.model import PUICL
 from puicl_model.preprocessing import TablePreprocessor
-from puicl_model.weights import load_model, save_model, weights_digest
+from puicl_model.weights import (
+    find_weights,
+    load_model,
+    save_model,
+    shipped_weights,
+    weights_digest,
+)
 
 __all__ = [
     "PUICL",
     "ModelConfig",
     "PUICLClassifier",
     "TablePreprocessor",
+    "find_weights",
     "load_model",
     "save_model",
+    "shipped_weights",
     "weights_digest",
 ]

@@ -12,7 +12,6 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from puicl_config import InputError
 from puicl_model import class_prior as priors
 from puicl_model.contexts import TrainedRange, column_relevance, plan_views
 from puicl_model.ensemble import keep_references, row_keys, score_new, score_unlabeled
@@ -22,9 +21,7 @@ from puicl_model.parameters import check_parameters
 from puicl_model.preprocessing import Scaling, TablePreprocessor, read_table
 from puicl_model.report import make_report
 from puicl_model.trees import Blend, cross_fitted
-from puicl_model.weights import load_model
-
-_SHIPPED_WEIGHTS = Path(__file__).parent / "weights" / "default.safetensors"
+from puicl_model.weights import find_weights, load_model
 
 
 class PUICLClassifier(ClassifierMixin, BaseEstimator):
@@ -38,8 +35,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     model : str, Path or None
-        A `model.safetensors` with its `model.json` beside it, as the trainer writes them; None
-        takes the weights that come with the package.
+        Weights that come with the package, by name (`puicl weights list`; None: "default"), or a
+        `model.safetensors` with its `model.json` beside it, as the trainer writes them.
     n_estimators : int
         Forward passes to average a row's log-odds over. Each has its own column order, scaling
         and, where rows or columns do not all fit, contexts and column subsets. The first has
@@ -274,12 +271,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         return labeled
 
     def _load_network(self) -> None:
-        if self.model is None and not _SHIPPED_WEIGHTS.exists():
-            raise InputError(
-                "this package ships no weights yet: give model=PATH of a model.safetensors"
-            )
         device = resolve_device(self.device)
-        self.network_, self.model_card_ = load_model(self.model or _SHIPPED_WEIGHTS)
+        self.network_, self.model_card_ = load_model(find_weights(self.model))
         self.network_.to(device)
 
     def _preprocess(self, X: Any, *, reset: bool) -> np.ndarray:
