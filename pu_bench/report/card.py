@@ -55,8 +55,7 @@ def benchmark(folder: Path) -> str:
     ours = [name for name in results.methods if name.split("_")[0] == _OURS]
     metrics = ["auc", "accuracy", "f1_negative", "brier", "ece", "pi_error"]
     rows = [
-        [results.title(name)]
-        + [number(results.mean_and_sd(name, metric)[0]) for metric in metrics]
+        [results.title(name)] + [number(results.mean_and_sd(name, metric)[0]) for metric in metrics]
         for name in ours
     ]
     if not rows:
