@@ -78,7 +78,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     class_prior_ : float
         Estimated share of positives among the unlabelled rows, or the one given.
     class_prior_interval_ : tuple of float
-        Its interval (`puicl_model.class_prior.correct`); NaN where the weights bring no
+        Its interval (`puicl_model.class_prior.estimate`); NaN where the weights bring no
         calibration.
     estimator_log_odds_ : ndarray [n_estimators, n_u]
         What was averaged. Estimators that could not differ (networks that do not see the order of
@@ -171,7 +171,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             scores, self._trees = cross_fitted(X, labeled, rng)
             self._blend = Blend(log_odds, _mean_by(scores[~labeled][None], inverse)[0])
             log_odds = self._blend.fitted
-        self._set_prior(log_odds, class_prior)
+        self._set_prior(log_odds, int(labeled.sum()), class_prior)
         log_odds = log_odds + self._offset
         self._key_log_odds = log_odds[first]
         self.unlabeled_proba_ = _probability(log_odds)
@@ -287,15 +287,16 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             X = (self.preprocessor_.fit_transform if reset else self.preprocessor_.transform)(X)
         return check_array(X, dtype=np.float64) + 0.0  # -0.0 is 0.0
 
-    def _set_prior(self, log_odds: np.ndarray, class_prior: float | None) -> None:
-        raw = float(_probability(log_odds).mean())
-        if class_prior is not None:
-            self._offset = priors.shift_to(log_odds, class_prior)
-            self.class_prior_, self.class_prior_interval_ = float(class_prior), (class_prior,) * 2
-            return
-        self.class_prior_, *ends = priors.correct(raw, len(log_odds), self.model_card_)
+    def _set_prior(self, log_odds: np.ndarray, n_labeled: int, class_prior: float | None) -> None:
+        if class_prior is None:
+            found = priors.estimate(log_odds, n_labeled, self.model_card_)
+        else:
+            found = (float(class_prior),) * 3
+        self.class_prior_, *ends = found
         self.class_prior_interval_ = tuple(ends)
-        self._offset = 0.0
+        known = class_prior is not None or not np.isnan(ends[0])
+        # Probabilities whose mean is the class prior: a corrected or given one moves them.
+        self._offset = priors.shift_to(log_odds, self.class_prior_) if known else 0.0
 
 
 def _mean_by(values: np.ndarray, group: np.ndarray) -> np.ndarray:
