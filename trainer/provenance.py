@@ -103,5 +103,20 @@ def replay(
         # A digest of the weights stands in every so many lines only.
         odd = [key for key in then if key in now and then[key] != now[key]]
         if odd:
-            return f"step {then['step']}: {odd[0]} is {now[odd[0]]}, and was {then[odd[0]]}"
+            return (
+                f"step {then['step']}: {odd[0]} is {now[odd[0]]}, and was {then[odd[0]]} "
+                f"({_other_environment(card, out)})"
+            )
     return None
+
+
+def _other_environment(card: Mapping[str, Any], out: Path) -> str:
+    """What of the recorded run's surroundings is not the same here."""
+    then = card["environments"][0]
+    now = json.loads((out / "environment.json").read_text(encoding="utf-8"))[0]
+    differing = [
+        f"{key} was {value}, here it is {now.get(key)}"
+        for key, value in then.items()
+        if now.get(key) != value
+    ]
+    return "; ".join(differing) or "software, processor and commit are the recorded ones"

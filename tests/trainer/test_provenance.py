@@ -90,6 +90,9 @@ def test_a_step_that_went_otherwise_is_named(copied):
     code, told = verify(copied, "--replay")
     assert code == 1
     assert "step 1: loss is" in told
+    assert "software, processor and commit are the recorded ones" in told
+    change(copied, ("environments", 0, "torch"), "0.1")
+    assert "torch was 0.1, here it is 2" in verify(copied, "--replay")[1]
 
 
 def test_a_run_that_began_elsewhere_asks_for_its_checkpoint(copied, reference_run):
