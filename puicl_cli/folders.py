@@ -10,7 +10,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from puicl_config.workers import (
     stops_with,
     take_sigterm_for_ctrl_c,
 )
-from puicl_model import PUICLClassifier
+from puicl_model import PUICLClassifier, find_weights
 from puicl_model.labels import labeled_mask
 
 SUMMARY = "_summary.csv"
@@ -82,6 +82,8 @@ def score_folder(
     places = find_tables(data, Path(out))
     settings = options.as_dict() | {"one_table": one_table, "weights": _weights_digest(options)}
     _claim(Path(out), settings)
+    # Workers of a cluster may stand in another folder.
+    options = replace(options, model=str(find_weights(options.model).absolute()))
     done = {place.name: place.told() for place in places}
     missing = [place for place in places if "error" in (done[place.name] or {"error": ""})]
     for place in missing:

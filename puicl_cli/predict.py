@@ -45,9 +45,7 @@ def predict(
     report: Annotated[
         Path | None, typer.Option(help="Also write a page (HTML) on the answer.")
     ] = None,
-    model: Annotated[
-        Path | None, typer.Option(help="Weights (model.safetensors); default: the shipped ones.")
-    ] = None,
+    model: Annotated[Path | None, typer.Option(help="Weights: a shipped name or a path.")] = None,
     backend: Annotated[
         Literal["loky", "dask", "ray"], typer.Option(help="For folders: where the workers live.")
     ] = "loky",

@@ -2,14 +2,13 @@
 
 import warnings
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from puicl_config import InputError
-from puicl_model import PUICLClassifier
+from puicl_model import PUICLClassifier, find_weights
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Options:
             raise InputError(f"--class-prior must lie between 0 and 1, not {self.class_prior}")
         if self.id_column == self.label_column:
             raise InputError(f"--id-column and --label-column are both {self.id_column!r}")
-        if self.model is not None and Path(self.model).is_dir():
+        if find_weights(self.model).is_dir():
             raise InputError(f"{self.model} is a folder; give the model.safetensors file in it")
 
     def as_dict(self) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from puicl_config import InputError
 from puicl_model import class_prior as priors
 from puicl_model.contexts import TrainedRange, column_relevance, plan_views
 from puicl_model.ensemble import NewRows, Plan, keep_references, row_keys, score_unlabeled
@@ -24,9 +23,7 @@ from puicl_model.parameters import check_parameters
 from puicl_model.preprocessing import Scaling, TablePreprocessor, read_table
 from puicl_model.report import make_report
 from puicl_model.trees import Blend, cross_fitted
-from puicl_model.weights import load_model
-
-_SHIPPED_WEIGHTS = Path(__file__).parent / "weights" / "default.safetensors"
+from puicl_model.weights import find_weights, load_model
 
 
 class PUICLClassifier(ClassifierMixin, BaseEstimator):
@@ -40,8 +37,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     model : str, Path or None
-        A `model.safetensors` with its `model.json` beside it, as the trainer writes them; None
-        takes the weights that come with the package.
+        Weights that come with the package, by name (`puicl weights list`; None: "default"), or a
+        `model.safetensors` with its `model.json` beside it, as the trainer writes them.
     n_estimators : int
         Forward passes to average a row's log-odds over. Each has its own column order, scaling
         and, where rows or columns do not all fit, contexts and column subsets. The first has
@@ -83,7 +80,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     class_prior_ : float
         Estimated share of positives among the unlabelled rows, or the one given.
     class_prior_interval_ : tuple of float
-        Its interval (`puicl_model.class_prior.correct`); NaN where the weights bring no
+        Its interval (`puicl_model.class_prior.estimate`); NaN where the weights bring no
         calibration.
     estimator_log_odds_ : ndarray [n_estimators, n_u]
         What was averaged. Estimators that could not differ (networks that do not see the order of
@@ -270,7 +267,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             scores, self._trees = cross_fitted(X, labeled, task.rng)
             self._blend = Blend(log_odds, _mean_by(scores[~labeled][None], inverse)[0])
             log_odds = self._blend.fitted
-        self._set_prior(log_odds, task.class_prior)
+        self._set_prior(log_odds, int(labeled.sum()), task.class_prior)
         log_odds = log_odds + self._offset
         self._key_log_odds = log_odds[first]
         self.unlabeled_proba_ = _probability(log_odds)
@@ -296,12 +293,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         return labeled
 
     def _load_network(self) -> None:
-        if self.model is None and not _SHIPPED_WEIGHTS.exists():
-            raise InputError(
-                "this package ships no weights yet: give model=PATH of a model.safetensors"
-            )
         device = resolve_device(self.device)
-        self.network_, self.model_card_ = load_model(self.model or _SHIPPED_WEIGHTS)
+        self.network_, self.model_card_ = load_model(find_weights(self.model))
         self.network_.to(device)
 
     def _preprocess(self, X: Any, *, reset: bool) -> np.ndarray:
@@ -316,15 +309,16 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             X = (self.preprocessor_.fit_transform if reset else self.preprocessor_.transform)(X)
         return check_array(X, dtype=np.float64) + 0.0  # -0.0 is 0.0
 
-    def _set_prior(self, log_odds: np.ndarray, class_prior: float | None) -> None:
-        raw = float(_probability(log_odds).mean())
-        if class_prior is not None:
-            self._offset = priors.shift_to(log_odds, class_prior)
-            self.class_prior_, self.class_prior_interval_ = float(class_prior), (class_prior,) * 2
-            return
-        self.class_prior_, *ends = priors.correct(raw, len(log_odds), self.model_card_)
+    def _set_prior(self, log_odds: np.ndarray, n_labeled: int, class_prior: float | None) -> None:
+        if class_prior is None:
+            found = priors.estimate(log_odds, n_labeled, self.model_card_)
+        else:
+            found = (float(class_prior),) * 3
+        self.class_prior_, *ends = found
         self.class_prior_interval_ = tuple(ends)
-        self._offset = 0.0
+        known = class_prior is not None or not np.isnan(ends[0])
+        # Probabilities whose mean is the class prior: a corrected or given one moves them.
+        self._offset = priors.shift_to(log_odds, self.class_prior_) if known else 0.0
 
 
 @dataclass(frozen=True)
