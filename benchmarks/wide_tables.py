@@ -7,7 +7,7 @@
 One task of each microbatch, one estimator, no averaging beyond what the width asks for: all
 columns at once, the first k alone, random subsets of k columns that cover the table, the k columns
 that alone tell labelled from unlabelled rows best, subsets drawn by that relevance; and
-cross-fitted trees. With `--data DIR --tables NAME ...` on real tables (see `ensembling.py`).
+cross-fitted trees. With `--data DIR --tables spambase` on real tables (as for `puicl bench`).
 The defaults take some five minutes on one core; `--tasks 40 --rows 1000` is the whole measurement.
 """
 
@@ -22,10 +22,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from ensembling import read_tables, thin
+from ensembling import thin
 from sklearn.metrics import roc_auc_score
 
 from pu_bench import split_pu
+from pu_bench.data import load_collection
 from puicl_model import PUICLClassifier, TablePreprocessor
 from puicl_model.contexts import column_relevance
 from puicl_model.trees import cross_fitted
@@ -41,6 +42,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=300, help="taken of each task, at most")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--tables", nargs="*")
+    parser.add_argument("--splits", type=int, default=8, help="of each real table")
     parser.add_argument("--k", type=int, nargs="*", default=[10, 20])
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -48,7 +50,7 @@ def main() -> None:
     if arguments.shards:
         tasks += synthetic(arguments.shards, arguments.tasks)
     if arguments.data:
-        tasks += real(arguments.data, arguments.tables)
+        tasks += real(arguments.data, arguments.tables, arguments.splits)
     found: dict[str, list[float]] = {}
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
@@ -114,12 +116,15 @@ def synthetic(folder: str, most: int) -> Iterator[tuple[np.ndarray, int, np.ndar
         yield batch.x[0].astype(float), batch.n_labeled, batch.y[0]
 
 
-def real(folder: Path, names: list[str] | None) -> Iterator[tuple[np.ndarray, int, np.ndarray]]:
-    """The same of real tables, one split each."""
-    for _, table, positive in read_tables(folder, names):
-        task = split_pu(np.arange(len(table), dtype=float)[:, None], positive, 0)
-        x = TablePreprocessor().fit_transform(table.iloc[task.x[:, 0].astype(int)])
-        yield x, task.n_labeled, task.y
+def real(
+    folder: Path, names: list[str] | None, splits: int
+) -> Iterator[tuple[np.ndarray, int, np.ndarray]]:
+    """The same of real tables, several splits each."""
+    for table in load_collection(folder, names).tables.values():
+        for seed in range(splits):
+            task = split_pu(table.x, table.positive, seed)
+            x = TablePreprocessor().fit_transform(task.x)
+            yield x, task.n_labeled, task.y
 
 
 if __name__ == "__main__":

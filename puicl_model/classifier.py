@@ -17,7 +17,7 @@ from puicl_model import class_prior as priors
 from puicl_model.contexts import TrainedRange, column_relevance, plan_views
 from puicl_model.ensemble import NewRows, Plan, keep_references, row_keys, score_unlabeled
 from puicl_model.inference import resolve_device, threads
-from puicl_model.labels import labeled_mask
+from puicl_model.labels import labeled_mask, labels_of_rows
 from puicl_model.model import PUICL
 from puicl_model.parameters import check_parameters
 from puicl_model.preprocessing import Scaling, TablePreprocessor, read_table
@@ -225,7 +225,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         """Everything of `fit` before the forward passes; `loaded`: network and card, if at hand."""
         check_parameters(self, class_prior)
         table = read_table(self, X, reset=True)
-        labeled = self._labels(s, len(table))
+        labeled = labels_of_rows(s, len(table), self.positive_label)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         if loaded is None:
             self._load_network()
@@ -275,22 +275,6 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         self.unlabeled_rows_ = np.flatnonzero(~labeled)
         self.classes_ = np.array([0, 1])
         self.report_ = make_report(self, X, task.relevance, plan.estimators)
-
-    def _labels(self, s: Any, n_rows: int) -> np.ndarray:
-        if s is None:
-            raise ValueError(
-                "s must have one entry a row: fit requires y to be passed, but the target y is None"
-            )
-        if n_rows == 1:
-            raise ValueError("X has 1 sample: one labelled and one unlabelled row are the least")
-        labeled = labeled_mask(s, self.positive_label)
-        if len(labeled) != n_rows:
-            raise ValueError(f"X has {n_rows} rows but s has {len(labeled)} entries")
-        if not labeled.any():
-            raise ValueError("s holds no labelled positive: mark at least one row with 1")
-        if labeled.all():
-            raise ValueError("s holds no unlabelled row: there is nothing to classify")
-        return labeled
 
     def _load_network(self) -> None:
         device = resolve_device(self.device)

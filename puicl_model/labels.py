@@ -12,6 +12,27 @@ from sklearn.exceptions import DataConversionWarning
 _WORDS = {"True": 1, "true": 1, "TRUE": 1, "False": 0, "false": 0, "FALSE": 0}
 
 
+def labels_of_rows(s: Any, n_rows: int, positive_label: Any = None) -> np.ndarray:
+    """`labeled_mask` of a table's rows: one a row, some of them True and some False.
+
+    Raises `ValueError` where they are not, or where there is one row alone.
+    """
+    if s is None:
+        raise ValueError(
+            "s must have one entry a row: fit requires y to be passed, but the target y is None"
+        )
+    if n_rows == 1:
+        raise ValueError("X has 1 sample: one labelled and one unlabelled row are the least")
+    labeled = labeled_mask(s, positive_label)
+    if len(labeled) != n_rows:
+        raise ValueError(f"X has {n_rows} rows but s has {len(labeled)} entries")
+    if not labeled.any():
+        raise ValueError("s holds no labelled positive: mark at least one row with 1")
+    if labeled.all():
+        raise ValueError("s holds no unlabelled row: there is nothing to classify")
+    return labeled
+
+
 def labeled_mask(s: Any, positive_label: Any = None) -> np.ndarray:
     """Boolean [n]: True where the row is a labelled positive.
 
@@ -27,7 +48,7 @@ def labeled_mask(s: Any, positive_label: Any = None) -> np.ndarray:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected",
             DataConversionWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         array = array[:, 0]
     if array.ndim != 1:

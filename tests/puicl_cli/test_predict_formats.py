@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from puicl_cli.main import main
-from puicl_cli.report_page import permutation_importance
+from puicl_cli.report_page import permutation_importance, report_page
 from puicl_config import ModelConfig
 from puicl_model import PUICL, PUICLClassifier, save_model
 
@@ -203,3 +203,27 @@ def test_importance_finds_the_column_that_the_score_depends_on(weights):
     assert set(changes.index[:2]) == {"a", "b"}
     assert changes["constant"] == 0
     assert changes.iloc[0] > 0
+
+
+def test_the_page_draws_the_class_priors_interval_and_puts_the_columns_that_matter_first(weights):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"still": np.arange(N) % 2 * 1.0, "b": rng.normal(size=N), "one": 1.0})
+    table["b"] += 3 * (np.arange(N) < 15)
+    fitted = PUICLClassifier(weights).fit(table, np.arange(N) < 15)
+    scores = pd.DataFrame({"row": np.arange(N)}).assign(p_positive=np.nan)
+    scores.loc[fitted.unlabeled_rows_, "p_positive"] = fitted.unlabeled_proba_
+
+    def page(share, interval):
+        fitted.class_prior_, fitted.class_prior_interval_ = share, interval
+        fitted.model_card_ = {"class_prior_calibration": {"coverage": 0.9}}
+        return report_page(fitted, table, scores, None, "t.csv", [])
+
+    html = page(0.4, (0.2, 0.65))
+    assert "90% interval 20.0% to 65.0%" in html
+    assert '<i style="left:20.0%;width:45.0%"></i><b style="left:40.0%"></b>' in html
+    assert "as was given" in page(0.4, (0.4, 0.4))
+    assert "there is no interval" in page(0.4, (np.nan, np.nan))
+    order = list(permutation_importance(fitted, table).index)
+    heads = re.findall("<th>([^<]*)</th>", html)
+    assert heads == ["row", "P(positive)", *order]
+    assert order[-1] == "one"
