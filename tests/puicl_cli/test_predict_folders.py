@@ -259,7 +259,7 @@ def whole_records(out: Path) -> list[Path]:
 def test_a_run_stopped_half_way_goes_on_to_the_scores_of_one_that_never_was(
     tmp_path, weights, number, send, jobs
 ):
-    n = 80
+    n = 50
     for seed in range(n):
         write(tmp_path / "data" / f"{seed:03}.csv", make_table(seed).drop(columns="name"))
     run = launch(tmp_path, weights, "--jobs", jobs)
