@@ -2,6 +2,7 @@
 
 from puicl_config import ModelConfig
 from puicl_model.classifier import PUICLClassifier
+from puicl_model.many import fit_many, predict_many
 from puicl_model.model import PUICL
 from puicl_model.preprocessing import TablePreprocessor
 from puicl_model.weights import (
@@ -18,7 +19,9 @@ __all__ = [
     "PUICLClassifier",
     "TablePreprocessor",
     "find_weights",
+    "fit_many",
     "load_model",
+    "predict_many",
     "save_model",
     "shipped_weights",
     "weights_digest",
