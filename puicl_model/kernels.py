@@ -13,6 +13,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from puicl_model import passes
+from puicl_model.passes import can_pass
+
 # Up to this length the scores are written out in every type: a row's cells, mostly.
 SHORT = 32
 
@@ -31,9 +34,34 @@ def linear(x: Tensor, layer: nn.Linear) -> Tensor:
     return F.linear(x, layer.weight.to(x.dtype), layer.bias.to(x.dtype))
 
 
-def add_and_norm(h: Tensor, update: Tensor, norm: nn.Module) -> Tensor:
-    """norm(h + update) in the type of h."""
-    total = h + update
+def multiply(x: Tensor, weight: Tensor) -> Tensor:
+    """x weight^T as one product of matrices; F.linear without a bias would take many small ones."""
+    return (x.flatten(0, -2) @ weight.to(x.dtype).t()).unflatten(0, x.shape[:-1])
+
+
+def linear_but_bias(x: Tensor, layer: nn.Linear) -> tuple[Tensor, Tensor | None]:
+    """`layer` in the type of x before its bias, and that; or after it, and None.
+
+    The former where what comes next adds it in passing.
+    """
+    if can_pass(x):
+        return multiply(x, layer.weight), layer.bias
+    return linear(x, layer), None
+
+
+def add_and_gelu(x: Tensor, bias: Tensor | None) -> Tensor:
+    """GELU(x + bias) in the type of x; no bias: of x."""
+    if bias is None:
+        return F.gelu(x)
+    return passes.gelu(x, bias) if can_pass(x) else F.gelu(x + bias.to(x.dtype))
+
+
+def add_and_norm(h: Tensor, update: Tensor, bias: Tensor | None, norm: nn.Module) -> Tensor:
+    """norm(h + update + bias) in the type of h; no bias: of h + update."""
+    if can_pass(h):
+        bias = norm.weight.new_zeros(norm.weight.shape) if bias is None else bias
+        return passes.add_and_norm(h, update, bias, norm)
+    total = h + update if bias is None else h + update + bias.to(h.dtype)
     if total.dtype == norm.weight.dtype:
         return norm(total)
     on_cpu = total.device.type == "cpu"  # where LayerNorm takes both types, and RMSNorm is slow

@@ -16,7 +16,14 @@ from torch.utils.checkpoint import checkpoint
 
 from puicl_config import ModelConfig
 from puicl_model.fused import attend_merged, can_attend
-from puicl_model.kernels import add_and_norm, attend, linear
+from puicl_model.kernels import (
+    add_and_gelu,
+    add_and_norm,
+    attend,
+    linear,
+    linear_but_bias,
+    multiply,
+)
 
 # A column whose spread among the labelled positives is below this share of its spread among all
 # rows counts as constant there, and is scaled by the latter.
@@ -202,20 +209,20 @@ class Block(nn.Module):
     def within_rows(self, h: Tensor, asking: Tensor | None = None) -> Tensor:
         """The first sublayer: `asking` [B, R, c, E] (all of h by default) attend to their row."""
         asking = h if asking is None else asking
-        return add_and_norm(asking, self.feature_attention(asking, h), self.feature_norm)
+        return add_and_norm(asking, *self.feature_attention(asking, h), self.feature_norm)
 
     def within_columns(self, h: Tensor, asking: Tensor | None = None) -> Tensor:
         """The other two: `asking` [B, r, C, E] (all of h by default) attend to their column."""
         asking = h if asking is None else asking
-        asking = add_and_norm(asking, self.row_attention(asking, h), self.row_norm)
-        return add_and_norm(asking, self.feedforward(asking), self.feedforward_norm)
+        asking = add_and_norm(asking, *self.row_attention(asking, h), self.row_norm)
+        return add_and_norm(asking, *self.feedforward.but_bias(asking), self.feedforward_norm)
 
     def _label_within_rows(self, h: Tensor) -> Tensor:
         return self.within_rows(h, h[:, :, -1:].contiguous())
 
     def _new_within_columns(self, h: Tensor, new: Tensor) -> Tensor:
-        new = add_and_norm(new, self.row_attention.one_by_one(new, h), self.row_norm)
-        return add_and_norm(new, self.feedforward(new), self.feedforward_norm)
+        new = add_and_norm(new, *self.row_attention.one_by_one(new, h), self.row_norm)
+        return add_and_norm(new, *self.feedforward.but_bias(new), self.feedforward_norm)
 
 
 class Attention(nn.Module):
@@ -233,14 +240,31 @@ class Attention(nn.Module):
         self.out = skip_init(nn.Linear, e, e)
         self.softmax_scale = nn.Parameter(torch.empty(heads)) if scalable else None
 
-    def forward(self, asking: Tensor, h: Tensor) -> Tensor:
-        """What each cell of `asking` takes from the cells of h along the axis; as `asking`."""
-        q, kv = self._project(asking, h)
-        if can_attend(kv):
-            return linear(attend_merged(q, kv, self.axis), self.out)
-        return self._merge(attend(*self._split(q, kv)))
+    def forward(self, asking: Tensor, h: Tensor) -> tuple[Tensor, Tensor | None]:
+        """What each cell of `asking` takes from the cells of h along the axis; as `asking`.
 
-    def one_by_one(self, asking: Tensor, h: Tensor) -> Tensor:
+        The last bias [E] is not added yet, but returned beside; None where it is.
+        """
+        if can_attend(h, h.shape[-1] // self.heads):
+            return self._fused(asking, h)
+        return self._merge(attend(*self._split(*self._project(asking, h))))
+
+    def _fused(self, asking: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
+        """The same with no pass for a bias.
+
+        A key's adds as much to all scores of a query, which the softmax takes out again. A value's
+        passes through, as weights add up to one, and becomes a part of the last bias.
+        """
+        e = h.shape[-1]
+        scale = self._scale(h.shape[self.axis]) * math.log2(math.e)
+        weight = torch.cat([self.qkv.weight[:e] * scale.unsqueeze(-1), self.qkv.weight[e:]])
+        weight = weight.to(h.dtype)
+        q, kv = self._heads(asking, h, weight)
+        attended = attend_merged(q, kv, self.axis, self.qkv.bias[:e] * scale)
+        bias = torch.addmv(self.out.bias, self.out.weight, self.qkv.bias[2 * e :])
+        return multiply(attended, self.out.weight), bias
+
+    def one_by_one(self, asking: Tensor, h: Tensor) -> tuple[Tensor, Tensor | None]:
         """The same where each cell of `asking` attends to itself, too, and to no other of them."""
         q, k, v = self._split(*self._project(asking, h, extra=1))
         _, k_own, v_own = self._split(*self._project(asking, asking))
@@ -262,19 +286,35 @@ class Attention(nn.Module):
         attended to beside those of h.
         """
         e = h.shape[-1]
-        size = e // self.heads
         # The scores' scale goes into the queries' weights: no pass over the queries.
-        length = h.shape[self.axis] + extra
+        scale = F.pad(self._scale(h.shape[self.axis] + extra), (0, 2 * e), value=1.0)
+        weight = (self.qkv.weight * scale.unsqueeze(-1)).to(h.dtype)
+        return self._heads(asking, h, weight, (self.qkv.bias * scale).to(h.dtype))
+
+    def _scale(self, length: int) -> Tensor:
+        """What each number of a query is multiplied by, [E], with `length` cells to attend to."""
+        size = self.qkv.in_features // self.heads
         scale = self.qkv.weight.new_full((self.heads,), size**-0.5)
         if self.softmax_scale is not None:
             scale = scale * self.softmax_scale * math.log(length)
-        scale = F.pad(scale.repeat_interleave(size), (0, 2 * e), value=1.0)
-        weight = (self.qkv.weight * scale.unsqueeze(-1)).to(h.dtype)
-        bias = (self.qkv.bias * scale).to(h.dtype)
+        return scale.repeat_interleave(size)
+
+    def _heads(
+        self, asking: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None
+    ) -> tuple[Tensor | None, Tensor]:
+        """Queries, keys and values by these weights [3 E, E], as `_project` returns them."""
+        e = h.shape[-1]
+        shape = (self.heads, e // self.heads)
+
+        def project(x: Tensor, some: slice) -> Tensor:
+            if bias is None:
+                return multiply(x, weight[some])
+            return F.linear(x, weight[some], bias[some])
+
         if asking is h:
-            return None, F.linear(h, weight, bias).unflatten(-1, (3, self.heads, size))
-        q = F.linear(asking, weight[:e], bias[:e]).unflatten(-1, (self.heads, size))
-        return q, F.linear(h, weight[e:], bias[e:]).unflatten(-1, (2, self.heads, size))
+            return None, project(h, slice(None)).unflatten(-1, (3, *shape))
+        q = project(asking, slice(e)).unflatten(-1, shape)
+        return q, project(h, slice(e, None)).unflatten(-1, (2, *shape))
 
     def _split(self, q: Tensor | None, kv: Tensor) -> list[Tensor]:
         """Queries, keys and values [B, ., H, ., D], the axis next to last."""
@@ -282,9 +322,9 @@ class Attention(nn.Module):
         order = (0, 2, 3, 1, 4) if self.axis == 1 else (0, 1, 3, 2, 4)
         return [part.permute(order) for part in parts]  # from B R C H D
 
-    def _merge(self, attended: Tensor) -> Tensor:
+    def _merge(self, attended: Tensor) -> tuple[Tensor, Tensor | None]:
         order = (0, 3, 1, 2, 4) if self.axis == 1 else (0, 1, 3, 2, 4)
-        return linear(attended.permute(order).flatten(-2), self.out)
+        return linear_but_bias(attended.permute(order).flatten(-2), self.out)
 
 
 class FeedForward(nn.Module):
@@ -297,7 +337,14 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """[..., E] to [..., n_out]."""
-        return linear(F.gelu(linear(x, self.inner)), self.outer)
+        return linear(self._hidden(x), self.outer)
+
+    def but_bias(self, x: Tensor) -> tuple[Tensor, Tensor | None]:
+        """The same with the last bias not added yet, but beside; None where it is."""
+        return linear_but_bias(self._hidden(x), self.outer)
+
+    def _hidden(self, x: Tensor) -> Tensor:
+        return add_and_gelu(*linear_but_bias(x, self.inner))
 
 
 def _in_pieces(function: Callable[[Tensor], Tensor], h: Tensor, axis: int) -> Tensor:

@@ -10,6 +10,7 @@ import typer
 
 from puicl_config import Config, InputError, load_config
 from trainer.fit import fit
+from trainer.freed_memory import keep_freed_memory
 from trainer.world import choose_algorithms, join_world, leave_world
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -34,6 +35,7 @@ def train(
     """Train PUICL on pregenerated shards; the same command goes on after any stop."""
     settings = load_config(config, overrides or [])
     torch.set_num_threads(settings.train.threads_per_process)
+    keep_freed_memory()
     choose_algorithms(settings.train.deterministic)
     world = join_world(settings.train.device)
     settings = _resolve(settings, world.device.type)

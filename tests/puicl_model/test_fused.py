@@ -1,11 +1,12 @@
 """Fused attention is plain attention, for every shape and number of threads."""
 
+import math
 import threading
 
 import pytest
 import torch
 
-from puicl_model import fused, machine_code
+from puicl_model import attention_code, fused, machine_code, threads
 
 native = pytest.mark.skipif(
     not machine_code.has_pair_dot(), reason="this processor has no AVX512-BF16"
@@ -18,9 +19,9 @@ def pair_dot(request, monkeypatch):
     if request.param and not machine_code.has_pair_dot():
         pytest.skip("this processor has no AVX512-BF16")
     if not request.param:
-        compiled = machine_code.compiled
+        function = attention_code.function
         monkeypatch.setattr(
-            machine_code, "compiled", lambda name, size: compiled(name, size, native=False)
+            attention_code, "function", lambda name, size: function(name, size, native=False)
         )
 
 
@@ -30,18 +31,23 @@ def projection(b, rows, columns, parts, heads, size, spread=0.7, seed=0):
     return (spread * values).bfloat16()
 
 
-def plain(q, kv, axis):
+def plain(q, kv, axis, bias=None):
     """The same in the numbers' own type, as one would write it."""
     q, k, v = fused._parts(q, kv)
+    q = math.log(2) * (q if bias is None else q + bias.view(q.shape[-2:]))
     into = (0, 2, 3, 1, 4) if axis == 1 else (0, 1, 3, 2, 4)
     back = (0, 3, 1, 2, 4) if axis == 1 else (0, 1, 3, 2, 4)
     q, k, v = (x.permute(into) for x in (q, k, v))
     return (torch.softmax(q @ k.transpose(-1, -2), -1) @ v).permute(back).flatten(-2)
 
 
-def with_gradients(function, q, kv, axis, dtype):
-    inputs = [x.detach().to(dtype).requires_grad_() for x in (q, kv) if x is not None]
-    result = function(*([None] * (2 - len(inputs))), *inputs, axis)
+def with_gradients(function, q, kv, axis, dtype, bias=None):
+    given = [x.detach().to(dtype).requires_grad_() for x in (q, kv) if x is not None]
+    inputs = given.copy()
+    if bias is not None:
+        wide = torch.promote_types(dtype, torch.float32)
+        inputs.append(bias.detach().to(wide).requires_grad_())
+    result = function(*([None] * (2 - len(given))), *given, axis, *inputs[len(given) :])
     generator = torch.Generator().manual_seed(5)
     slope = torch.randn(result.shape, generator=generator).bfloat16().to(dtype)
     return [result.detach(), *torch.autograd.grad(result, inputs, slope)]
@@ -79,6 +85,29 @@ def test_it_is_plain_attention_but_for_rounding(shape, asking, axis):
         assert relative_error(ours, wanted) < 0.006  # one rounding alone: 0.002
 
 
+@pytest.mark.parametrize(("size", "axis"), [(16, 1), (16, 2), (32, 1)])
+@pytest.mark.usefixtures("pair_dot")
+def test_a_bias_is_added_to_the_queries_and_has_its_gradient(size, axis):
+    kv = projection(2, 37, 18, 3, 2, size)
+    bias = torch.linspace(-1, 1, 2 * size)
+    expected = with_gradients(plain, None, kv, axis, torch.float64, bias)
+    actual = with_gradients(fused.attend_merged, None, kv, axis, torch.bfloat16, bias)
+    assert actual[2].dtype == torch.float32
+    for ours, wanted in zip(actual, expected, strict=True):
+        assert relative_error(ours, wanted) < 0.008
+    without = with_gradients(plain, None, kv, axis, torch.float64)
+    assert relative_error(without[0], expected[0]) > 0.03
+
+
+@native
+def test_heads_of_64_are_plain_attention_too():
+    kv, bias = projection(1, 43, 2, 3, 1, 64), torch.linspace(-1, 1, 64)
+    expected = with_gradients(plain, None, kv, 1, torch.float64, bias)
+    actual = with_gradients(fused.attend_merged, None, kv, 1, torch.bfloat16, bias)
+    for ours, wanted in zip(actual, expected, strict=True):
+        assert relative_error(ours, wanted) < 0.012  # of more numbers, larger scores
+
+
 @pytest.mark.usefixtures("pair_dot")
 def test_weights_are_exact_but_for_the_results_rounding():
     # Equal values come out as they are, whatever the weights: these add up to one.
@@ -110,7 +139,7 @@ def test_all_scores_far_below_zero_are_no_zero_division():
 @native
 @pytest.mark.parametrize("axis", [1, 2])
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch, axis):
-    monkeypatch.setattr(fused, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(threads, "_WORTH_A_THREAD", 1)
     started = []
     start = threading.Thread.start
     monkeypatch.setattr(
@@ -155,8 +184,8 @@ def test_a_missing_number_stays_missing():
 
 
 def test_only_what_was_measured_to_gain_takes_it():
-    ours = torch.empty(1, 4, 3, 3, 2, 16, dtype=torch.bfloat16)
-    assert fused.can_attend(ours) == machine_code.has_pair_dot()
-    assert not fused.can_attend(ours.float())
-    assert not fused.can_attend(torch.empty(1, 4, 3, 3, 2, 24, dtype=torch.bfloat16))
-    assert not fused.can_attend(ours.to("meta"))
+    h = torch.empty(1, 4, 3, 64, dtype=torch.bfloat16)
+    assert fused.can_attend(h, 16) == machine_code.has_pair_dot()
+    assert not fused.can_attend(h.float(), 16)
+    assert not fused.can_attend(h, 24)
+    assert not fused.can_attend(h.to("meta"), 16)

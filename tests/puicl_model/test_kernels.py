@@ -98,8 +98,11 @@ def test_without_a_gradient_queries_pass_in_pieces_to_the_same_answer(monkeypatc
             torch.testing.assert_close(attend(*inputs), expected, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("passes", [True, False], ids=["in one pass", "in many"])
 @pytest.mark.parametrize("kind", [nn.LayerNorm, nn.RMSNorm])
-def test_norms_in_bfloat16_are_those_in_float32_but_for_rounding(kind):
+def test_norms_in_bfloat16_are_those_in_float32_but_for_rounding(monkeypatch, kind, passes):
+    if not passes:
+        monkeypatch.setattr(kernels, "can_pass", lambda x: False)
     generator = torch.Generator().manual_seed(1)
     norm = kind(32, eps=1e-5)
     with torch.no_grad():
@@ -109,7 +112,7 @@ def test_norms_in_bfloat16_are_those_in_float32_but_for_rounding(kind):
     results = {}
     for dtype in (torch.float32, torch.bfloat16):
         start = h.to(dtype).detach().clone().requires_grad_()
-        result = add_and_norm(start, update.to(dtype), norm)
+        result = add_and_norm(start, update.to(dtype), None, norm)
         assert result.dtype == dtype
         loss = (result.float() * h.roll(1, -1)).sum()
         gradients = torch.autograd.grad(loss, [start, *norm.parameters()])

@@ -65,6 +65,19 @@ def test_bfloat16_gives_float32s_logits_and_gradient_but_for_rounding(name):
     assert rough_gradient.norm().item() == pytest.approx(exact_gradient.norm().item(), rel=0.03)
 
 
+@pytest.mark.parametrize("name", ["paper", "all"])
+def test_without_machine_code_bfloat16_gives_the_same_but_for_rounding(name, monkeypatch):
+    model, x = build(**VARIANTS[name]), tables()
+    model.precision = "bfloat16"
+    ours, our_gradient = gradient(model, x, 20, None, 3)
+    monkeypatch.setattr("puicl_model.model.can_attend", lambda h, size: False)
+    monkeypatch.setattr("puicl_model.kernels.can_pass", lambda x: False)
+    plain, plain_gradient = gradient(model, x, 20, None, 3)
+    assert (ours - plain).abs().max() < 0.05
+    cosine = torch.nn.functional.cosine_similarity(our_gradient, plain_gradient, dim=0)
+    assert cosine > 0.995
+
+
 @pytest.mark.parametrize("name", VARIANTS)
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_new_rows_have_the_same_answer_in_every_precision(name, precision):

@@ -108,7 +108,9 @@ def test_the_scalable_softmax_begins_as_the_plain_one_and_sharpens_as_rows_grow(
     s = attention.softmax_scale.view(1, 4, 1, 1) * torch.tensor(30.0).double().log()
     weights = (s * q @ k.transpose(-1, -2) / 4**0.5).softmax(-1)
     expected = attention.out((weights @ v).transpose(1, 2).reshape(2, 30, 1, 16))
-    torch.testing.assert_close(attention(h, h), expected)
+    attended, bias_left = attention(h, h)
+    assert bias_left is None
+    torch.testing.assert_close(attended, expected)
     # Features attend to each other as ever: only rows grow from table to table.
     assert scaled.blocks[0].feature_attention.softmax_scale is None
 

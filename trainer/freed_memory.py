@@ -1,0 +1,20 @@
+"""What a step frees stays with the process, for the next step."""
+
+import ctypes
+
+# glibc's names for its settings (malloc.h), and the largest value of the second.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _LARGEST = -1, -3, 32 << 20
+
+
+def keep_freed_memory() -> None:
+    """Let malloc return no memory to the system, where it is glibc's; elsewhere do nothing.
+
+    A step on a CPU asks for the same tensors again and again. Each time the system would give them
+    fresh pages, zeroed one by one, which takes some 5 % of a step. The peak stays what it is.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return
+    mallopt(_MMAP_THRESHOLD, _LARGEST)
+    mallopt(_TRIM_THRESHOLD, 2**31 - 1)
