@@ -1,133 +1,169 @@
 """Corrects the class prior on synthetic tasks, and says how wide its interval must be.
 
-    prior-gen --config cpu --stages 20 --split heldout --out heldout/
+    prior-gen --config cpu --stages 20-21 --split heldout --out heldout/
     python benchmarks/calibrate_class_prior.py --model M.safetensors --shards heldout/ --write
-    python benchmarks/calibrate_class_prior.py --model M.safetensors --shards heldout/ --data DIR
+    python benchmarks/calibrate_class_prior.py --model M.safetensors --shards heldout/ \
+        --data DIR --rivals
 
-Takes one task of each microbatch. On the log-odds scale a line is fitted from the mean probability
-of the unlabelled rows to their true share of positives, and the quantile of its absolute
-residuals by number of unlabelled rows; half of the tasks judge what the other half gave. `--write`
-puts the result of all tasks into the weights' card as `class_prior_calibration`. With `--data`
-(a folder as for `ensembling.py`) it is also held against real tables with the share of positives
-swept from .1 to .9.
+Fits `puicl_model.class_prior.fit_calibration` on held-out synthetic tasks; half of them judge what
+the other half gave. `--write` puts the result of all tasks into the weights' card as
+`class_prior_calibration`. With `--data` (a folder as for `puicl bench --data`) it is also held
+against real tables with the share of positives swept from .1 to .9, and with `--rivals` against
+best-bin estimation, KM2 and EMPU on the same rows. Errors are those of the share; the calibration
+error (10 bins, all rows pooled) and accuracy are those of the probabilities before and after they
+are shifted to the corrected share.
 """
 
 import argparse
 import json
 import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from ensembling import read_tables
-from scipy.special import logit
+from scipy.special import expit
 
+from pu_bench.data import load_collection
+from pu_bench.methods import METHODS
+from pu_bench.methods.class_prior import best_bin_estimate, km2
 from puicl_config import write_atomically
-from puicl_model import PUICLClassifier
-from puicl_model.class_prior import correct
+from puicl_model import PUICLClassifier, find_weights
+from puicl_model.class_prior import estimate, fit_calibration, shift_to
 from shard_io import open_shards
 
 _COVERAGE = 0.9
-_GROUPS = 3
-_EDGE = 1e-3
+_SHARES = np.arange(1, 10) / 10
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One table: log-odds [n_u] of the unlabelled rows, their classes, and the rows themselves."""
+
+    log_odds: np.ndarray
+    y: np.ndarray
+    P: np.ndarray
+    U: np.ndarray
 
 
 def main() -> None:
     """Measure, print, and write with `--write`."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--model", default="default")
     parser.add_argument("--shards", required=True)
-    parser.add_argument("--tasks", type=int, default=200)
-    parser.add_argument("--n-estimators", type=int, default=1)
+    parser.add_argument("--tasks", type=int, default=600)
+    parser.add_argument("--n-estimators", type=int, default=4)
     parser.add_argument("--data", type=Path)
+    parser.add_argument("--rivals", action="store_true")
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    raw, true, n_unlabeled = synthetic(arguments)
-    first = np.arange(len(raw)) % 2 == 0
-    judged = fit_calibration(raw[first], true[first], n_unlabeled[first])
-    print("| tasks | mean error, raw | corrected | covered | mean width of the interval |")
-    print("|---|---|---|---|---|")
-    show("synthetic, held out", raw[~first], true[~first], n_unlabeled[~first], judged)
-    calibration = fit_calibration(raw, true, n_unlabeled)
+    path = find_weights(arguments.model)
+
+    def answer(P: np.ndarray, U: np.ndarray, y: np.ndarray) -> Answer:
+        classifier = PUICLClassifier(path, n_estimators=arguments.n_estimators, random_state=0)
+        x = np.concatenate([P, U])
+        fitted = classifier.fit(x, np.arange(len(x)) < len(P))
+        return Answer(fitted.estimator_log_odds_.mean(axis=0), y, P, U)
+
+    tasks = synthetic(arguments.shards, arguments.tasks, answer)
+    print("| tasks | | error of the share | covered | width | calibration error | accuracy |")
+    print("|---|---|---|---|---|---|---|")
+    show("synthetic, held out", tasks[1::2], calibration_of(tasks[::2]))
+    calibration = calibration_of(tasks)
     if arguments.data:
-        show("real", *real(arguments), calibration)
+        tables = real(arguments.data, answer)
+        show("real, shares .1 to .9", tables, calibration)
+        if arguments.rivals:
+            show_rivals(tables)
     if arguments.write:
-        path = arguments.model.with_suffix(".json")
-        card = json.loads(path.read_text(encoding="utf-8"))
+        card = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
         card["class_prior_calibration"] = calibration
-        write_atomically(path, (json.dumps(card, indent=1) + "\n").encode())
-        print(f"written to {path}: {calibration}")
+        write_atomically(path.with_suffix(".json"), (json.dumps(card, indent=1) + "\n").encode())
+        print(f"written to {path.with_suffix('.json')}: {calibration}")
 
 
-def fit_calibration(raw: np.ndarray, true: np.ndarray, n_unlabeled: np.ndarray) -> dict:
-    """The card's entry from estimates, true shares and sizes of tasks, each [tasks]."""
-    x, y = logit(np.clip(raw, _EDGE, 1 - _EDGE)), logit(np.clip(true, _EDGE, 1 - _EDGE))
-    slope, intercept = np.polyfit(x, y, 1)
-    residual = np.abs(y - intercept - slope * x)
-    groups = np.array_split(np.argsort(n_unlabeled, kind="stable"), _GROUPS)
-    return {
-        "intercept": float(intercept),
-        "slope": float(slope),
-        "coverage": _COVERAGE,
-        "n_unlabeled": [float(np.median(n_unlabeled[group])) for group in groups],
-        "half_width": [float(np.quantile(residual[group], _COVERAGE)) for group in groups],
-        "n_tasks": len(raw),
-    }
+def calibration_of(answers: list[Answer]) -> dict:
+    """The card's entry from these tasks."""
+    true = np.array([a.y.mean() for a in answers])
+    labeled = np.array([len(a.P) for a in answers])
+    return fit_calibration([a.log_odds for a in answers], labeled, true, _COVERAGE)
 
 
-def synthetic(arguments) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Estimates, true shares and sizes, one task a microbatch, evenly spaced over the shards."""
-    shards = open_shards(arguments.shards)
+def synthetic(folder: str, count: int, answer: Callable[..., Answer]) -> list[Answer]:
+    """`count` tasks, as many of each microbatch, evenly spaced over the shards."""
+    shards = open_shards(folder)
     places = [
         (part, position) for part in shards.published_parts() for position in shards.positions(part)
     ]
     found = []
-    for part, position in places[:: max(1, len(places) // arguments.tasks)]:
+    for part, position in places[:: max(1, len(places) // count)]:
         batch = shards.part(part)[position]
-        x, y = batch.x[0].astype(float), batch.y[0]
-        found.append((estimate(arguments, x, batch.n_labeled), y.mean(), len(y)))
-    return tuple(np.array(found).T)
+        each = min(len(batch.x), -(-count // len(places)))
+        for x, y in zip(batch.x[:each].astype(float), batch.y[:each], strict=True):
+            found.append(answer(x[: batch.n_labeled], x[batch.n_labeled :], y))
+    return found
 
 
-def real(arguments) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same for real tables: 100 labelled, up to 300 unlabelled rows, 9 shares of positives."""
+def real(folder: Path, answer: Callable[..., Answer]) -> list[Answer]:
+    """Real tables: at most 100 labelled and 300 unlabelled rows, 9 shares of positives."""
     found = []
-    for _, table, positive in read_tables(arguments.data, None):
-        for share in np.arange(1, 10) / 10:
+    for table in load_collection(folder).tables.values():
+        for share in _SHARES:
             rng = np.random.default_rng(int(10 * share))
-            positives = rng.permutation(np.flatnonzero(positive))
-            negatives = rng.permutation(np.flatnonzero(~positive))
+            positives = rng.permutation(np.flatnonzero(table.positive))
+            negatives = rng.permutation(np.flatnonzero(~table.positive))
             n_labeled = min(100, len(positives) // 3)
             rest = len(positives) - n_labeled
             n = int(min(300, rest / share, len(negatives) / (1 - share)))
             n_positive = round(n * share)
-            rows = np.concatenate(
-                [positives[: n_labeled + n_positive], negatives[: n - n_positive]]
-            )
-            x = table.iloc[rows].reset_index(drop=True)
-            found.append((estimate(arguments, x, n_labeled), n_positive / n, n))
-    return tuple(np.array(found).T)
+            hidden = positives[n_labeled : n_labeled + n_positive]
+            rows = np.concatenate([hidden, negatives[: n - n_positive]])
+            y = table.positive[rows].astype(int)
+            found.append(answer(table.x[positives[:n_labeled]], table.x[rows], y))
+    return found
 
 
-def estimate(arguments, x, n_labeled: int) -> float:
-    """The mean probability of the unlabelled rows, those after the first `n_labeled`."""
-    classifier = PUICLClassifier(arguments.model, n_estimators=arguments.n_estimators)
-    return classifier.fit(x, np.arange(len(x)) < n_labeled).unlabeled_proba_.mean()
-
-
-def show(name: str, raw, true, n_unlabeled, calibration: dict) -> None:
-    """One row of the table."""
+def show(name: str, answers: list[Answer], calibration: dict) -> None:
+    """Two rows of the table: as the network says, and corrected."""
+    true = np.array([a.y.mean() for a in answers])
+    raw = np.array([expit(a.log_odds).mean() for a in answers])
     card = {"class_prior_calibration": calibration}
-    corrected, low, high = np.array(
-        [correct(r, n, card) for r, n in zip(raw, n_unlabeled, strict=True)]
-    ).T
-    covered = (low <= true) & (true <= high)
+    corrected, low, high = np.array([estimate(a.log_odds, len(a.P), card) for a in answers]).T
+    shifts = [shift_to(a.log_odds, pi) for a, pi in zip(answers, corrected, strict=True)]
+    covered, width = ((low <= true) & (true <= high)).mean(), (high - low).mean()
+    plain = judged(answers, [0.0] * len(answers))
+    print(f"| {len(true)} {name} | raw | {np.abs(raw - true).mean():.3f} | | | {plain} |")
     print(
-        f"| {len(raw)} {name} | {np.abs(raw - true).mean():.3f} | "
-        f"{np.abs(corrected - true).mean():.3f} | {covered.mean():.2f} (nominal {_COVERAGE}) | "
-        f"{(high - low).mean():.2f} |",
+        f"| | corrected | {np.abs(corrected - true).mean():.3f} | {covered:.2f} (nominal "
+        f"{_COVERAGE}) | {width:.2f} | {judged(answers, shifts)} |",
         flush=True,
     )
+
+
+def judged(answers: list[Answer], shifts: list[float]) -> str:
+    """Expected calibration error and mean accuracy with log-odds shifted."""
+    pairs = list(zip(answers, shifts, strict=True))
+    p = np.concatenate([expit(a.log_odds + shift) for a, shift in pairs])
+    y = np.concatenate([a.y for a, _ in pairs])
+    bins = np.minimum((10 * p).astype(int), 9)
+    gaps = [abs(p[bins == b].sum() - y[bins == b].sum()) for b in range(10)]
+    accuracy = np.mean([((a.log_odds + shift >= 0) == a.y).mean() for a, shift in pairs])
+    return f"{sum(gaps) / len(p):.3f} | {accuracy:.3f}"
+
+
+def show_rivals(answers: list[Answer]) -> None:
+    """Errors of other estimators of the share, on the same rows."""
+    empu = METHODS["empu"]()
+    rivals = {
+        "best-bin estimation": lambda a: best_bin_estimate(a.P, a.U, 0),
+        "KM2": lambda a: km2(a.P, a.U),
+        "EMPU": lambda a: empu.fit_predict(a.P, a.U, 0).class_prior,
+    }
+    true = np.array([a.y.mean() for a in answers])
+    for name, rival in rivals.items():
+        errors = np.abs([rival(a) for a in answers] - true)
+        print(f"| | {name} | {errors.mean():.3f} | | | | |", flush=True)
 
 
 if __name__ == "__main__":

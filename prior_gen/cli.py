@@ -24,8 +24,8 @@ from prior_gen.stages import (
     parse_stages,
     tail_stages,
 )
-from prior_gen.stopping import stops_with, take_sigterm_for_ctrl_c
 from puicl_config import Config, InputError, duration, exit_on_input_error, load_config, plan_digest
+from puicl_config.workers import stops_with, take_sigterm_for_ctrl_c
 from shard_io import MANIFEST, Store, folder_of, open_shards
 
 app = typer.Typer(

@@ -7,8 +7,8 @@ from typing import Literal
 
 from prior_gen.estimate import estimate
 from prior_gen.generator import GenerationResult, check_space, write_parts
-from prior_gen.lifeline import drop_if_told
 from puicl_config import Config
+from puicl_config.workers import drop_if_told
 from shard_io import (
     Manifest,
     PartEntry,

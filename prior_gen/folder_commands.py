@@ -21,8 +21,8 @@ from prior_gen.info import (
 )
 from prior_gen.regenerate import regenerate_parts
 from prior_gen.stages import parse_stages
-from prior_gen.stopping import stops_with
 from puicl_config import InputError
+from puicl_config.workers import stops_with
 from shard_io import (
     Store,
     absent_parts,

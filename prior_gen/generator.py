@@ -9,16 +9,14 @@ from pathlib import Path
 
 import joblib
 
-from prior_gen.backends import Backend, run_all
 from prior_gen.canary import canary_digest, software
 from prior_gen.estimate import estimate
-from prior_gen.lifeline import drop_if_told
 from prior_gen.microbatch import generate_microbatch
 from prior_gen.seeding import Split
 from prior_gen.stages import WHOLE, PartRange, share_of
-from prior_gen.stopping import signals_deferred
 from prior_gen.watching import watching
 from puicl_config import Config, PriorConfig
+from puicl_config.workers import Backend, drop_if_told, run_all, signals_deferred
 from shard_io import (
     Manifest,
     Microbatch,
@@ -60,7 +58,7 @@ def generate_shards(
 ) -> GenerationResult:
     """Write all parts of `stages` that `folder` lacks, with `jobs` workers (default: all cores).
 
-    `backend` and `address` say where the workers live: see `prior_gen.backends`. `share` (i, n)
+    `backend` and `address` say where the workers live: see `puicl_config.workers`. `share` (i, n)
     leaves all but the i-th of n shares of the parts to others.
 
     Raises `ShardError` where the folder holds other shards, the disk has too little room or runs

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import joblib
 
-from prior_gen.backends import run_all
 from prior_gen.generator import check_canary, make_microbatches
+from puicl_config.workers import run_all
 from shard_io import Manifest, PartId, ShardError, Store, content_digest, open_shards
 
 

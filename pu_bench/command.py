@@ -22,6 +22,7 @@ from pu_bench.sweeps import (
     write_sweep_report,
 )
 from puicl_config import InputError, duration
+from puicl_model import find_weights
 
 SWEEP_METHODS = ("puicl", "empu", "ulsif", "extra_trees")
 
@@ -144,7 +145,7 @@ def make_plan(
     retry_failed: bool,
 ) -> Plan:
     """Load the tables and check the methods; says what is left out and why."""
-    if model is not None and not model.is_file():
+    if model is not None and not find_weights(model).is_file():
         raise InputError(f"no weights at {model}")
     usable, skipped = usable_methods(methods, model)
     if not usable:

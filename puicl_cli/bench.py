@@ -29,7 +29,9 @@ def bench(
     out: Annotated[
         Path, typer.Option(help="Folder of the results; a run that was stopped goes on there.")
     ] = Path("results/bench"),
-    model: Annotated[Path | None, typer.Option(help="PUICL's weights (model.safetensors).")] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="PUICL's weights: a shipped name or a path.")
+    ] = None,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Processes, one thread each; default: all cores.")
     ] = None,

@@ -7,6 +7,7 @@ from puicl_cli.bench import bench
 from puicl_cli.compare import compare
 from puicl_cli.plot import plot
 from puicl_cli.predict import predict
+from puicl_cli.weights import weights
 from puicl_config import exit_on_input_error
 
 app = typer.Typer(
@@ -20,6 +21,7 @@ app.command()(compare)
 app.command()(bench)
 app.command()(plot)
 app.command()(average)
+app.add_typer(weights, name="weights")
 
 
 def main() -> None:

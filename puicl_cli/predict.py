@@ -1,28 +1,30 @@
-"""`puicl predict`: score the unlabelled rows of a table."""
+"""`puicl predict`: score the unlabelled rows of a table, or of a folder of tables."""
 
 import sys
-import warnings
 from pathlib import Path
 from typing import Annotated, Literal
 
-import numpy as np
-import pandas as pd
 import typer
 
 from puicl_cli.report_page import report_page
+from puicl_cli.scoring import Options, score_table, split_columns
 from puicl_cli.tables import STREAM, check_target, read_table, write_table
 from puicl_config import InputError, write_atomically
-from puicl_model import PUICLClassifier
 
 
 def predict(
     data: Annotated[
-        str, typer.Option(help="CSV file with a header, or Parquet file; - is CSV from stdin.")
+        str,
+        typer.Option(
+            help="CSV file with a header, or Parquet file; - is CSV from stdin; a folder of such."
+        ),
     ],
     label_column: Annotated[
         str, typer.Option(help="Column that is 1 for labelled positives, 0 or empty otherwise.")
     ],
-    out: Annotated[str, typer.Option(help="CSV or Parquet file to write; - is CSV to stdout.")],
+    out: Annotated[
+        str, typer.Option(help="CSV or Parquet file to write; - is CSV to stdout; or a folder.")
+    ],
     positive_label: Annotated[
         str | None,
         typer.Option(help="The label column's entry for positives; all else is unlabelled."),
@@ -43,60 +45,72 @@ def predict(
     report: Annotated[
         Path | None, typer.Option(help="Also write a page (HTML) on the answer.")
     ] = None,
-    model: Annotated[
-        Path | None, typer.Option(help="Weights (model.safetensors); default: the shipped ones.")
+    model: Annotated[Path | None, typer.Option(help="Weights: a shipped name or a path.")] = None,
+    backend: Annotated[
+        Literal["loky", "dask", "ray"], typer.Option(help="For folders: where the workers live.")
+    ] = "loky",
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="For folders: workers; default: one a core.")
     ] = None,
+    address: Annotated[
+        str | None, typer.Option(help="For folders: join this Dask scheduler or Ray cluster.")
+    ] = None,
+    one_table: Annotated[
+        bool,
+        typer.Option(
+            "--one-table",
+            help="The folder's files are parts of one table: each is scored from the labelled "
+            "positives of all.",
+        ),
+    ] = False,
 ) -> None:
     """Write each row's P(positive), in the input's order.
 
     The output has the columns row (from 0), the id column where one is named, labeled (1 or 0)
-    and p_positive, which is empty for the labelled positives: their class is known.
+    and p_positive, which is empty for the labelled positives: their class is known. A folder's
+    tables (of its subfolders, too) are scored each by itself, to files of the same names in the
+    folder --out; run the same command again to go on with what is missing.
     """
+    options = Options(
+        label_column=label_column,
+        positive_label=positive_label,
+        id_column=id_column,
+        class_prior=class_prior,
+        n_estimators=n_estimators,
+        blend=blend,
+        model=None if model is None else str(model),
+    )
+    if data != STREAM and Path(data).is_dir():
+        # Only here: what spreads work over processes takes its time to load.
+        from puicl_cli.folders import score_folder
+
+        if report is not None:
+            raise InputError("--report is for one table: give it with that file as --data")
+        score_folder(Path(data), out, options, jobs, backend, address, one_table)
+        return
+    for_folders = {"--backend": backend != "loky", "--jobs": jobs, "--address": address}
+    for name, given in {**for_folders, "--one-table": one_table}.items():
+        if given:
+            raise InputError(f"{name} is for a folder of tables, but {data} is none")
+
+    name = "stdin" if data == STREAM else data
     table = read_table(data)
-    for column in (label_column, *([id_column] if id_column else [])):
-        if column not in table.columns:
-            there = ", ".join(map(str, table.columns))
-            raise InputError(f"{data} has no column {column!r}; it has {there}")
-    features = table.drop(columns=[label_column, *([id_column] if id_column else [])])
-    if features.columns.empty:
-        raise InputError(f"{data} has no feature columns beside the label")
+    split_columns(table, name, options)
     check_target(out, data)
     if report is not None:
         check_target(str(report), data, "--report")
-
-    if class_prior is not None and not 0 < class_prior < 1:
-        raise InputError(f"--class-prior must lie between 0 and 1, not {class_prior}")
-    parameters = {} if n_estimators is None else {"n_estimators": n_estimators}
-    classifier = PUICLClassifier(model, blend=blend, positive_label=positive_label, **parameters)
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", UserWarning)
-        try:
-            classifier.fit(features, table[label_column], class_prior=class_prior)
-        except InputError:
-            raise
-        except ValueError as error:
-            about_features = str(error).startswith("column ")
-            where = data if about_features else f"{data}, column {label_column}"
-            raise InputError(f"{where}{',' if about_features else ':'} {error}") from None
-    doubts = [str(warning.message) for warning in told if warning.category is UserWarning]
-
-    labeled = np.ones(len(table), dtype=bool)
-    labeled[classifier.unlabeled_rows_] = False
-    scores = pd.DataFrame({"row": np.arange(len(table)), "labeled": labeled.astype(int)})
-    if id_column:
-        scores.insert(1, id_column, table[id_column])
-    scores.loc[~labeled, "p_positive"] = classifier.unlabeled_proba_
-    if report is not None:
-        page = report_page(classifier, features, scores, id_column, data, doubts)
-        write_atomically(report, page.encode())
-    write_table(scores, out)
-    for doubt in doubts:
+        if out != STREAM and report.absolute() == Path(out).absolute():
+            raise InputError(f"--report and --out are both {out}; give two files")
+    scored = score_table(table, name, options)
+    try:
+        if report is not None:
+            page = report_page(
+                scored.classifier, scored.features, scored.scores, id_column, name, scored.doubts
+            )
+            write_atomically(report, page.encode())
+        write_table(scored.scores, out)
+    except OSError as error:
+        raise InputError(f"the answer cannot be written: {error}") from None
+    for doubt in scored.doubts:
         print(f"warning: {doubt}", file=sys.stderr)
-    low, high = classifier.class_prior_interval_
-    interval = "" if np.isnan(low) or low == high else f" ({low:.3f} to {high:.3f})"
-    print(
-        f"{out}: {int((~labeled).sum())} unlabelled rows scored from {int(labeled.sum())} labelled "
-        f"positives; estimated share of positives among the unlabelled: "
-        f"{classifier.class_prior_:.3f}{interval}",
-        file=sys.stderr if out == STREAM else sys.stdout,
-    )
+    print(scored.says(out), file=sys.stderr if out == STREAM else sys.stdout)

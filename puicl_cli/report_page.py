@@ -26,12 +26,18 @@ h2 { font-size: 1.05rem; margin: 0 0 .75rem; }
 p { margin: 0 0 .75rem; } .soft { color: var(--soft); font-size: .9rem; }
 section { background: var(--paper); border: 1px solid var(--line); border-radius: .6rem;
   padding: 1.1rem; margin-top: 1rem; }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(10rem, 1fr)); gap: 1rem; }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); gap: 1rem; }
 .figures b { display: block; font-size: 1.7rem; line-height: 1.2; font-weight: 600; }
 .warning { background: var(--amber-ground); border-color: var(--amber); }
 .warning li { margin-bottom: .4rem; } ul { margin: 0; padding-left: 1.2rem; }
-svg { display: block; width: 100%; height: auto; } svg text { fill: var(--soft); font-size: 12px; }
-.bar { fill: var(--blue); } .axis { stroke: var(--line); }
+.track { position: relative; height: .5rem; margin: .5rem 0 .35rem; border-radius: .25rem;
+  background: var(--line); }
+.track i { position: absolute; top: 0; bottom: 0; border-radius: .25rem; background: var(--blue);
+  opacity: .45; } .track b { position: absolute; top: -.2rem; bottom: -.2rem; width: 3px;
+  margin-left: -1.5px; border-radius: 2px; background: var(--blue); }
+svg { display: block; width: 100%; height: 11rem; border-bottom: 1px solid var(--soft); }
+.bar { fill: var(--blue); }
+.ticks { display: flex; justify-content: space-between; margin: .2rem 0 0; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .88rem; width: 100%; }
 th, td { padding: .35rem .6rem; text-align: left; border-bottom: 1px solid var(--line);
   white-space: nowrap; max-width: 14rem; overflow: hidden; text-overflow: ellipsis; }
@@ -40,6 +46,9 @@ th { color: var(--soft); font-weight: 600; } td.number { font-variant-numeric: t
   gap: .35rem .75rem; align-items: center; font-size: .9rem; }
 .importance span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .importance i { display: block; height: .8rem; border-radius: .2rem; background: var(--blue); }
+.note { margin: .75rem 0 0; }
+@media (max-width: 36rem) { .importance { grid-template-columns: 1fr 3.5rem; gap: 0 .75rem; }
+  .importance span:nth-child(3n + 1) { grid-column: 1 / 3; margin-top: .35rem; } }
 """
 
 
@@ -56,14 +65,15 @@ def report_page(
     features: what was fitted; scores: the output's rows in the same order; doubts: warnings.
     """
     report = classifier.report_
+    changes = permutation_importance(classifier, features)
     parts = [
         f"<h1>Which rows of {escape(source)} are positive?</h1>",
         f'<p class="soft">{escape(_how(classifier))}</p>',
         _figures(classifier),
         _doubts(doubts),
         _histogram(classifier.unlabeled_proba_),
-        _importance(classifier, features),
-        _top_rows(features, scores, id_column),
+        _importance(changes),
+        _top_rows(features[list(changes.index)], scores, id_column),
         _columns(report["columns"]),
     ]
     return (
@@ -75,7 +85,7 @@ def report_page(
 
 
 def permutation_importance(classifier: PUICLClassifier, features: pd.DataFrame) -> pd.Series:
-    """By column, the mean change of P(positive) when its cells are shuffled; largest first.
+    """By column's name, the mean change of P(positive) when its cells are shuffled; largest first.
 
     Over some 20 to 200 unlabelled rows, fewer where there are many columns, evenly spaced; columns
     left out of the fit are 0. How much the score depends on a column, not whether it is right to.
@@ -87,7 +97,7 @@ def permutation_importance(classifier: PUICLClassifier, features: pd.DataFrame) 
     rows = rows[:: -(-len(rows) // n_rows)]
     sample = features.iloc[rows].reset_index(drop=True)
     order = np.random.default_rng(0).permutation(len(sample))
-    changes = {str(name): 0.0 for name in features}
+    changes = dict.fromkeys(features, 0.0)
     if used:
         shuffled = [sample.copy() for _ in used]
         for name, table in zip(used, shuffled, strict=True):
@@ -96,7 +106,7 @@ def permutation_importance(classifier: PUICLClassifier, features: pd.DataFrame) 
         answers = classifier.predict_proba(pd.concat([sample, *shuffled], ignore_index=True))
         before, *after = answers[:, 1].reshape(-1, len(sample))
         for name, answer in zip(used, after, strict=True):
-            changes[str(name)] = float(np.abs(answer - before).mean())
+            changes[name] = float(np.abs(answer - before).mean())
     return pd.Series(changes).sort_values(ascending=False, kind="stable")
 
 
@@ -111,24 +121,32 @@ def _how(classifier: PUICLClassifier) -> str:
 
 def _figures(classifier: PUICLClassifier) -> str:
     report = classifier.report_
-    low, high = classifier.class_prior_interval_
-    share, note = f"{classifier.class_prior_:.1%}", "of the unlabelled rows estimated positive"
+    share, (low, high) = classifier.class_prior_, classifier.class_prior_interval_
+    note = "of the unlabelled rows estimated positive"
     if low == high:
         note = "of the unlabelled rows positive, as was given"
-    elif not np.isnan(low):
+    elif np.isnan(low):
+        note += "; these weights bring no calibration, so there is no interval"
+    else:
         coverage = classifier.model_card_["class_prior_calibration"]["coverage"]
         note += f"; {coverage:.0%} interval {low:.1%} to {high:.1%}"
+    band = "" if np.isnan(low) else _band(low, high)
+    track = f'<div class="track">{band}<b style="left:{100 * share:.1f}%"></b></div>'
     called = int((classifier.unlabeled_proba_ >= 0.5).sum())
     cells = [
-        (share, note),
+        (f"{share:.1%}", track + note),
         (f"{called:,}", "rows with P(positive) of at least one half"),
         (f"{report['n_labeled']:,}", "labelled positives"),
         (f"{report['n_unlabeled']:,}", "unlabelled rows"),
     ]
     inner = "".join(
-        f"<div><b>{value}</b><span class=soft>{text}</span></div>" for value, text in cells
+        f'<div><b>{value}</b><div class="soft">{text}</div></div>' for value, text in cells
     )
     return f'<section class="figures">{inner}</section>'
+
+
+def _band(low: float, high: float) -> str:
+    return f'<i style="left:{100 * low:.1f}%;width:{100 * (high - low):.1f}%"></i>'
 
 
 def _doubts(doubts: list[str]) -> str:
@@ -144,34 +162,31 @@ def _histogram(proba: np.ndarray) -> str:
     for k, count in enumerate(counts):
         height = 170 * count / top
         bars.append(
-            f'<rect class="bar" x="{42 + 22 * k}" y="{190 - height:.1f}" width="20" '
+            f'<rect class="bar" x="{22 * k + 1}" y="{176 - height:.1f}" width="20" '
             f'height="{height:.1f}"><title>{k / 25:.2f} to {(k + 1) / 25:.2f}: {count} rows'
             "</title></rect>"
         )
-    ticks = "".join(
-        f'<text x="{42 + 550 * x:.0f}" y="208" text-anchor="middle">{x:g}</text>'
-        for x in (0, 0.25, 0.5, 0.75, 1)
-    )
+    ticks = "".join(f"<span>{x:g}</span>" for x in (0, 0.25, 0.5, 0.75, 1))
     return (
         "<section><h2>Unlabelled rows by P(positive)</h2>"
-        f'<svg viewBox="0 0 610 226" role="img" aria-label="Histogram of P(positive)">'
-        f'<line class="axis" x1="40" y1="190" x2="594" y2="190"/>{"".join(bars)}{ticks}'
-        f'<text x="36" y="24" text-anchor="end">{top}</text>'
-        '<text x="36" y="194" text-anchor="end">0</text></svg></section>'
+        f'<p class="soft">The highest bar is {top:,} of {len(proba):,} rows.</p>'
+        '<svg viewBox="0 0 550 176" preserveAspectRatio="none" role="img" '
+        f'aria-label="Histogram of P(positive)">{"".join(bars)}</svg>'
+        f'<div class="soft ticks">{ticks}</div></section>'
     )
 
 
-def _importance(classifier: PUICLClassifier, features: pd.DataFrame) -> str:
-    changes = permutation_importance(classifier, features).head(_MOST_BARS)
+def _importance(changes: pd.Series) -> str:
+    changes = changes.head(_MOST_BARS)
     most = max(changes.max(), 1e-12)
     rows = "".join(
-        f'<span title="{escape(name)}">{escape(name)}</span>'
+        f'<span title="{escape(str(name))}">{escape(str(name))}</span>'
         f'<i style="width:{100 * value / most:.1f}%"></i><span>{value:.3f}</span>'
         for name, value in changes.items()
     )
     return (
         "<section><h2>Columns that move the score most</h2>"
-        f'<div class="importance">{rows}</div><p class="soft" style="margin-top:.75rem">Mean '
+        f'<div class="importance">{rows}</div><p class="soft note">Mean '
         "change of P(positive) when a column's cells are shuffled among the rows. It says what the "
         "score depends on, not what causes the class.</p></section>"
     )
@@ -190,7 +205,8 @@ def _top_rows(features: pd.DataFrame, scores: pd.DataFrame, id_column: str | Non
     return (
         f"<section><h2>The {len(best)} unlabelled rows most likely positive</h2>"
         f'<div class="scroll"><table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>'
-        "</div></section>"
+        '</div><p class="soft note">Columns that move the score most come first; scroll sideways '
+        "for the others.</p></section>"
     )
 
 

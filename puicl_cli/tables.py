@@ -12,6 +12,8 @@ from puicl_config import InputError, write_atomically
 
 STREAM = "-"
 _PARQUET = (".parquet", ".pq")
+# What tables' files end in, in a folder of them.
+SUFFIXES = (".csv", *_PARQUET)
 
 
 def read_table(source: str) -> pd.DataFrame:
@@ -24,7 +26,7 @@ def read_table(source: str) -> pd.DataFrame:
     else:
         table = _read_csv(source)
     if table.empty:
-        raise InputError(f"{source} has no rows")
+        raise InputError(f"{'stdin' if source == STREAM else source} has no rows")
     return table
 
 
@@ -54,6 +56,7 @@ def check_target(target: str, source: str, option: str = "--out") -> None:
 
 
 def _read_csv(source: str) -> pd.DataFrame:
+    name = "stdin" if source == STREAM else source
     try:
         raw = sys.stdin.buffer.read() if source == STREAM else Path(source).read_bytes()
         text = raw.decode("utf-8-sig")
@@ -64,14 +67,18 @@ def _read_csv(source: str) -> pd.DataFrame:
             table = pd.read_csv(io.StringIO(text), index_col=False)
     except FileNotFoundError:
         raise InputError(f"no file {source}") from None
+    except UnicodeDecodeError as error:
+        packed = raw[:2] == b"\x1f\x8b"
+        what = "is packed by gzip: unpack it" if packed else f"is not UTF-8 text ({error.reason})"
+        raise InputError(f"{name} cannot be read as CSV: it {what}") from None
     except pd.errors.ParserWarning:
-        raise InputError(f"{source} has rows with more cells than its header") from None
+        raise InputError(f"{name} has rows with more cells than its header") from None
     except (OSError, ValueError, csv.Error) as error:  # pandas' parser errors are ValueErrors
         reason = " ".join(str(error).split())
-        raise InputError(f"{source} cannot be read as CSV: {reason}") from None
+        raise InputError(f"{name} cannot be read as CSV: {reason}") from None
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise InputError(f"{source} has more than one column {twice[0]!r}")
+        raise InputError(f"{name} has more than one column {twice[0]!r}")
     return table
 
 

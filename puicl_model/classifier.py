@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -12,19 +13,17 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from puicl_config import InputError
 from puicl_model import class_prior as priors
 from puicl_model.contexts import TrainedRange, column_relevance, plan_views
-from puicl_model.ensemble import keep_references, row_keys, score_new, score_unlabeled
+from puicl_model.ensemble import NewRows, Plan, keep_references, row_keys, score_unlabeled
 from puicl_model.inference import resolve_device, threads
-from puicl_model.labels import labeled_mask
+from puicl_model.labels import labeled_mask, labels_of_rows
+from puicl_model.model import PUICL
 from puicl_model.parameters import check_parameters
 from puicl_model.preprocessing import Scaling, TablePreprocessor, read_table
 from puicl_model.report import make_report
 from puicl_model.trees import Blend, cross_fitted
-from puicl_model.weights import load_model
-
-_SHIPPED_WEIGHTS = Path(__file__).parent / "weights" / "default.safetensors"
+from puicl_model.weights import find_weights, load_model
 
 
 class PUICLClassifier(ClassifierMixin, BaseEstimator):
@@ -38,8 +37,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     model : str, Path or None
-        A `model.safetensors` with its `model.json` beside it, as the trainer writes them; None
-        takes the weights that come with the package.
+        Weights that come with the package, by name (`puicl weights list`; None: "default"), or a
+        `model.safetensors` with its `model.json` beside it, as the trainer writes them.
     n_estimators : int
         Forward passes to average a row's log-odds over. Each has its own column order, scaling
         and, where rows or columns do not all fit, contexts and column subsets. The first has
@@ -81,7 +80,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     class_prior_ : float
         Estimated share of positives among the unlabelled rows, or the one given.
     class_prior_interval_ : tuple of float
-        Its interval (`puicl_model.class_prior.correct`); NaN where the weights bring no
+        Its interval (`puicl_model.class_prior.estimate`); NaN where the weights bring no
         calibration.
     estimator_log_odds_ : ndarray [n_estimators, n_u]
         What was averaged. Estimators that could not differ (networks that do not see the order of
@@ -139,49 +138,10 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         unlabelled row, parameters out of range, and where the weights cannot be read; `TypeError`
         for sparse matrices.
         """
-        check_parameters(self, class_prior)
-        table = read_table(self, X, reset=True)
-        labeled = self._labels(s, len(table))
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        self._load_network()
-
-        X = self._preprocess(X, reset=True)
-        self._scalings = {kind: Scaling(X, kind) for kind in dict.fromkeys(self.scalings)}
-        relevance = column_relevance(X, labeled)
-        estimators = plan_views(
-            relevance,
-            int(labeled.sum()),
-            int((~labeled).sum()),
-            n_estimators=self.n_estimators,
-            scalings=tuple(self.scalings),
-            columns=self.columns,
-            orders_matter=self.network_.config.feature_group != (0,),
-            trained=TrainedRange.from_card(self.model_card_),
-            rng=rng,
-        )
-        parts = X[labeled], X[~labeled], self._scalings, estimators
+        task = self._prepare(X, s, class_prior)
         with threads(self.n_threads):
-            log_odds = score_unlabeled(self.network_, *parts, self.verbose)
-        self._references = keep_references(*parts)
-        self._keys, first, inverse = np.unique(
-            row_keys(X[~labeled]), return_index=True, return_inverse=True
-        )
-        self.estimator_log_odds_ = log_odds = _mean_by(log_odds, inverse)
-        log_odds = log_odds.mean(axis=0)
-
-        self._trees = self._blend = None
-        if self.blend == "trees":
-            scores, self._trees = cross_fitted(X, labeled, rng)
-            self._blend = Blend(log_odds, _mean_by(scores[~labeled][None], inverse)[0])
-            log_odds = self._blend.fitted
-        self._set_prior(log_odds, class_prior)
-        log_odds = log_odds + self._offset
-        self._key_log_odds = log_odds[first]
-        self.unlabeled_proba_ = _probability(log_odds)
-        self.column_orders_ = [view.columns for views in estimators for view in views]
-        self.unlabeled_rows_ = np.flatnonzero(~labeled)
-        self.classes_ = np.array([0, 1])
-        self.report_ = make_report(self, X, relevance, estimators)
+            (log_odds,) = score_unlabeled(self.network_, [task.plan], self.verbose)
+        self._finish(task, log_odds)
         for doubt in self.report_["warnings"]:
             warnings.warn(doubt, stacklevel=2)
         return self
@@ -197,9 +157,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         new = np.flatnonzero(self._keys[place] != keys)
         if len(new):
             with threads(self.n_threads):
-                scores = score_new(
-                    self.network_, self._references, self._scalings, X[new], self.batch_rows
-                ).mean(axis=0)
+                scores = self._new_rows(X[new], self.batch_rows).mean(axis=0)
             if self._blend is not None:
                 scores = self._blend(scores, self._trees(X[new]))
             log_odds[new] = scores + self._offset
@@ -257,29 +215,70 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.poor_score = True
         return tags
 
-    def _labels(self, s: Any, n_rows: int) -> np.ndarray:
-        if s is None:
-            raise ValueError(
-                "s must have one entry a row: fit requires y to be passed, but the target y is None"
-            )
-        if n_rows == 1:
-            raise ValueError("X has 1 sample: one labelled and one unlabelled row are the least")
-        labeled = labeled_mask(s, self.positive_label)
-        if len(labeled) != n_rows:
-            raise ValueError(f"X has {n_rows} rows but s has {len(labeled)} entries")
-        if not labeled.any():
-            raise ValueError("s holds no labelled positive: mark at least one row with 1")
-        if labeled.all():
-            raise ValueError("s holds no unlabelled row: there is nothing to classify")
-        return labeled
+    def _prepare(
+        self,
+        X: Any,
+        s: Any,
+        class_prior: float | None,
+        loaded: tuple[PUICL, dict[str, Any]] | None = None,
+    ) -> "_Task":
+        """Everything of `fit` before the forward passes; `loaded`: network and card, if at hand."""
+        check_parameters(self, class_prior)
+        table = read_table(self, X, reset=True)
+        labeled = labels_of_rows(s, len(table), self.positive_label)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        if loaded is None:
+            self._load_network()
+        else:
+            self.network_, self.model_card_ = loaded
+
+        X = self._preprocess(X, reset=True)
+        scalings = {kind: Scaling(X, kind) for kind in dict.fromkeys(self.scalings)}
+        relevance = column_relevance(X, labeled)
+        estimators = plan_views(
+            relevance,
+            int(labeled.sum()),
+            int((~labeled).sum()),
+            n_estimators=self.n_estimators,
+            scalings=tuple(self.scalings),
+            columns=self.columns,
+            orders_matter=self.network_.config.feature_group != (0,),
+            trained=TrainedRange.from_card(self.model_card_),
+            rng=rng,
+        )
+        plan = Plan(X[labeled], X[~labeled], scalings, estimators)
+        return _Task(X, labeled, relevance, plan, rng, class_prior)
+
+    def _finish(self, task: "_Task", log_odds: np.ndarray) -> None:
+        """Everything of `fit` after the forward passes, which gave `log_odds` [n_estimators, n_u].
+
+        The warnings are left to the caller.
+        """
+        X, labeled, plan = task.X, task.labeled, task.plan
+        self._new_rows = NewRows(self.network_, keep_references(plan), plan.scalings)
+        self._keys, first, inverse = np.unique(
+            row_keys(plan.unlabeled), return_index=True, return_inverse=True
+        )
+        self.estimator_log_odds_ = log_odds = _mean_by(log_odds, inverse)
+        log_odds = log_odds.mean(axis=0)
+
+        self._trees = self._blend = None
+        if self.blend == "trees":
+            scores, self._trees = cross_fitted(X, labeled, task.rng)
+            self._blend = Blend(log_odds, _mean_by(scores[~labeled][None], inverse)[0])
+            log_odds = self._blend.fitted
+        self._set_prior(log_odds, int(labeled.sum()), task.class_prior)
+        log_odds = log_odds + self._offset
+        self._key_log_odds = log_odds[first]
+        self.unlabeled_proba_ = _probability(log_odds)
+        self.column_orders_ = [view.columns for views in plan.estimators for view in views]
+        self.unlabeled_rows_ = np.flatnonzero(~labeled)
+        self.classes_ = np.array([0, 1])
+        self.report_ = make_report(self, X, task.relevance, plan.estimators)
 
     def _load_network(self) -> None:
-        if self.model is None and not _SHIPPED_WEIGHTS.exists():
-            raise InputError(
-                "this package ships no weights yet: give model=PATH of a model.safetensors"
-            )
         device = resolve_device(self.device)
-        self.network_, self.model_card_ = load_model(self.model or _SHIPPED_WEIGHTS)
+        self.network_, self.model_card_ = load_model(find_weights(self.model))
         self.network_.to(device)
 
     def _preprocess(self, X: Any, *, reset: bool) -> np.ndarray:
@@ -294,15 +293,28 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             X = (self.preprocessor_.fit_transform if reset else self.preprocessor_.transform)(X)
         return check_array(X, dtype=np.float64) + 0.0  # -0.0 is 0.0
 
-    def _set_prior(self, log_odds: np.ndarray, class_prior: float | None) -> None:
-        raw = float(_probability(log_odds).mean())
-        if class_prior is not None:
-            self._offset = priors.shift_to(log_odds, class_prior)
-            self.class_prior_, self.class_prior_interval_ = float(class_prior), (class_prior,) * 2
-            return
-        self.class_prior_, *ends = priors.correct(raw, len(log_odds), self.model_card_)
+    def _set_prior(self, log_odds: np.ndarray, n_labeled: int, class_prior: float | None) -> None:
+        if class_prior is None:
+            found = priors.estimate(log_odds, n_labeled, self.model_card_)
+        else:
+            found = (float(class_prior),) * 3
+        self.class_prior_, *ends = found
         self.class_prior_interval_ = tuple(ends)
-        self._offset = 0.0
+        known = class_prior is not None or not np.isnan(ends[0])
+        # Probabilities whose mean is the class prior: a corrected or given one moves them.
+        self._offset = priors.shift_to(log_odds, self.class_prior_) if known else 0.0
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A fit between its halves: the table X [n, w], preprocessed, and what belongs to it."""
+
+    X: np.ndarray
+    labeled: np.ndarray
+    relevance: np.ndarray
+    plan: Plan
+    rng: np.random.Generator
+    class_prior: float | None
 
 
 def _mean_by(values: np.ndarray, group: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """A fitted ensemble: the network's log-odds of unlabelled rows, and of new rows, by estimator."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -8,16 +9,17 @@ from hashlib import blake2b
 import numpy as np
 
 from puicl_config import ProgressReport
-from puicl_model.contexts import View
-from puicl_model.inference import Job, log_odds, log_odds_of_new
+from puicl_model.contexts import Context, View
+from puicl_model.inference import Job, log_odds
 from puicl_model.model import PUICL
 from puicl_model.preprocessing import Scaling
+from puicl_model.read_context import KEPT, ReadContext
 
 # Fewer forward passes than this need no progress bar.
 _WORTH_SHOWING = 50
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reference:
     """What new rows are scored against: one context of one view.
 
@@ -31,41 +33,52 @@ class Reference:
     rows: np.ndarray
 
 
-def make_jobs(
-    labeled: np.ndarray, unlabeled: np.ndarray, scalings: dict[str, Scaling], view: View
-) -> list[Job]:
-    """The view's contexts; their rows are scaled only when they are read."""
+@dataclass(frozen=True)
+class Plan:
+    """A table as the network is to read it.
 
-    def rows(context) -> np.ndarray:
-        both = np.concatenate([labeled[context.labeled], unlabeled[context.unlabeled]])
-        return np.ascontiguousarray(scalings[view.scaling](both)[:, view.columns])
+    labeled: [P, w] and unlabeled: [n_u, w], preprocessed but unscaled; estimators: their views.
+    """
 
-    return [
-        Job(
-            len(context.labeled),
-            len(context.labeled) + len(context.unlabeled),
-            len(view.columns),
-            partial(rows, context),
-        )
-        for context in view.contexts
-    ]
+    labeled: np.ndarray
+    unlabeled: np.ndarray
+    scalings: dict[str, Scaling]
+    estimators: list[list[View]]
+
+    def jobs(self, view: View) -> list[Job]:
+        """One for each of the view's contexts; their rows are scaled only when they are read."""
+
+        def rows(context: Context) -> np.ndarray:
+            both = [self.labeled[context.labeled], self.unlabeled[context.unlabeled]]
+            return np.ascontiguousarray(
+                self.scalings[view.scaling](np.concatenate(both))[:, view.columns]
+            )
+
+        return [
+            Job(
+                len(context.labeled),
+                len(context.labeled) + len(context.unlabeled),
+                len(view.columns),
+                partial(rows, context),
+            )
+            for context in view.contexts
+        ]
 
 
 def score_unlabeled(
-    network: PUICL,
-    labeled: np.ndarray,
-    unlabeled: np.ndarray,
-    scalings: dict[str, Scaling],
-    estimators: list[list[View]],
-    verbose: bool | None,
-) -> np.ndarray:
-    """Log-odds [n_estimators, n_u]: each estimator's mean over its views.
+    network: PUICL, plans: Sequence[Plan], verbose: bool | None
+) -> list[np.ndarray]:
+    """For each plan log-odds [n_estimators, n_u]: each estimator's mean over its views.
 
-    labeled: [P, w] and unlabeled: [n_u, w], unscaled. Every view scores every row once.
+    Every view scores every row once. Contexts of one shape share forward passes, across tables.
     """
-    views = [(number, view) for number, views in enumerate(estimators) for view in views]
-    jobs = [make_jobs(labeled, unlabeled, scalings, view) for _, view in views]
-    flat = [job for part in jobs for job in part]
+    views = [
+        (number, plan, place, view)
+        for number, plan in enumerate(plans)
+        for place, estimator in enumerate(plan.estimators)
+        for view in estimator
+    ]
+    flat = [job for _, plan, _, view in views for job in plan.jobs(view)]
     if verbose is None:
         verbose = len(flat) >= _WORTH_SHOWING and sys.stderr.isatty()
     if verbose:
@@ -73,52 +86,50 @@ def score_unlabeled(
             answers = iter(log_odds(network, flat, progress.advance))
     else:
         answers = iter(log_odds(network, flat))
-    total = np.zeros((len(estimators), len(unlabeled)))
-    for number, view in views:
+    totals = [np.zeros((len(plan.estimators), len(plan.unlabeled))) for plan in plans]
+    for number, plan, place, view in views:
         for context in view.contexts:
-            total[number, context.unlabeled] += next(answers) / len(estimators[number])
-    return total
+            share = next(answers) / len(plan.estimators[place])
+            totals[number][place, context.unlabeled] += share
+    return totals
 
 
-def keep_references(
-    labeled: np.ndarray,
-    unlabeled: np.ndarray,
-    scalings: dict[str, Scaling],
-    estimators: list[list[View]],
-) -> list[Reference]:
+def keep_references(plan: Plan) -> list[Reference]:
     """Each view's first context, for rows that come later."""
     kept = []
-    for number, views in enumerate(estimators):
+    for number, views in enumerate(plan.estimators):
         for view in views:
-            job = make_jobs(labeled, unlabeled, scalings, view)[0]
+            job = plan.jobs(view)[0]
             kept.append(Reference(number, view.scaling, view.columns, job.n_labeled, job.rows()))
     return kept
 
 
-def score_new(
-    network: PUICL,
-    references: list[Reference],
-    scalings: dict[str, Scaling],
-    X: np.ndarray,
-    batch_rows: int,
-) -> np.ndarray:
-    """Log-odds [n_estimators, m] of new rows `X` [m, w], each by itself."""
-    n_estimators = 1 + max(reference.estimator for reference in references)
-    total, count = np.zeros((n_estimators, len(X))), np.zeros((n_estimators, 1))
-    for start in range(0, len(X), batch_rows):
-        part = slice(start, start + batch_rows)
-        scaled = {kind: scaling(X[part]) for kind, scaling in scalings.items()}
-        for reference in references:
-            total[reference.estimator, part] += log_odds_of_new(
-                network,
-                reference.rows,
-                reference.n_labeled,
-                np.ascontiguousarray(scaled[reference.scaling][:, reference.columns]),
-                batch_rows,
+class NewRows:
+    """Scores rows that were not in the table against the references, each row by itself.
+
+    A context is read once a call, whatever the number of rows; what was read is kept for later
+    calls (`puicl_model.read_context.KEPT`).
+    """
+
+    def __init__(self, network: PUICL, references: list[Reference], scalings: dict[str, Scaling]):
+        self.network, self.references, self.scalings = network, references, scalings
+
+    def __call__(self, X: np.ndarray, batch_rows: int) -> np.ndarray:
+        """Log-odds [n_estimators, m] of rows `X` [m, w], preprocessed but unscaled."""
+        n_estimators = 1 + max(reference.estimator for reference in self.references)
+        total, count = np.zeros((n_estimators, len(X))), np.zeros((n_estimators, 1))
+        for reference in self.references:
+            context = KEPT.get(
+                reference,
+                lambda r=reference: ReadContext(self.network, r.rows, r.n_labeled),
             )
-    for reference in references:
-        count[reference.estimator] += 1
-    return total / count
+            scaling = self.scalings[reference.scaling]
+            for start in range(0, len(X), batch_rows):
+                part = slice(start, start + batch_rows)
+                rows = np.ascontiguousarray(scaling(X[part])[:, reference.columns])
+                total[reference.estimator, part] += context.log_odds(rows)
+            count[reference.estimator] += 1
+        return total / count
 
 
 def row_keys(X: np.ndarray) -> np.ndarray:

@@ -72,34 +72,13 @@ def log_odds(
             batch = numbers[start : start + size]
             x = torch.from_numpy(np.stack([jobs[number].rows() for number in batch]))
             logits = network(x.to(device), n_labeled)
-            for number, answer in zip(batch, _difference(logits), strict=True):
+            for number, answer in zip(batch, difference(logits), strict=True):
                 answers[number] = answer
             done(len(batch))
     return answers
 
 
-@torch.inference_mode()
-def log_odds_of_new(
-    network: PUICL, context: np.ndarray, n_labeled: int, new: np.ndarray, batch_rows: int
-) -> np.ndarray:
-    """Log-odds [m] of rows that were not in the context, each by itself.
-
-    context: [R, w] float32, labelled positives first; new: [m, w] float32.
-    """
-    device = network.unlabeled_token.device
-    table = torch.from_numpy(context)[None].to(device)
-    answers = [
-        _difference(
-            network.score_new_rows(
-                table, n_labeled, torch.from_numpy(new[start : start + batch_rows])[None].to(device)
-            )
-        )[0]
-        for start in range(0, len(new), batch_rows)
-    ]
-    return np.concatenate(answers) if answers else np.empty(0)
-
-
-def _difference(logits: torch.Tensor) -> np.ndarray:
+def difference(logits: torch.Tensor) -> np.ndarray:
     """Log-odds [B, n] from logits [B, n, 2] of (negative, positive)."""
     logits = logits.double()
     return (logits[..., 1] - logits[..., 0]).cpu().numpy()

@@ -5,10 +5,32 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 # As CSV files and people write booleans.
 _WORDS = {"True": 1, "true": 1, "TRUE": 1, "False": 0, "false": 0, "FALSE": 0}
+
+
+def labels_of_rows(s: Any, n_rows: int, positive_label: Any = None) -> np.ndarray:
+    """`labeled_mask` of a table's rows: one a row, some of them True and some False.
+
+    Raises `ValueError` where they are not, or where there is one row alone.
+    """
+    if s is None:
+        raise ValueError(
+            "s must have one entry a row: fit requires y to be passed, but the target y is None"
+        )
+    if n_rows == 1:
+        raise ValueError("X has 1 sample: one labelled and one unlabelled row are the least")
+    labeled = labeled_mask(s, positive_label)
+    if len(labeled) != n_rows:
+        raise ValueError(f"X has {n_rows} rows but s has {len(labeled)} entries")
+    if not labeled.any():
+        raise ValueError("s holds no labelled positive: mark at least one row with 1")
+    if labeled.all():
+        raise ValueError("s holds no unlabelled row: there is nothing to classify")
+    return labeled
 
 
 def labeled_mask(s: Any, positive_label: Any = None) -> np.ndarray:
@@ -19,19 +41,22 @@ def labeled_mask(s: Any, positive_label: Any = None) -> np.ndarray:
 
     Raises `ValueError` where `s` has another shape, another value, or never `positive_label`.
     """
+    if sparse.issparse(s):
+        raise TypeError("Sparse labels are not supported: give s.toarray().ravel()")
     array = np.asarray(s)
     if array.ndim == 2 and array.shape[1] == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected",
             DataConversionWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         array = array[:, 0]
     if array.ndim != 1:
         raise ValueError(f"s must have one entry a row, but its shape is {array.shape}")
     missing = np.asarray(pd.isna(array))
     if positive_label is not None:
-        labeled = _equal(array, positive_label) & ~missing
+        labeled = ~missing
+        labeled[~missing] = _equal(array[~missing], positive_label)
         if not labeled.any():
             raise ValueError(
                 f"s holds no labelled positive: no entry equals positive_label={positive_label!r}"

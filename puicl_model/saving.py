@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from puicl_config import InputError, parse_config, write_atomically
-from puicl_model.ensemble import Reference
+from puicl_model.ensemble import NewRows, Reference
 from puicl_model.inference import resolve_device
 from puicl_model.model import PUICL
 from puicl_model.preprocessing import Scaling, TablePreprocessor
@@ -50,7 +50,7 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     for name, tensor in classifier.network_.state_dict().items():
         arrays[f"network.{name}"] = tensor.cpu().numpy()
     references = []
-    for number, reference in enumerate(classifier._references):
+    for number, reference in enumerate(classifier._new_rows.references):
         arrays[f"reference.{number}.rows"] = reference.rows
         arrays[f"reference.{number}.columns"] = reference.columns
         references.append([reference.estimator, reference.scaling, reference.n_labeled])
@@ -70,7 +70,7 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
         "card": classifier.model_card_,
         "plain": {name: getattr(classifier, name) for name in _PLAIN},
         "feature_names_in": None if names is None else list(names),
-        "scalings": [scaling.state() for scaling in classifier._scalings.values()],
+        "scalings": [scaling.state() for scaling in classifier._new_rows.scalings.values()],
         "references": references,
         "preprocessor": None if preprocessor is None else preprocessor.state(),
     }
@@ -107,8 +107,8 @@ def load_classifier(cls: type, path: str | Path) -> Any:
         classifier.feature_names_in_ = np.array(about["feature_names_in"], dtype=object)
     classifier.model_card_ = about["card"]
     classifier.network_ = _network(arrays, about["card"], classifier.device)
-    classifier._scalings = {state["kind"]: Scaling.from_state(state) for state in about["scalings"]}
-    classifier._references = [
+    scalings = {state["kind"]: Scaling.from_state(state) for state in about["scalings"]}
+    references = [
         Reference(
             estimator,
             scaling,
@@ -118,6 +118,7 @@ def load_classifier(cls: type, path: str | Path) -> Any:
         )
         for number, (estimator, scaling, n_labeled) in enumerate(about["references"])
     ]
+    classifier._new_rows = NewRows(classifier.network_, references, scalings)
     classifier._blend = classifier._trees = None
     if "blend.mixed" in arrays:
         classifier._blend = Blend.from_sorted(*(arrays[f"blend.{name}"] for name in _BLEND))

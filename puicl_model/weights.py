@@ -13,6 +13,33 @@ from safetensors.torch import load_file, save
 from puicl_config import InputError, parse_config, write_atomically
 from puicl_model.model import PUICL
 
+# What comes with the package: NAME.safetensors and NAME.json.
+_SHIPPED = Path(__file__).parent / "weights"
+
+
+def shipped_weights() -> list[str]:
+    """Names of the weights that come with the package, "default" first where it is among them."""
+    names = (path.stem for path in _SHIPPED.glob("*.safetensors"))
+    return sorted(names, key=lambda name: (name != "default", name))
+
+
+def find_weights(model: str | Path | None) -> Path:
+    """The file of `model`: a name of the shipped ones (None: "default"), or a path.
+
+    A name without a dot or a slash is never taken for a path. Raises `InputError` where no such
+    weights ship.
+    """
+    name = "default" if model is None else str(model)
+    if Path(name).name != name or Path(name).suffix:
+        return Path(name)
+    if name in shipped_weights():
+        return _SHIPPED / f"{name}.safetensors"
+    there = ", ".join(shipped_weights()) or "none"
+    raise InputError(
+        f"no weights named {name!r} come with this package (there are: {there}); "
+        "give one of them, or the path of a model.safetensors"
+    )
+
 
 def weights_digest(tensors: Mapping[str, torch.Tensor]) -> str:
     """Hex SHA-256 over names, shapes, dtypes and bytes, in the order of the names."""

@@ -3,5 +3,15 @@
 from trainer.average import average_checkpoints
 from trainer.compare import Comparison, compare_runs
 from trainer.plot import draw_curves
+from trainer.provenance import differing_parts, export_weights, recorded_stages, replay
 
-__all__ = ["Comparison", "average_checkpoints", "compare_runs", "draw_curves"]
+__all__ = [
+    "Comparison",
+    "average_checkpoints",
+    "compare_runs",
+    "differing_parts",
+    "draw_curves",
+    "export_weights",
+    "recorded_stages",
+    "replay",
+]

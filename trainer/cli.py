@@ -11,7 +11,7 @@ import typer
 from puicl_config import Config, InputError, load_config
 from trainer.fit import fit
 from trainer.freed_memory import keep_freed_memory
-from trainer.world import join_world, leave_world
+from trainer.world import choose_algorithms, join_world, leave_world
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -36,7 +36,7 @@ def train(
     settings = load_config(config, overrides or [])
     torch.set_num_threads(settings.train.threads_per_process)
     keep_freed_memory()
-    _choose_algorithms(settings.train.deterministic)
+    choose_algorithms(settings.train.deterministic)
     world = join_world(settings.train.device)
     settings = _resolve(settings, world.device.type)
     generate = " ".join(
@@ -55,18 +55,6 @@ def main() -> None:
         if int(os.environ.get("RANK", 0)) == 0:
             print(f"error: {error}", file=sys.stderr, flush=True)
         sys.exit(2)
-
-
-def _choose_algorithms(deterministic: bool) -> None:
-    """Settings for the whole process, before the first call to a GPU."""
-    if deterministic:
-        # Needed by cuBLAS before its first call; deterministic algorithms refuse to run without.
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    torch.use_deterministic_algorithms(deterministic)
-    # Filling fresh memory shows reads of it; nothing here reads any, and it is one pass the more.
-    torch.utils.deterministic.fill_uninitialized_memory = False
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.benchmark = False
 
 
 def _resolve(config: Config, device: str) -> Config:

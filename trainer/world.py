@@ -1,4 +1,4 @@
-"""The processes of one run: who computes which microbatch, and gradients summed in order."""
+"""The processes of one run: who computes which microbatch, gradients in order, and settings."""
 
 import os
 from dataclasses import dataclass
@@ -63,3 +63,15 @@ def leave_world() -> None:
     """End the process group where there is one."""
     if dist.is_initialized():
         dist.destroy_process_group()
+
+
+def choose_algorithms(deterministic: bool) -> None:
+    """Settings for the whole process, before the first call to a GPU."""
+    if deterministic:
+        # Needed by cuBLAS before its first call; deterministic algorithms refuse to run without.
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(deterministic)
+    # Filling fresh memory shows reads of it; nothing here reads any, and it is one pass the more.
+    torch.utils.deterministic.fill_uninitialized_memory = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.benchmark = False

@@ -5,7 +5,12 @@ from pu_bench.methods.crossfit import ExtraTrees, GradientBoosting, Logistic
 from pu_bench.methods.density_ratio import ULSIF
 from pu_bench.methods.empu import EMPU
 from pu_bench.methods.foundation import TabICL, TabPFN
-from pu_bench.methods.in_context import PUICLMethod
+from pu_bench.methods.in_context import (
+    PUICLMethod,
+    PUICLPaper,
+    PUICLSinglePass,
+    PUICLWithTrees,
+)
 from pu_bench.methods.oracle import Oracle
 from pu_bench.methods.outliers import IsolationForest, OneClassSVM
 from pu_bench.methods.packaged import BaggingPU, ElkanNoto
@@ -18,6 +23,9 @@ METHODS: dict[str, type[Method]] = {
     method.name: method
     for method in (
         PUICLMethod,
+        PUICLSinglePass,
+        PUICLWithTrees,
+        PUICLPaper,
         EMPU,
         VPU,
         TED,

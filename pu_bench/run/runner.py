@@ -13,12 +13,14 @@ import numpy as np
 
 from pu_bench.data import Collection
 from pu_bench.methods import METHODS, Method
+from pu_bench.methods.in_context import PUICLMethod
 from pu_bench.protocol import PUTask, split_pu
 from pu_bench.run.cells import Cell, run_cell
 from pu_bench.run.environment import describe_environment
 from pu_bench.run.files import CELLS, ENVIRONMENT, RESULTS, RUN, write_results
 from pu_bench.run.store import CellLog, Record, only_run_in
 from puicl_config import InputError, ProgressReport, write_atomically
+from puicl_model import find_weights
 
 # Raised whenever the same cell would see other rows or be judged in another way.
 PROTOCOL = 1
@@ -173,7 +175,7 @@ def _claim(out: Path, plan: Plan) -> None:
             }
             for name in plan.methods
         },
-        "weights": _weights(plan),
+        "weights": weights_digests(plan.methods, plan.model),
         "unavailable": plan.collection.unavailable,
         "skipped": plan.skipped,
     }
@@ -184,15 +186,14 @@ def _claim(out: Path, plan: Plan) -> None:
     _record_environment(out / ENVIRONMENT, plan.jobs)
 
 
-def weights_digest(model: Path | None) -> str | None:
-    """Hex SHA-256 of a file of weights."""
-    return hashlib.sha256(model.read_bytes()).hexdigest() if model else None
-
-
-def _weights(plan: Plan) -> dict[str, str]:
-    """The weights' digest by method that reads them."""
-    digest = weights_digest(plan.model)
-    return dict.fromkeys(filter(_takes_weights, plan.methods), digest) if digest else {}
+def weights_digests(names: Sequence[str], model: Path | None) -> dict[str, str]:
+    """Hex SHA-256 of the file of weights, for those of the methods that are PUICL."""
+    methods = {name: make_method(name, model) for name in names}
+    return {
+        name: hashlib.sha256(find_weights(method.model).read_bytes()).hexdigest()
+        for name, method in methods.items()
+        if isinstance(method, PUICLMethod)
+    }
 
 
 def _continued(before: dict[str, Any], now: dict[str, Any], out: Path) -> dict[str, Any]:

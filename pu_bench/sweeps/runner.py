@@ -14,7 +14,7 @@ from pu_bench.protocol import PUTask
 from pu_bench.run.cells import Cell, run_cell, seed_of
 from pu_bench.run.environment import describe_environment
 from pu_bench.run.files import SWEEP_CELLS, SWEEP_RESULTS, SWEEP_RUN
-from pu_bench.run.runner import make_method, weights_digest
+from pu_bench.run.runner import make_method, weights_digests
 from pu_bench.run.store import CellLog, Record, only_run_in
 from pu_bench.sweeps.pools import Composition, Pool, draw
 from pu_bench.sweeps.sweeps import SWEEPS
@@ -106,7 +106,7 @@ def _claim(out: Path, plan: SweepPlan) -> None:
     path = out / SWEEP_RUN
     now = {
         "shards": plan.shards_digest,
-        "weights": weights_digest(plan.model),
+        "weights": weights_digests(plan.methods, plan.model),
         "environment": describe_environment(plan.jobs),
     }
     before = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

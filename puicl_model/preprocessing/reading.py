@@ -21,7 +21,19 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame
         raise ValueError("Expected a 2-dimensional table, got a Series: give a frame of columns")
     if _is_polars(X):
         X = _from_polars(X)
+    if isinstance(X, np.ma.MaskedArray):
+        X = (
+            X.astype(float).filled(np.nan)
+            if X.dtype.kind in "biuf"
+            else X.astype(object).filled(None)
+        )
     if isinstance(X, pd.DataFrame):
+        twice = X.columns[X.columns.duplicated()]
+        if len(twice):
+            raise ValueError(f"X has more than one column {twice[0]!r}: name each differently")
+        kinds = [getattr(dtype, "kind", "O") for dtype in X.dtypes]
+        if "c" in kinds:
+            raise ValueError(f"column {X.columns[kinds.index('c')]}: Complex data not supported")
         try:
             validate_data(estimator, X, reset=reset, skip_check_array=True)
         except TypeError as error:  # names of which some only are text
@@ -35,7 +47,13 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame
             raise TypeError("Sparse columns are not supported: give X.sparse.to_dense()")
         table = X.copy(deep=False)
         table.columns = range(X.shape[1])
-        return table.reset_index(drop=True)
+        table = table.reset_index(drop=True)
+        for j, dtype in enumerate(table.dtypes):
+            if isinstance(dtype, pd.ArrowDtype):
+                table[j] = _from_arrow(table[j])
+        return table
+    if getattr(getattr(X, "dtype", None), "kind", "") == "c":
+        raise ValueError("Complex data not supported: give real and imaginary parts as columns")
     array = validate_data(
         estimator, X, reset=reset, dtype=None, ensure_all_finite=False, estimator=estimator
     )
@@ -53,7 +71,11 @@ def column_names(estimator: BaseEstimator) -> list[str]:
 
 
 def _is_polars(X: Any) -> bool:
-    return type(X).__module__.split(".")[0] == "polars" and hasattr(X, "get_columns")
+    if type(X).__module__.split(".")[0] != "polars":
+        return False
+    if hasattr(X, "collect"):
+        raise ValueError("X is a lazy polars frame: give X.collect()")
+    return hasattr(X, "get_columns")
 
 
 def _from_polars(X: Any) -> pd.DataFrame:
@@ -66,6 +88,8 @@ def _from_polars(X: Any) -> pd.DataFrame:
         else:
             values = column.to_list()
             columns[column.name] = pd.Series(values, dtype=float if numeric else object)
+            if str(column.dtype).startswith("Duration"):
+                columns[column.name] = pd.to_timedelta(columns[column.name])
             if numeric and column.dtype.is_integer():  # beyond 2^53 a float would lose digits
                 columns[column.name] = pd.array(
                     values,
@@ -74,6 +98,15 @@ def _from_polars(X: Any) -> pd.DataFrame:
                     else "Int64",
                 )
     return pd.DataFrame(columns)
+
+
+def _from_arrow(column: pd.Series) -> pd.Series:
+    """The same cells as pandas' own types: Arrow's numbers take NaN for a value that is there."""
+    own = {"b": "boolean", "i": "Int64", "u": "UInt64", "f": "float64"}
+    if column.dtype.kind in own:
+        return column.astype(own[column.dtype.kind])
+    cells = column.astype(object)
+    return pd.to_timedelta(cells) if column.dtype.kind == "m" else cells
 
 
 # What files write where there is nothing.

@@ -10,10 +10,10 @@ from folders import folder_bytes
 from launched import entries_of, launch, processes_of_session, wait_until
 
 import prior_gen.generator as generator
-import prior_gen.lifeline as lifeline
+import puicl_config.workers.lifeline as lifeline
 from prior_gen.generator import generate_shards
-from prior_gen.stopping import Terminated, signals_deferred
 from puicl_config import InputError, load_config
+from puicl_config.workers.stopping import Terminated, signals_deferred
 from shard_io import open_shards, stray_files, verify_part
 
 LONG = ["prior.steps_per_stage=2000", "shards.parts_per_stage=200"]

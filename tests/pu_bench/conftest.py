@@ -1,6 +1,7 @@
 """Small tables in a folder with an index, and small weights, that the benchmark's tests share."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -47,6 +48,24 @@ def small_weights(tmp_path_factory) -> Path:
     model = PUICL(config, torch.Generator().manual_seed(4))
     save_model(path, model.state_dict(), {"model": config.model_dump()})
     return path
+
+
+@pytest.fixture(autouse=True)
+def shipped(small_weights, tmp_path_factory, monkeypatch) -> Path:
+    """Small weights in the place of those that ship, under every name a method asks for."""
+    folder = tmp_path_factory.mktemp("shipped")
+    for name in ("default", "paper"):
+        for suffix in (".safetensors", ".json"):
+            shutil.copy(small_weights.with_suffix(suffix), folder / f"{name}{suffix}")
+    monkeypatch.setattr("puicl_model.weights._SHIPPED", folder)
+    return folder
+
+
+@pytest.fixture
+def nothing_shipped(shipped):
+    """A package without weights."""
+    for path in shipped.iterdir():
+        path.unlink()
 
 
 @pytest.fixture(autouse=True)

@@ -62,7 +62,7 @@ def test_every_registered_method_sees_identical_rows(monkeypatch, collection, tm
 
     for cls in METHODS.values():
         monkeypatch.setattr(cls, "fit_predict", spy(cls))
-        monkeypatch.setattr(cls, "__init__", lambda self: None)
+        monkeypatch.setattr(cls, "__init__", lambda self: setattr(self, "model", None))
     records = run_benchmark(plan_of(collection, list(METHODS)), tmp_path)
     assert not any(record["error"] for record in records)
     first = handed[next(iter(METHODS))]
@@ -268,12 +268,14 @@ def test_only_says_where_a_recorded_cell_has_other_figures(bench, tmp_path):
     assert "holds others for monk1:logistic:0: auc 0.123" in out
 
 
-def test_weights_are_named_and_others_refused(bench, small_weights, tmp_path, little_tables):
+def test_weights_are_named_and_others_refused(
+    bench, small_weights, nothing_shipped, tmp_path, little_tables
+):
     common = ["--data", little_tables, "--tasks", "easy", "--methods", "puicl", "--repeats", 1]
     common += ["--jobs", 1, "--out", tmp_path / "out"]
     code, _, err = bench(*common)
     assert code == 2
-    assert "method puicl: this package ships no weights yet" in err
+    assert "method puicl: no weights named 'default' come with this package" in err
     assert bench(*common, "--model", small_weights)[0] == 0
     other = tmp_path / "model.safetensors"
     other.write_bytes(small_weights.read_bytes())
@@ -288,15 +290,15 @@ def test_weights_are_named_and_others_refused(bench, small_weights, tmp_path, li
 
 
 def test_without_weights_puicl_is_left_out_with_a_sentence_and_the_rest_runs(
-    bench, little_tables, tmp_path, monkeypatch
+    bench, little_tables, nothing_shipped, tmp_path, monkeypatch
 ):
     few = {name: METHODS[name] for name in (*CHEAP, "puicl")}
     monkeypatch.setattr("pu_bench.run.runner.METHODS", few)
     common = ["--data", little_tables, "--tasks", "easy", "--repeats", 1, "--jobs", 1]
     code, out, _ = bench(*common, "--out", tmp_path)
     assert code == 0
-    assert "method puicl is left out: this package ships no weights yet" in out
-    assert "Method puicl was not run: this package ships no weights" in (
+    assert "method puicl is left out: no weights named 'default' come" in out
+    assert "Method puicl was not run: no weights named 'default' come" in (
         (tmp_path / "report.md").read_text()
     )
 

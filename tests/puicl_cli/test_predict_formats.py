@@ -1,5 +1,6 @@
 """`puicl predict` beyond CSV files of numbers: streams, Parquet, text, names of rows, the page."""
 
+import gzip
 import io
 import re
 import sys
@@ -11,7 +12,7 @@ import pytest
 import torch
 
 from puicl_cli.main import main
-from puicl_cli.report_page import permutation_importance
+from puicl_cli.report_page import permutation_importance, report_page
 from puicl_config import ModelConfig
 from puicl_model import PUICL, PUICLClassifier, save_model
 
@@ -110,6 +111,14 @@ def test_parquet_and_streams_give_the_scores_of_csv(predict, patients, tmp_path)
         ({"report": "nowhere/page.html"}, "the folder of nowhere/page.html does not exist"),
         ({"report": "p.csv"}, "--report p.csv would overwrite the data"),
         ({"out": "p.csv"}, "--out p.csv would overwrite the data"),
+        ({"report": "scores.csv"}, "--report and --out are both scores.csv"),
+        ({"id-column": "state"}, "--id-column and --label-column are both 'state'"),
+        ({"model": "."}, ". is a folder; give the model.safetensors file in it"),
+        ({"data": "semicolons.csv"}, "no column 'state'; it has age;state: separate its cells by"),
+        ({"data": "packed.csv"}, "packed.csv cannot be read as CSV: it is packed by gzip"),
+        ({"data": "latin.csv"}, "latin.csv cannot be read as CSV: it is not UTF-8 text"),
+        ({"data": "-"}, "stdin cannot be read as CSV: No columns"),
+        ({"out": "/proc/scores.csv"}, "the answer cannot be written: "),
     ],
 )
 def test_bad_input_is_one_sentence_and_writes_nothing(
@@ -117,6 +126,9 @@ def test_bad_input_is_one_sentence_and_writes_nothing(
 ):
     patients.drop(columns="patient").to_csv(tmp_path / "p.csv", index=False)
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing else")
+    (tmp_path / "semicolons.csv").write_text("age;state\n7;sick\n8;unknown\n", encoding="utf-8")
+    (tmp_path / "packed.csv").write_bytes(gzip.compress(b"age,state\n7,sick\n"))
+    (tmp_path / "latin.csv").write_bytes("größe,state\n7,sick\n".encode("latin-1"))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     code, out, err = predict(**{"data": "p.csv", "out": "scores.csv", **options})
     assert (code, out) == (2, "")
@@ -191,3 +203,27 @@ def test_importance_finds_the_column_that_the_score_depends_on(weights):
     assert set(changes.index[:2]) == {"a", "b"}
     assert changes["constant"] == 0
     assert changes.iloc[0] > 0
+
+
+def test_the_page_draws_the_class_priors_interval_and_puts_the_columns_that_matter_first(weights):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"still": np.arange(N) % 2 * 1.0, "b": rng.normal(size=N), "one": 1.0})
+    table["b"] += 3 * (np.arange(N) < 15)
+    fitted = PUICLClassifier(weights).fit(table, np.arange(N) < 15)
+    scores = pd.DataFrame({"row": np.arange(N)}).assign(p_positive=np.nan)
+    scores.loc[fitted.unlabeled_rows_, "p_positive"] = fitted.unlabeled_proba_
+
+    def page(share, interval):
+        fitted.class_prior_, fitted.class_prior_interval_ = share, interval
+        fitted.model_card_ = {"class_prior_calibration": {"coverage": 0.9}}
+        return report_page(fitted, table, scores, None, "t.csv", [])
+
+    html = page(0.4, (0.2, 0.65))
+    assert "90% interval 20.0% to 65.0%" in html
+    assert '<i style="left:20.0%;width:45.0%"></i><b style="left:40.0%"></b>' in html
+    assert "as was given" in page(0.4, (0.4, 0.4))
+    assert "there is no interval" in page(0.4, (np.nan, np.nan))
+    order = list(permutation_importance(fitted, table).index)
+    heads = re.findall("<th>([^<]*)</th>", html)
+    assert heads == ["row", "P(positive)", *order]
+    assert order[-1] == "one"

@@ -1,9 +1,11 @@
 import copy
+import datetime
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
@@ -317,3 +319,73 @@ def test_cloning_and_setting_parameters_follow_scikit_learn(weights, fitted):
         other.predict_proba(table())
     other.fit(table(), S)
     np.testing.assert_array_equal(other.unlabeled_proba_, fitted.unlabeled_proba_)
+
+
+@pytest.mark.parametrize(
+    "s",
+    [
+        pd.Series(np.where(LABELED, "case", None), dtype="string"),
+        pd.Series(np.where(LABELED, "case", "open"), dtype="category"),
+        np.where(LABELED, "case", ""),
+        ["case" if labeled else None for labeled in LABELED],
+    ],
+    ids=["pandas text with NA", "categorical", "numpy text", "list with None"],
+)
+def test_text_labels_in_every_form_with_positive_label(weights, fitted, s):
+    other = PUICLClassifier(weights, positive_label="case").fit(table(), s)
+    np.testing.assert_array_equal(other.unlabeled_proba_, fitted.unlabeled_proba_)
+
+
+def test_polars_tables_and_labels_mean_what_the_pandas_ones_mean(weights):
+    pl = pytest.importorskip("polars")
+    x = table()
+    seconds = (3600 * x[:, 1]).astype(int).tolist()
+    numbers = [None if row % 5 == 0 else int(row) + 2**60 for row in range(N)]
+    pandas = pd.DataFrame(
+        {
+            "a": x[:, 0],
+            "whole": pd.array(numbers, dtype="Int64"),
+            "ward": ["north", None, "west"] * 8,
+            "seen": pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(N) * 40, unit="D"),
+            "waited": pd.to_timedelta(seconds, unit="s"),
+            "yes": x[:, 2] > -1,
+        }
+    )
+    columns = {
+        "a": x[:, 0],
+        "whole": numbers,
+        "ward": pl.Series(["north", None, "west"] * 8).cast(pl.Categorical),
+        "seen": pandas["seen"].dt.to_pydatetime().tolist(),
+        "waited": [datetime.timedelta(seconds=value) for value in seconds],
+        "yes": pandas["yes"].to_list(),
+    }
+    expected = PUICLClassifier(weights).fit(pandas, LABELED)
+    s = pl.Series([1 if labeled else None for labeled in LABELED])
+    found = PUICLClassifier(weights).fit(pl.DataFrame(columns), s)
+    assert found.report_["columns"] == expected.report_["columns"]
+    assert found.report_["columns"]["waited"] == "number"
+    np.testing.assert_allclose(found.unlabeled_proba_, expected.unlabeled_proba_, atol=1e-6)
+    with pytest.raises(ValueError, match="lazy polars frame: give X"):
+        PUICLClassifier(weights).fit(pl.DataFrame(columns).lazy(), s)
+
+
+def test_what_is_no_table_is_refused_in_one_clear_sentence(classifier):
+    x = table()
+    for wrong, message in (
+        (pd.DataFrame(x, columns=["a", "a", "b"]), "more than one column 'a'"),
+        (x.astype(complex), "Complex data not supported: give real and imaginary parts"),
+        (pd.DataFrame({"a": x[:, 0], "b": x[:, 1] * 1j}), "column b: Complex data not supported"),
+        (pd.Series(x[:, 0]), "2-dimensional"),
+    ):
+        with pytest.raises(ValueError, match=message) as told:
+            classifier.fit(wrong, S)
+        assert "\n" not in str(told.value)
+    with pytest.raises(TypeError, match="Sparse labels"):
+        classifier.fit(x, sparse.csr_matrix(S[:, None]))
+
+
+def test_masked_cells_are_missing(classifier):
+    x, mask = table(), np.random.default_rng(0).random((N, D)) < 0.2
+    expected = classifier.fit(np.where(mask, np.nan, x), S).unlabeled_proba_
+    found = classifier.fit(np.ma.masked_array(x, mask), S).unlabeled_proba_
+    np.testing.assert_array_equal(found, expected)

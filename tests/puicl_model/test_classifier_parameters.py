@@ -129,3 +129,30 @@ def test_doubts_are_warned_of_and_kept_in_the_report(weights):
     with pytest.warns(UserWarning, match="column x1 alone tells nearly all labelled"):
         fitted = PUICLClassifier(weights).fit(x, s)
     assert len(fitted.report_["warnings"]) == 1
+    x[:, 2] -= 9 * s
+    with pytest.warns(UserWarning, match="columns x1, x2, each alone, tell nearly all"):
+        PUICLClassifier(weights).fit(x, s)
+
+
+def test_labelled_rows_unlike_every_unlabelled_one_are_doubted_though_no_column_says_it(weights):
+    rng = np.random.default_rng(0)
+    s = np.arange(240) < 40
+    x = rng.normal(size=(240, 2)) @ [[3, 3], [-0.05, 0.05]]  # along the diagonal
+    x += np.where(s[:, None], [1, -1], 0.0)
+    with pytest.warns(UserWarning, match="columns together tell nearly all"):
+        fitted = PUICLClassifier(weights).fit(x, s)
+    assert fitted.report_["separation"] > 0.99
+    assert "column x0" not in "".join(fitted.report_["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("class_prior", "message"),
+    [
+        (0.004, r"hardly any unlabelled row looks positive \(0.4%"),
+        (0.99, "nearly every unlabelled"),
+    ],
+)
+def test_a_class_prior_near_zero_or_one_is_doubted(weights, class_prior, message):
+    x, s = np.random.default_rng(0).normal(size=(80, 3)), np.arange(80) < 20
+    with pytest.warns(UserWarning, match=message):
+        PUICLClassifier(weights).fit(x, s, class_prior=class_prior)

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import joblib
 from joblib.externals.loky.backend import resource_tracker as loky_resource_tracker
 
-from prior_gen.lifeline import Lifeline, hold, lifeline, unless_dropped
-from prior_gen.stopping import signals_deferred
-from puicl_config import InputError
+from puicl_config.errors import InputError
+from puicl_config.workers.lifeline import Lifeline, hold, lifeline, unless_dropped
+from puicl_config.workers.stopping import signals_deferred
 
 Backend = Literal["loky", "dask", "ray"]
 

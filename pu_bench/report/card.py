@@ -1,0 +1,122 @@
+"""The generated parts of the model card: origin, benchmark and sweeps, never typed.
+
+`python -m pu_bench.report.card docs/model_card.md` rewrites what stands between the markers, from
+the card of the shipped weights and from results/published; `--check` only says whether it would.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pu_bench.report.blocks import Cell, Table, markdown_rows
+from pu_bench.report.results import load_results
+from pu_bench.report.tables import number
+from pu_bench.run.files import RESULTS, SWEEP_RESULTS
+from pu_bench.sweeps.sweeps import SWEEPS
+from puicl_config import InputError, duration, exit_on_input_error, write_atomically
+from puicl_model import find_weights
+
+_NOT_YET = "Not measured for these weights yet."
+_OURS = "puicl"
+
+
+def origin(card: dict[str, Any]) -> str:
+    """Markdown: what the shipped weights are and what they were made of."""
+    model, prior = card["model"], card["config"]["prior"]
+    where = card["environments"][-1]
+    tasks = prior["microbatches_per_step"] * prior["tasks_per_microbatch"]
+    rows = {
+        "network": f"{model['layers']} blocks, {model['embedding_size']} wide, "
+        f"{model['feature_heads'] or model['heads']} and {model['row_heads'] or model['heads']} "
+        f"heads, {model['norm']}, {model['thinking_rows']} thinking rows, columns embedded in "
+        f"groups of {len(model['feature_group'])}",
+        "last run": f"{card['steps']:,} steps of {tasks} tasks in "
+        f"{duration(card['training_seconds'])}, on {where['gpu'] or where['cpu']}, torch "
+        f"{where['torch']}",
+        "runs before it": ", ".join(f"{a['step']:,} steps" for a in card["lineage"]) or "none",
+        "code": f"commit `{card['git_commit'][:12]}`",
+        "digest of the weights": f"`{card['weights_digest']}`",
+        "digest of the run": f"`{card['run_digest']}`",
+        "digest of the plan": f"`{card['plan_digest']}`",
+        "hash of the parts consumed": f"`{card['data']}`",
+    }
+    return _markdown(["", ""], [[name, value] for name, value in rows.items()])
+
+
+def benchmark(folder: Path) -> str:
+    """Markdown: means over the 20 tasks of the shipped weights' variants."""
+    if not (folder / RESULTS).is_file():
+        return _NOT_YET
+    results = load_results(folder)
+    ours = [name for name in results.methods if name.split("_")[0] == _OURS]
+    metrics = ["auc", "accuracy", "f1_negative", "brier", "ece", "pi_error"]
+    rows = [
+        [results.title(name)] + [number(results.mean_and_sd(name, metric)[0]) for metric in metrics]
+        for name in ours
+    ]
+    if not rows:
+        return _NOT_YET
+    head = ["", "AUC", "accuracy", "F1 (negative)", "Brier", "ECE", "error of π̂"]
+    return _markdown(head, rows)
+
+
+def sweeps(folder: Path) -> str:
+    """Markdown: AUC, accuracy and error of the class prior by the property that is varied."""
+    if not (folder / SWEEP_RESULTS).is_file():
+        return _NOT_YET
+    cells = pd.read_csv(folder / SWEEP_RESULTS, keep_default_na=False, na_values=[""])
+    cells = cells[cells.method == _OURS]
+    if cells.empty:
+        return _NOT_YET
+    metrics = ["auc", "accuracy", "pi_error"]
+    by_pool = cells.groupby(["sweep", "kind", "value", "pool"])[metrics].mean()
+    means = by_pool.groupby(["sweep", "kind", "value"]).mean()
+    rows = []
+    for (sweep, kind, value), mean in means.iterrows():
+        figures = [number(mean[metric]) for metric in metrics]
+        rows.append([SWEEPS[sweep].label, f"{value:g}", kind, *figures])
+    return _markdown(["varied", "value", "tasks", "AUC", "accuracy", "error of π̂"], rows)
+
+
+def with_blocks(text: str, results: Path) -> str:
+    """A model card with its blocks renewed; raises `InputError` where a marker is missing."""
+    card = json.loads(find_weights(None).with_suffix(".json").read_text(encoding="utf-8"))
+    blocks = {
+        "origin": origin(card),
+        "benchmark": benchmark(results),
+        "sweeps": sweeps(results),
+    }
+    for name, block in blocks.items():
+        before, begin, rest = text.partition(f"<!-- {name}: generated -->")
+        _, end, after = rest.partition(f"<!-- /{name} -->")
+        if not begin or not end:
+            raise InputError(f"the model card lacks the markers of its block {name}")
+        text = f"{before}{begin}\n{block}\n{end}{after}"
+    return text
+
+
+def _markdown(head: list[str], rows: list[list[str]]) -> str:
+    return markdown_rows(Table("", head, [[Cell(text) for text in row] for row in rows]))
+
+
+@exit_on_input_error
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("card", nargs="?", type=Path, default=Path("docs/model_card.md"))
+    parser.add_argument("--results", type=Path, default=Path("results/published"))
+    parser.add_argument("--check", action="store_true", help="only exit with 1 if it would change")
+    arguments = parser.parse_args()
+    old = arguments.card.read_text(encoding="utf-8")
+    new = with_blocks(old, arguments.results)
+    if arguments.check:
+        sys.exit(old != new)
+    write_atomically(arguments.card, new.encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,288 @@
+"""A folder of tables, or a Parquet data set in parts: scored in parallel, file by file.
+
+Each table's scores stand in the output folder under the table's own name. A record of each, written
+last and atomically, says from what file they were made: what has none is (still) to be scored.
+"""
+
+import contextlib
+import json
+import sys
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+
+from puicl_cli.scoring import Options, Scored, score_table, split_columns
+from puicl_cli.tables import SUFFIXES, read_table, write_table
+from puicl_config import InputError, ProgressReport, write_atomically
+from puicl_config.workers import (
+    Backend,
+    drop_if_told,
+    run_all,
+    stops_with,
+    take_sigterm_for_ctrl_c,
+)
+from puicl_model import PUICLClassifier, find_weights
+from puicl_model.labels import labeled_mask
+
+SUMMARY = "_summary.csv"
+_RECORDS = ".puicl"
+_SETTINGS = "settings.json"
+_HOW_TO_GO_ON = "finished tables are kept: run the same command again to go on"
+# Labelled positives of all parts of one table that are read along with each part.
+_MOST_SHARED = 10_000
+_LOOK_EVERY = 0.5  # seconds
+
+
+@dataclass(frozen=True)
+class Place:
+    """A table of the folder: its name in it, where it is, where its scores and its record go."""
+
+    name: str
+    source: Path
+    target: Path
+    record: Path
+
+    @property
+    def stamp(self) -> list[int]:
+        """Changes when the table does."""
+        there = self.source.stat()
+        return [there.st_size, there.st_mtime_ns]
+
+    def told(self) -> dict[str, Any] | None:
+        """The record, where there is one of the table as it is now, with its scores or an error."""
+        try:
+            record = json.loads(self.record.read_text(encoding="utf-8"))
+            whole = "error" in record or self.target.exists()
+            return record if whole and record["stamp"] == self.stamp else None
+        except (FileNotFoundError, ValueError):
+            return None
+
+
+def score_folder(
+    data: Path,
+    out: str,
+    options: Options,
+    jobs: int | None,
+    backend: Backend,
+    address: str | None,
+    one_table: bool,
+) -> None:
+    """Score every table in `data` that has no scores in the folder `out`, with `jobs` workers.
+
+    Raises `InputError` where there are no tables, `out` holds scores made in another way, and, at
+    the end, where a table could not be scored; the others are, and the failing ones are named.
+    """
+    places = find_tables(data, Path(out))
+    settings = options.as_dict() | {"one_table": one_table, "weights": _weights_digest(options)}
+    _claim(Path(out), settings)
+    # Workers of a cluster may stand in another folder.
+    options = replace(options, model=str(find_weights(options.model).absolute()))
+    done = {place.name: place.told() for place in places}
+    missing = [place for place in places if "error" in (done[place.name] or {"error": ""})]
+    for place in missing:
+        place.record.unlink(missing_ok=True)
+    jobs = min(jobs or joblib.cpu_count(), max(len(missing), 1))
+    take_sigterm_for_ctrl_c()
+    with stops_with(_HOW_TO_GO_ON):
+        shared = share_labeled(places, options) if one_table else None
+        calls = [(place, options, shared) for place in missing]
+        with _watching(missing, len(places)):
+            answers = run_all(score_file, calls, jobs, backend, address)
+    done |= dict(zip((place.name for place in missing), answers, strict=True))
+    _write_summary(Path(out), done)
+    failed = [told["error"] for told in done.values() if "error" in told]
+    rows = sum(told.get("n_unlabeled", 0) for told in done.values())
+    there = f" ({len(places) - len(missing)} were there)" if len(missing) < len(places) else ""
+    print(
+        f"{out}: {len(places) - len(failed)} of {len(places)} tables scored{there}, {rows:,} "
+        f"unlabelled rows; class priors and warnings are in {Path(out) / SUMMARY}"
+    )
+    for sentence in failed:
+        print(sentence, file=sys.stderr)
+    if failed:
+        raise InputError(
+            f"{len(failed)} of {len(places)} tables could not be scored (see above): mend or "
+            "remove them and run the same command again"
+        )
+
+
+def find_tables(data: Path, out: Path) -> list[Place]:
+    """The CSV and Parquet files in `data` and below, by name; not hidden ones, nor _names."""
+    here, there = data.resolve(), out.resolve()
+    if here == there or here in there.parents or there in here.parents:
+        raise InputError(f"--out {out} and --data {data} lie in each other; give another folder")
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file; give a folder for the scores of a folder of tables")
+    if not out.parent.is_dir():
+        raise InputError(f"the folder of {out} does not exist")
+    names = sorted(
+        path.relative_to(data)
+        for path in data.rglob("*")
+        if path.suffix.lower() in SUFFIXES
+        and path.is_file()
+        and not any(part.startswith((".", "_")) for part in path.relative_to(data).parts)
+    )
+    if not names:
+        raise InputError(f"{data} is a folder without CSV or Parquet files")
+    return [
+        Place(
+            name.as_posix(),
+            (data / name).absolute(),
+            (out / name).absolute(),
+            (out / _RECORDS / name.with_name(f"{name.name}.json")).absolute(),
+        )
+        for name in names
+    ]
+
+
+def score_file(place: Place, options: Options, shared: pd.DataFrame | None) -> dict[str, Any]:
+    """Score one table and write its scores, then its record; the work of one worker in one go.
+
+    Returns the record; its "error" is one sentence where the table cannot be scored. shared: see
+    `share_labeled`.
+    """
+    drop_if_told()
+    place.record.parent.mkdir(parents=True, exist_ok=True)
+    place.target.parent.mkdir(parents=True, exist_ok=True)
+    stamp = place.stamp
+    try:
+        table = read_table(str(place.source))
+        scored = score_table(table, str(place.source), options, _others(shared, place))
+        write_table(scored.scores, str(place.target))
+        record = _record_of(scored)
+    except InputError as error:
+        record = {"error": str(error)}
+    except Exception as error:  # one table's trouble, whatever it is, must not end the others
+        first = (str(error).splitlines() or [""])[0]
+        record = {"error": f"{place.source}: {type(error).__name__}: {first}"}
+    if "error" in record:
+        place.target.unlink(missing_ok=True)
+    record["stamp"] = stamp
+    write_atomically(place.record, (json.dumps(record, indent=1) + "\n").encode())
+    return record
+
+
+def _record_of(scored: Scored) -> dict[str, Any]:
+    low, high = scored.classifier.class_prior_interval_
+    n_labeled = int(scored.scores["labeled"].sum())
+    return {
+        "n_labeled": n_labeled,
+        "n_unlabeled": len(scored.scores) - n_labeled,
+        "class_prior": scored.classifier.class_prior_,
+        "low": None if np.isnan(low) else low,
+        "high": None if np.isnan(high) else high,
+        "warnings": scored.doubts,
+    }
+
+
+def share_labeled(places: Sequence[Place], options: Options) -> pd.DataFrame:
+    """The labelled positives of all `places`, each with its place's name as index.
+
+    At most `_MOST_SHARED`, evenly spaced. Files that cannot be read are passed over: they fail
+    when their turn comes. Raises `InputError` where files differ in their columns.
+    """
+    found, first = [], None
+    for place in places:
+        try:
+            table = read_table(str(place.source))
+            split_columns(table, str(place.source), options)
+            labeled = labeled_mask(table[options.label_column], options.positive_label)
+        except ValueError:  # no labelled positive among them
+            continue
+        if first is None:
+            first = place, set(table.columns)
+        if set(table.columns) != first[1]:
+            odd = min(map(str, set(table.columns) ^ first[1]))
+            raise InputError(
+                f"{place.name} and {first[0].name} are no parts of one table: only one of them has "
+                f"the column {odd!r}"
+            )
+        found.append(table[labeled].set_axis([place.name] * int(labeled.sum())))
+    if not any(map(len, found)):
+        raise InputError("no file has a labelled positive: mark at least one row in one of them")
+    shared = pd.concat(found)
+    return shared.iloc[:: -(-len(shared) // _MOST_SHARED)]
+
+
+def _others(shared: pd.DataFrame | None, place: Place) -> pd.DataFrame | None:
+    """What is `shared` by other places; None where that is nothing."""
+    if shared is None or (shared.index == place.name).all():
+        return None
+    return shared[shared.index != place.name]
+
+
+def _weights_digest(options: Options) -> str:
+    """Which weights these are; raises `InputError` where they cannot be read."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        probe = PUICLClassifier(options.model, n_estimators=1).fit([[0.0], [1.0]], [1, 0])
+    return probe.model_card_["weights_digest"]
+
+
+def _claim(out: Path, settings: dict[str, Any]) -> None:
+    """Note in `out` how its scores are made; `InputError` where others were made in another way."""
+    noted = out / _RECORDS / _SETTINGS
+    if noted.exists():
+        there = json.loads(noted.read_text(encoding="utf-8"))
+        for key, value in settings.items():
+            if there.get(key) != value and key != "model":
+                raise InputError(
+                    f"{out} holds scores made with {key} {there.get(key)!r}, not {value!r}: give "
+                    "another --out, or the same options"
+                )
+    noted.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(noted, (json.dumps(settings, indent=1) + "\n").encode())
+
+
+@contextlib.contextmanager
+def _watching(missing: Sequence[Place], total: int) -> Iterator[None]:
+    """Show, while inside, how many tables have a record: the truth with every backend."""
+    over, waiting = threading.Event(), list(missing)
+
+    failed = 0
+
+    def look() -> None:
+        nonlocal waiting, failed
+        records = [place.told() for place in waiting]
+        failed += sum("error" in record for record in records if record)
+        before = len(waiting)
+        waiting = [place for place, record in zip(waiting, records, strict=True) if record is None]
+        if len(waiting) < before:
+            progress.advance(before - len(waiting), f"{failed} failed" if failed else "")
+
+    def watch() -> None:
+        while not over.wait(_LOOK_EVERY):
+            look()
+
+    with ProgressReport("puicl", total, "tables", done=total - len(missing)) as progress:
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+            look()
+
+
+def _write_summary(out: Path, done: dict[str, dict[str, Any]]) -> None:
+    """One line a table."""
+    columns = ["n_labeled", "n_unlabeled", "class_prior", "low", "high"]
+    lines = [
+        {
+            "table": name,
+            **{column: told.get(column) for column in columns},
+            "warnings": "; ".join(told.get("warnings", [])),
+            "error": told.get("error", ""),
+        }
+        for name, told in done.items()
+    ]
+    frame = pd.DataFrame(lines).astype({"n_labeled": "Int64", "n_unlabeled": "Int64"})
+    write_atomically(out / SUMMARY, frame.to_csv(index=False).encode())

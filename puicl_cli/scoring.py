@@ -1,0 +1,121 @@
+"""Scoring one table as the command's options say: columns, classifier, errors that say where."""
+
+import warnings
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from puicl_config import InputError
+from puicl_model import PUICLClassifier, find_weights
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user chose for every table; plain data."""
+
+    label_column: str
+    positive_label: str | None = None
+    id_column: str | None = None
+    class_prior: float | None = None
+    n_estimators: int | None = None
+    blend: str | None = None
+    model: str | None = None
+
+    def __post_init__(self):
+        if self.class_prior is not None and not 0 < self.class_prior < 1:
+            raise InputError(f"--class-prior must lie between 0 and 1, not {self.class_prior}")
+        if self.id_column == self.label_column:
+            raise InputError(f"--id-column and --label-column are both {self.id_column!r}")
+        if find_weights(self.model).is_dir():
+            raise InputError(f"{self.model} is a folder; give the model.safetensors file in it")
+
+    def as_dict(self) -> dict[str, Any]:
+        """For records."""
+        return asdict(self)
+
+    def classifier(self) -> PUICLClassifier:
+        """A new one."""
+        chosen = {} if self.n_estimators is None else {"n_estimators": self.n_estimators}
+        return PUICLClassifier(
+            self.model, blend=self.blend, positive_label=self.positive_label, **chosen
+        )
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A table's answer. scores: the output's rows; features: what was fitted; doubts: warnings."""
+
+    scores: pd.DataFrame
+    classifier: PUICLClassifier
+    features: pd.DataFrame
+    doubts: list[str]
+
+    def says(self, where: str) -> str:
+        """One sentence for the user; `where` the scores are."""
+        labeled = int(self.scores["labeled"].sum())
+        low, high = self.classifier.class_prior_interval_
+        interval = "" if np.isnan(low) or low == high else f" ({low:.3f} to {high:.3f})"
+        return (
+            f"{where}: {len(self.scores) - labeled} unlabelled rows scored from {labeled} labelled "
+            f"positives; estimated share of positives among the unlabelled: "
+            f"{self.classifier.class_prior_:.3f}{interval}"
+        )
+
+
+def split_columns(table: pd.DataFrame, source: str, options: Options) -> pd.DataFrame:
+    """The features of `table`; `InputError` where a column that the options name is not there."""
+    apart = [name for name in (options.label_column, options.id_column) if name]
+    for column in apart:
+        if column not in table.columns:
+            there = ", ".join(map(str, table.columns))
+            hint = ""
+            if len(table.columns) == 1 and any(mark in there for mark in ";\t|"):
+                hint = ": separate its cells by commas"
+            raise InputError(f"{source} has no column {column!r}; it has {there}{hint}")
+    features = table.drop(columns=apart)
+    if features.columns.empty:
+        raise InputError(f"{source} has no feature columns beside the label")
+    return features
+
+
+def score_table(
+    table: pd.DataFrame, source: str, options: Options, others: pd.DataFrame | None = None
+) -> Scored:
+    """Score the unlabelled rows of `table`, which `source` names in errors.
+
+    others: labelled positives of other tables, with the same columns, to be read along.
+
+    The scores have the columns row (from 0), the id column where one is named, labeled (1 or 0)
+    and p_positive, missing where labelled. Raises `InputError` for a table that cannot be scored.
+    """
+    features = split_columns(table, source, options)
+    s, read = table[options.label_column], features
+    if others is not None:
+        read = pd.concat([features, others[features.columns]], ignore_index=True)
+        s = pd.concat([s, others[options.label_column]], ignore_index=True)
+    classifier = options.classifier()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            classifier.fit(read, s, class_prior=options.class_prior)
+        except InputError:
+            raise
+        except ValueError as error:
+            about_features = str(error).startswith("column ")
+            where = source if about_features else f"{source}, column {options.label_column}"
+            sentence = str(error).replace("give positive_label=", "give --positive-label")
+            raise InputError(f"{where}{',' if about_features else ':'} {sentence}") from None
+    labeled = np.ones(len(table), dtype=bool)
+    labeled[classifier.unlabeled_rows_] = False
+    scores = pd.DataFrame({"row": np.arange(len(table)), "labeled": labeled.astype(int)})
+    if options.id_column:
+        scores.insert(1, options.id_column, table[options.id_column])
+    scores.loc[~labeled, "p_positive"] = classifier.unlabeled_proba_
+    doubts = [
+        str(warning.message).replace(", or drop_identifiers=False", "")
+        for warning in told
+        if warning.category is UserWarning
+    ]
+    return Scored(scores, classifier, features, doubts)

@@ -1,0 +1,81 @@
+"""`puicl weights`: what ships, where it comes from, and whether that is so."""
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from prior_gen import generate_shards
+from puicl_config import InputError
+from puicl_model import find_weights, load_model, shipped_weights
+from shard_io import ShardError
+from trainer import differing_parts, export_weights, recorded_stages, replay
+
+weights = typer.Typer(no_args_is_help=True, help="Shipped weights: list, verify, export.")
+
+_Model = Annotated[str, typer.Argument(help="A shipped name, or a model.safetensors.")]
+
+
+@weights.command("list")
+def list_weights() -> None:
+    """Name the weights that come with the package, and where they lie."""
+    for name in shipped_weights():
+        path = find_weights(name)
+        _, card = load_model(path)
+        print(f"{name}: {card['steps']} steps of {card['name']}, {card['weights_digest']}, {path}")
+
+
+@weights.command()
+def verify(
+    model: _Model = "default",
+    do_replay: Annotated[
+        bool, typer.Option("--replay", help="Also train the recorded steps again.")
+    ] = False,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Where the run's first checkpoint lies; default: as recorded."),
+    ] = None,
+) -> None:
+    """Check weights against their card: digest, first shards, and first steps.
+
+    Exits with 1 where something differs, naming it.
+    """
+    _, card = load_model(find_weights(model))  # checks the digest
+    print(f"digest: {card['weights_digest']}, as the card says")
+    with tempfile.TemporaryDirectory() as folder:
+        _verify_origin(card, Path(folder), do_replay, checkpoint)
+
+
+@weights.command()
+def export(
+    run: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
+    out: Annotated[Path, typer.Option(help="The .safetensors file to write.")],
+    shards: Annotated[str, typer.Option(help="The shards it was trained on.")] = "shards",
+) -> None:
+    """Write a run's final weights with a card that `verify` can check."""
+    if out.suffix != ".safetensors":
+        raise InputError(f"--out {out}: give a file that ends in .safetensors")
+    export_weights(run, shards, out)
+    print(f"{out} and {out.with_suffix('.json')} are written")
+
+
+def _verify_origin(card: dict, folder: Path, do_replay: bool, checkpoint: Path | None) -> None:
+    config, stages = recorded_stages(card)
+    shards = folder / "shards"
+    try:
+        generate_shards(config, shards, stages)
+    except ShardError as error:
+        raise InputError(f"the shards cannot be made again: {error}") from None
+    if odd := differing_parts(card, shards):
+        print(f"shards: {odd[0]} is another one here, made by other software or another processor")
+        sys.exit(1)
+    print(f"shards: the {len(card['recorded']['parts'])} parts of the first steps are the same")
+    if not do_replay:
+        return
+    start = str(checkpoint) if checkpoint else card["recorded"]["init_from"]
+    if difference := replay(card, shards, folder / "run", start):
+        print(f"replay: {difference}")
+        sys.exit(1)
+    print(f"replay: {len(card['recorded']['ledger'])} steps, the same bits")

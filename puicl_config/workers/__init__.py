@@ -1,0 +1,14 @@
+"""Work spread over processes, here or on a cluster, and how it stops without being torn."""
+
+from puicl_config.workers.backends import Backend, run_all
+from puicl_config.workers.lifeline import drop_if_told
+from puicl_config.workers.stopping import signals_deferred, stops_with, take_sigterm_for_ctrl_c
+
+__all__ = [
+    "Backend",
+    "drop_if_told",
+    "run_all",
+    "signals_deferred",
+    "stops_with",
+    "take_sigterm_for_ctrl_c",
+]

@@ -1,0 +1,71 @@
+"""Many tables at once: their contexts of like shape share the network's forward passes."""
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from puicl_config import InputError
+from puicl_model.classifier import PUICLClassifier
+from puicl_model.ensemble import score_unlabeled
+from puicl_model.inference import threads
+
+
+def fit_many(
+    tables: Iterable[tuple[Any, ...]], classifier: PUICLClassifier | None = None
+) -> list[PUICLClassifier]:
+    """A fitted clone of `classifier` for each of `tables`, as one `fit` a table would give.
+
+    tables: (X, s), or (X, s, class_prior), as for `PUICLClassifier.fit`. Answers differ from
+    those of single fits by float32's rounding at most. Contexts with the same numbers of labelled
+    rows, rows and columns (after preprocessing) go through the network together, and the weights
+    are read once; all tables are held in memory.
+
+    Warns once where tables give reasons not to trust their answers, which each clone's
+    `report_["warnings"]` has. Raises `ValueError` or `TypeError` with the place of the first table
+    that cannot be fitted, before any is scored.
+    """
+    classifier = PUICLClassifier() if classifier is None else classifier
+    fits, tasks = [], []
+    for number, given in enumerate(tables):
+        fit = clone(classifier)
+        loaded = (fits[0].network_, fits[0].model_card_) if fits else None
+        if not isinstance(given, tuple) or len(given) not in (2, 3):
+            raise ValueError(f"table {number}: give (X, s) or (X, s, class_prior)")
+        X, s, *prior = given
+        try:
+            tasks.append(fit._prepare(X, s, *(prior or [None]), loaded))
+        except InputError:
+            raise
+        except (ValueError, TypeError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"table {number}: {error}") from None
+        fits.append(fit)
+    if not fits:
+        return []
+    with threads(classifier.n_threads):
+        plans = [task.plan for task in tasks]
+        answers = score_unlabeled(fits[0].network_, plans, classifier.verbose)
+    for fit, task, log_odds in zip(fits, tasks, answers, strict=True):
+        fit._finish(task, log_odds)
+    doubtful = [n for n, fit in enumerate(fits) if fit.report_["warnings"]]
+    if doubtful:
+        first = fits[doubtful[0]].report_["warnings"][0]
+        warnings.warn(
+            f"{len(doubtful)} of {len(fits)} tables give reasons not to trust their answers (see "
+            f"report_['warnings']); table {doubtful[0]}: {first}",
+            stacklevel=2,
+        )
+    return fits
+
+
+def predict_many(
+    tables: Iterable[tuple[Any, ...]], classifier: PUICLClassifier | None = None
+) -> list[np.ndarray]:
+    """P(positive) [n_u] of the unlabelled rows of each of `tables`, in their order there.
+
+    What `fit_many` fits, less everything but `unlabeled_proba_`; see there.
+    """
+    return [fit.unlabeled_proba_ for fit in fit_many(tables, classifier)]

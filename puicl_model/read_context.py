@@ -1,0 +1,103 @@
+"""A context that the network has read once, for any number of new rows (paper, Section 3)."""
+
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from puicl_model.inference import difference
+from puicl_model.model import PUICL, _in_pieces, standardize
+
+# What a process keeps of contexts it has read: seven of the largest (1,300 rows, 20 columns), or a
+# hundred of 200 rows and 8 columns, of whatever classifiers.
+KEPT_BYTES = 512_000_000
+
+
+class ReadContext:
+    """Scores new rows as `PUICL.score_new_rows` does, without reading the table each time.
+
+    Holds, of every block, the cells that new rows attend to: layers x rows x (columns + 1) x
+    embedding size numbers, but of the last block the label's column alone.
+    """
+
+    @torch.inference_mode()
+    def __init__(self, network: PUICL, table: np.ndarray, n_labeled: int):
+        """table: [R, w] float32, labelled positives first."""
+        self.network = network
+        self._table = torch.from_numpy(table)[None].to(network.unlabeled_token.device)
+        scaled = standardize(self._table, self._table, n_labeled, network.config)
+        h = network.think(network.embed(scaled, n_labeled)).to(network.compute_dtype)
+        self._n_labeled = n_labeled
+        self._cells = []
+        *blocks, last = network.blocks
+        for block in blocks:
+            h = _in_pieces(block.within_rows, h, axis=1)
+            self._cells.append(h)
+            h = _in_pieces(block.within_columns, h, axis=2)
+        self._cells.append(_in_pieces(last._label_within_rows, h, axis=1))
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory that it holds."""
+        return sum(cells.numel() * cells.element_size() for cells in self._cells)
+
+    @torch.inference_mode()
+    def log_odds(self, new: np.ndarray) -> np.ndarray:
+        """Log-odds [m] of being positive of rows `new` [m, w] float32, each by itself."""
+        x = torch.from_numpy(new)[None].to(self._table.device)
+        scaled = standardize(x, self._table, self._n_labeled, self.network.config)
+        rows = self.network.embed(scaled, n_labeled=0).to(self.network.compute_dtype)
+        *blocks, last = self.network.blocks
+        for block, cells in zip(blocks, self._cells[:-1], strict=True):
+            rows = block._new_within_columns(cells, block.within_rows(rows))
+        label = last._label_within_rows(rows)
+        answers = last._new_within_columns(self._cells[-1], label)[:, :, 0]
+        return difference(self.network.decoder(answers.to(x.dtype)))[0]
+
+
+class Kept:
+    """The contexts used last, at most `most` bytes of them; each as long as its owner lives."""
+
+    def __init__(self, most: int):
+        self.most, self.n_bytes = most, 0
+        self._contexts: OrderedDict[int, ReadContext] = OrderedDict()
+        self._owners: set[int] = set()
+        self._lock = threading.RLock()  # an owner may end while something is put away
+
+    def __len__(self) -> int:
+        return len(self._contexts)
+
+    def get(self, owner: object, read: Callable[[], ReadContext]) -> ReadContext:
+        """The context of `owner`, from `read` where it is not kept."""
+        key = id(owner)
+        with self._lock:
+            if key in self._contexts:
+                self._contexts.move_to_end(key)
+                return self._contexts[key]
+        context = read()
+        with self._lock:
+            if key not in self._contexts and context.n_bytes <= self.most:
+                self._contexts[key] = context
+                self.n_bytes += context.n_bytes
+                if key not in self._owners:
+                    self._owners.add(key)
+                    weakref.finalize(owner, self._forget, key).atexit = False
+                while self.n_bytes > self.most:
+                    self._drop(next(iter(self._contexts)))
+        return context
+
+    def _drop(self, key: int) -> None:
+        self.n_bytes -= self._contexts.pop(key).n_bytes
+
+    def _forget(self, key: int) -> None:
+        """The owner is gone, and its id may be another's."""
+        with self._lock:
+            self._owners.discard(key)
+            if key in self._contexts:
+                self._drop(key)
+
+
+KEPT = Kept(KEPT_BYTES)

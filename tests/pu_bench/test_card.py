@@ -1,0 +1,72 @@
+"""The model card's generated blocks."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pu_bench.report.card import with_blocks
+from pu_bench.run.files import METRICS, SWEEP_RESULTS, write_results
+from puicl_config import Config, InputError
+from puicl_model import shipped_weights
+
+ROOT = Path(__file__).resolve().parents[2]
+MARKED = "".join(
+    f"# {name}\n<!-- {name}: generated -->\nold\n<!-- /{name} -->\n"
+    for name in ("origin", "benchmark", "sweeps")
+)
+
+
+@pytest.fixture
+def origin_told(shipped):
+    """The shipped weights' card with what `puicl weights export` adds."""
+    path = shipped / "default.json"
+    card = json.loads(path.read_text())
+    config = Config().model_dump(mode="json")
+    card |= {"model": config["model"], "config": config, "steps": 1234, "training_seconds": 61}
+    card |= {"lineage": [{"step": 55}], "git_commit": "c" * 40}
+    card |= dict.fromkeys(("run_digest", "plan_digest", "data"), "d" * 64)
+    card["environments"] = [{"gpu": None, "cpu": "a processor", "torch": "2.13.0"}]
+    path.write_text(json.dumps(card))
+
+
+@pytest.mark.usefixtures("origin_told")
+def test_blocks_tell_origin_and_say_what_is_not_measured(tmp_path):
+    text = with_blocks(MARKED, tmp_path)
+    assert "old" not in text
+    assert "1,234 steps of 48 tasks in 1m01s, on a processor, torch 2.13.0" in text
+    assert "| runs before it | 55 steps |" in text
+    assert text.count("Not measured for these weights yet.") == 2
+    assert with_blocks(text, tmp_path) == text
+    with pytest.raises(InputError, match="lacks the markers of its block origin"):
+        with_blocks("# Card\n", tmp_path)
+
+
+@pytest.mark.usefixtures("origin_told")
+def test_blocks_hold_the_means_of_results_and_sweeps(tmp_path):
+    records = []
+    for name, level in (("puicl", 0.8), ("puicl_single", 0.7), ("logistic", 0.6)):
+        record = {"task": "wdbc", "method": name, "repeat": 0, **dict.fromkeys(METRICS, level)}
+        record |= {"seconds": 0.5, "error": None, "collapsed": False, "n_labeled": 10}
+        record |= {"n_unlabeled": 20, "n_features": 3, "pi": 0.5, "rows_seen": "0"}
+        records.append(record | {"reliability": [[9, 20, 19.0, 10]]})
+    write_results(tmp_path, records)
+    methods = {record["method"]: {"title": record["method"], "sees": []} for record in records}
+    run = {"collection": "paper20", "methods": methods, "weights": {}, "unavailable": {}}
+    (tmp_path / "run.json").write_text(json.dumps(run | {"tables": {"wdbc": {"title": "WDBC"}}}))
+    head = "sweep,value,pool,kind,method,auc,accuracy,pi_error\n"
+    rows = ["pi,0.5,a,real,puicl,0.9,0.8,0.1", "pi,0.5,b,real,puicl,0.7,0.6,0.3"]
+    rows.append("pi,0.5,a,real,logistic,0.1,0.1,0.1")
+    (tmp_path / SWEEP_RESULTS).write_text(head + "\n".join(rows) + "\n")
+    text = with_blocks(MARKED, tmp_path)
+    assert "| puicl_single | 0.700 |" in text
+    assert "logistic" not in text
+    assert "| 0.5 | real | 0.800 | 0.700 | 0.200 |" in text
+
+
+def test_the_committed_card_holds_what_the_script_writes(monkeypatch):
+    monkeypatch.setattr("puicl_model.weights._SHIPPED", ROOT / "puicl_model" / "weights")
+    if "default" not in shipped_weights():
+        pytest.skip("no default weights ship")
+    text = (ROOT / "docs" / "model_card.md").read_text(encoding="utf-8")
+    assert with_blocks(text, ROOT / "results" / "published") == text

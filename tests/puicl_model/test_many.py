@@ -1,0 +1,127 @@
+"""`fit_many` and `predict_many`: the answers of single fits, in shared forward passes."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import puicl_model.inference as inference
+from puicl_config import InputError, ModelConfig
+from puicl_model import PUICL, PUICLClassifier, fit_many, predict_many, save_model
+
+pytestmark = pytest.mark.filterwarnings("ignore:only", "ignore:hardly", "ignore:nearly")
+CLOSE = {"rtol": 0, "atol": 1e-5}
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory):
+    config = ModelConfig(
+        embedding_size=16, layers=2, heads=4, feedforward_size=16, feature_group=(0, 1)
+    )
+    path = tmp_path_factory.mktemp("weights") / "model.safetensors"
+    model = PUICL(config, torch.Generator().manual_seed(4))
+    save_model(path, model.state_dict(), {"model": config.model_dump()})
+    return PUICLClassifier(path, n_estimators=3)
+
+
+def numbers(seed: int, n: int = 40, d: int = 3, n_labeled: int = 12):
+    rng = np.random.default_rng(seed)
+    s = np.isin(np.arange(n), rng.permutation(n)[:n_labeled])
+    return rng.normal(size=(n, d)) * rng.uniform(0.1, 9, d), s
+
+
+def odd_tables() -> list[tuple]:
+    """Of equal and of different shapes and kinds; one too wide for the network's range."""
+    rng = np.random.default_rng(9)
+    mixed = pd.DataFrame({"dose": rng.normal(size=50), "ward": rng.choice(list("abc"), 50)})
+    mixed.loc[::7, "dose"] = np.nan
+    return [
+        *(numbers(seed) for seed in range(4)),
+        numbers(7, d=23),
+        (mixed, np.where(np.arange(50) % 3 == 0, 1, -1)),
+        (*numbers(8), 0.25),
+        numbers(9, n=41),
+    ]
+
+
+@pytest.mark.parametrize("blend", [None, "trees"])
+def test_every_table_has_the_answer_of_a_fit_of_its_own(classifier, blend):
+    classifier = PUICLClassifier(classifier.model, n_estimators=3, blend=blend, random_state=5)
+    tables, new = odd_tables(), numbers(20, d=3)[0]
+    fits = fit_many(tables, classifier)
+    assert len(fits) == len(tables)
+    for table, found in zip(tables, fits, strict=True):
+        expected = PUICLClassifier(**classifier.get_params()).fit(*table)
+        np.testing.assert_allclose(found.unlabeled_proba_, expected.unlabeled_proba_, **CLOSE)
+        np.testing.assert_array_equal(found.unlabeled_rows_, expected.unlabeled_rows_)
+        assert found.class_prior_ == pytest.approx(expected.class_prior_, abs=1e-5)
+        assert found.report_["warnings"] == expected.report_["warnings"]
+        if expected.n_features_in_ == 3:
+            later = found.predict_proba(new)
+            np.testing.assert_allclose(later, expected.predict_proba(new), **CLOSE)
+    assert np.ptp(fits[0].unlabeled_proba_) > 1e-3
+
+
+def test_predict_many_gives_the_probabilities_of_the_unlabelled_rows(classifier):
+    tables = odd_tables()
+    found = predict_many(iter(tables), classifier)
+    for (_, s, *_), proba, fit in zip(tables, found, fit_many(tables, classifier), strict=True):
+        assert proba.shape == ((np.asarray(s) != 1).sum(),)
+        np.testing.assert_array_equal(proba, fit.unlabeled_proba_)
+    assert predict_many([], classifier) == []
+
+
+def test_tables_of_one_shape_share_forward_passes_and_weights_are_read_once(
+    classifier, monkeypatch
+):
+    passes = []
+    forward = PUICL.forward
+
+    def counted(self, x, *rest):
+        passes.append(x.shape)
+        return forward(self, x, *rest)
+
+    monkeypatch.setattr(PUICL, "forward", counted)
+    fits = fit_many([numbers(seed) for seed in range(8)], classifier)
+    assert passes == [(8 * 3, 40, 3)]
+    assert len({id(fit.network_) for fit in fits}) == 1
+    passes.clear()
+    monkeypatch.setitem(inference._CELLS, "cpu", 7 * 40 * 4)  # memory stays bounded
+    fit_many([numbers(seed) for seed in range(8)], classifier)
+    assert [shape[0] for shape in passes] == [7, 7, 7, 3]
+
+
+@pytest.mark.parametrize(
+    ("bad", "kind", "message"),
+    [
+        ((np.ones((4, 2)), [0, 0, 0, 0]), ValueError, "table 1: s holds no labelled positive"),
+        ((np.full((4, 2), np.inf), [1, 0, 0, 0]), ValueError, "table 1: column x0: row 0 holds"),
+        ((None, [1, 0]), ValueError, "table 1: "),
+        (np.ones((4, 2)), ValueError, r"table 1: give \(X, s\)"),
+        ((*numbers(0), 1.5), ValueError, "table 1: class_prior must lie between 0 and 1"),
+    ],
+)
+def test_a_table_that_cannot_be_fitted_is_named_before_any_is_scored(
+    classifier, bad, kind, message, monkeypatch
+):
+    monkeypatch.setattr(PUICL, "forward", lambda *_: pytest.fail("scored"))
+    with pytest.raises(kind, match=message):
+        fit_many([numbers(0), bad], classifier)
+
+
+def test_weights_that_are_not_there_are_told_without_a_table(tmp_path):
+    with pytest.raises(InputError, match="no weights"):
+        predict_many([numbers(0)], PUICLClassifier(tmp_path / "model.safetensors"))
+
+
+def test_doubtful_tables_are_counted_in_one_warning(classifier):
+    tables = [numbers(0, n=90), numbers(1, n=90, n_labeled=4), numbers(2, n=90, n_labeled=3)]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        fit_many(tables, classifier)
+    (warning,) = [str(w.message) for w in told if w.category is UserWarning]
+    assert warning.startswith("2 of 3 tables give reasons")
+    assert "table 1: only 4 labelled positives" in warning
+    assert warning.count("labelled positives") == 1

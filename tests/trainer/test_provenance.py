@@ -1,0 +1,132 @@
+"""`puicl weights`: exported weights say where they come from, and lies are found."""
+
+import json
+import shutil
+
+import pytest
+from safetensors.numpy import load_file, save_file
+from typer.testing import CliRunner
+
+from puicl_cli.main import app
+from puicl_config import InputError
+from puicl_model import PUICLClassifier, find_weights, load_model, shipped_weights
+from trainer.checkpoint import checkpoints
+from trainer.provenance import export_weights
+
+
+@pytest.fixture(scope="module")
+def exported(reference_run, all_shards, tmp_path_factory):
+    out = tmp_path_factory.mktemp("weights") / "tiny.safetensors"
+    export_weights(reference_run, all_shards, out)
+    return out
+
+
+@pytest.fixture
+def copied(exported, tmp_path):
+    """A copy to spoil."""
+    for path in (exported, exported.with_suffix(".json")):
+        shutil.copy(path, tmp_path)
+    return tmp_path / exported.name
+
+
+def verify(*arguments):
+    """Exit status, and what was printed or raised."""
+    result = CliRunner().invoke(app, ["weights", "verify", *map(str, arguments)])
+    told = str(result.exception) if isinstance(result.exception, InputError) else result.output
+    return result.exit_code, told
+
+
+def change(weights, place, value):
+    """Set one entry of the card, at a path of keys."""
+    card = json.loads(weights.with_suffix(".json").read_text())
+    *path, last = place
+    entry = card
+    for key in path:
+        entry = entry[key]
+    entry[last] = value
+    weights.with_suffix(".json").write_text(json.dumps(card))
+
+
+def test_the_card_tells_config_data_and_environment(exported, reference_run):
+    _, card = load_model(exported)
+    assert card["steps"] == card["of_steps"] == 18
+    assert card["config"]["prior"]["stages"] >= 1
+    assert card["environments"][0]["torch"]
+    assert card["training_seconds"] >= 0
+    assert len(card["recorded"]["ledger"]) == 3
+    ledger = (reference_run / "ledger.jsonl").read_text().splitlines()
+    assert card["recorded"]["ledger"][2]["loss"] == json.loads(ledger[2])["loss"]
+    assert card["recorded"]["parts"]
+    assert card["recorded"]["init_from"] is None
+
+
+def test_verify_makes_the_first_shards_and_steps_again(exported):
+    code, told = verify(exported, "--replay")
+    assert code == 0, told
+    assert "3 steps, the same bits" in told
+
+
+def test_a_changed_weight_is_found(copied):
+    tensors = load_file(copied)
+    name = sorted(tensors)[0]
+    tensors[name].flat[0] += 1e-6
+    save_file(tensors, copied)
+    code, told = verify(copied)
+    assert code != 0
+    assert "do not match the digest" in told
+
+
+def test_another_part_than_recorded_is_named(copied):
+    _, card = load_model(copied)
+    part = sorted(card["recorded"]["parts"])[-1]
+    change(copied, ("recorded", "parts", part), "0" * 64)
+    code, told = verify(copied)
+    assert code == 1
+    assert part in told
+
+
+def test_a_step_that_went_otherwise_is_named(copied):
+    change(copied, ("recorded", "ledger", 1, "loss"), (0.5).hex())
+    code, told = verify(copied, "--replay")
+    assert code == 1
+    assert "step 1: loss is" in told
+    assert "software, processor and commit are the recorded ones" in told
+    change(copied, ("environments", 0, "torch"), "0.1")
+    assert "torch was 0.1, here it is 2" in verify(copied, "--replay")[1]
+
+
+def test_a_run_that_began_elsewhere_asks_for_its_checkpoint(copied, reference_run):
+    change(copied, ("recorded", "init_from"), str(copied.parent / "gone"))
+    code, told = verify(copied, "--replay")
+    assert code != 0
+    assert "gone" in told
+    start = checkpoints(reference_run / "checkpoints")[-1]
+    code, told = verify(copied, "--replay", "--checkpoint", start)
+    assert code == 1  # from there the steps are others
+    assert "step 0: loss is" in told
+
+
+def test_weights_without_a_record_and_unfinished_runs_are_refused(
+    copied, reference_run, all_shards, tmp_path
+):
+    card = json.loads(copied.with_suffix(".json").read_text())
+    del card["recorded"]
+    copied.with_suffix(".json").write_text(json.dumps(card))
+    code, told = verify(copied)
+    assert code != 0
+    assert "records no steps" in told
+    run = tmp_path / "run"
+    shutil.copytree(reference_run, run)
+    card = json.loads((run / "model.json").read_text()) | {"steps": 7}
+    (run / "model.json").write_text(json.dumps(card))
+    with pytest.raises(InputError, match="step 7 of 18"):
+        export_weights(run, all_shards, tmp_path / "out.safetensors")
+    assert not (tmp_path / "out.safetensors").exists()
+
+
+def test_names_are_of_shipped_weights_and_nothing_else(tmp_path, monkeypatch):
+    with pytest.raises(InputError, match="no weights named 'papre'"):
+        PUICLClassifier("papre").fit([[0.0], [1.0]], [1, 0])
+    assert find_weights("./papre").name == "papre"
+    monkeypatch.chdir(tmp_path)
+    assert [name for name in shipped_weights() if not find_weights(name).is_file()] == []
