@@ -128,9 +128,7 @@ class Code(ir.IRBuilder):
         """Ask for what lies there to be brought into the cache."""
         place = self.inttoptr(address, ir.IntType(8).as_pointer())
         kind = ir.FunctionType(ir.VoidType(), [place.type, I32, I32, I32])
-        function = self.module.globals.get("llvm.prefetch.p0")
-        if function is None:
-            function = ir.Function(self.module, kind, "llvm.prefetch.p0")
+        function = self.module.declare_intrinsic("llvm.prefetch", (place.type,), kind)
         self.call(function, [place, I32(int(to_write)), I32(3), I32(1)])
 
     def in_order(self) -> None:
@@ -256,7 +254,13 @@ class Code(ir.IRBuilder):
     def rounded(self, x):
         """float32 to the bits of the nearest bfloat16, ties to even; a NaN stays one."""
         n = x.type.count
-        return self.bitcast(self.fptrunc(x, vector(_BFLOAT16, n)), vector(I16, n))
+        if self.native:
+            return self.bitcast(self.fptrunc(x, vector(_BFLOAT16, n)), vector(I16, n))
+        bits = self.bitcast(x, vector(I32, n))
+        even = self.and_(self.lshr(bits, self.whole(16, n)), self.whole(1, n))
+        bits = self.add(self.add(bits, self.whole(0x7FFF, n)), even)
+        bits = self.select(self.fcmp_unordered("uno", x, x), self.whole(0x7FC00000, n), bits)
+        return self.trunc(self.lshr(bits, self.whole(16, n)), vector(I16, n))
 
     def half_up(self, x):
         """float32 with the upper half of its bits rounded to bfloat16; the lower is anything."""
