@@ -1,6 +1,6 @@
 """Medical: some benign samples are confirmed, the rest have not been looked at.
 
-    python docs/examples/medical.py --model runs/cpu/model.safetensors
+    python docs/examples/medical.py
 
 The Wisconsin breast cancer table (569 samples, 30 measurements, comes with scikit-learn). A third
 of the benign samples are labelled; the classes of the others are used only to judge the answer.

@@ -1,6 +1,6 @@
 """Ecology-like: specimens of one species are known, the survey's others are not determined.
 
-    python docs/examples/presence_only.py --model runs/cpu/model.safetensors
+    python docs/examples/presence_only.py
 
 Anderson's iris measurements (150 specimens, comes with scikit-learn). Twenty determined specimens
 of versicolor are a collection of their own: they are not part of the survey (case-control). The

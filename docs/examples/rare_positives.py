@@ -1,6 +1,6 @@
 """Fraud-like: few positives are hidden among many rows, and there are many columns.
 
-    python docs/examples/rare_positives.py --model runs/cpu/model.safetensors
+    python docs/examples/rare_positives.py
 
 Handwritten digits (1,797 images of 8 x 8 pixels, come with scikit-learn): 60 eights are known, 40
 hide among 1,600 other digits. An expert says that about 3 in 100 are; the probabilities follow.
