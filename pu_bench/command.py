@@ -1,5 +1,6 @@
 """What `puicl bench` does, apart from reading its arguments."""
 
+import dataclasses
 import json
 import os
 from collections.abc import Sequence
@@ -36,10 +37,11 @@ def bench(
     model: Path | None,
     jobs: int | None,
     retry_failed: bool,
+    new_weights: bool = False,
 ) -> None:
     """Run what `out` lacks, write its report, and say in a few lines what came out."""
     plan = make_plan(data, methods, tasks, repeats, model, jobs, retry_failed)
-    records = run_benchmark(plan, out)
+    records = run_benchmark(dataclasses.replace(plan, new_weights=new_weights), out)
     page = write_report(out)
     failed = sum(record["error"] is not None for record in records)
     collapsed = sum(bool(record["collapsed"]) for record in records)

@@ -38,6 +38,9 @@ def bench(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Run failed cells again.")
     ] = False,
+    new_weights: Annotated[
+        bool, typer.Option("--new-weights", help="Run again what has other weights than now.")
+    ] = False,
     only: Annotated[
         str | None,
         typer.Option(help="One cell again, printed and compared with --out's.", metavar="T:M:R"),
@@ -66,7 +69,7 @@ def bench(
             if not only_command(only, data, model, out):
                 sys.exit(1)
         else:
-            bench_command(data, wanted, named, repeats, out, model, jobs, retry_failed)
+            bench_command(data, wanted, named, repeats, out, model, jobs, retry_failed, new_weights)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pu_bench.run.metrics import METRICS
 from pu_bench.run.store import Record
-from puicl_config import write_atomically
+from puicl_config import InputError, write_atomically
 
 CELLS, RUN, ENVIRONMENT = "cells.jsonl", "run.json", "environment.json"
 RESULTS, DETAILS = "results.csv", "details.csv"
@@ -25,6 +25,45 @@ def write_results(out: Path, records: Sequence[Record]) -> None:
     ordered = sorted(records, key=lambda r: (r["task"], r["method"], r["repeat"]))
     write_atomically(out / RESULTS, _csv(RESULT_COLUMNS, ordered))
     write_atomically(out / DETAILS, _csv(DETAIL_COLUMNS, ordered))
+
+
+def read_results(out: Path) -> list[Record]:
+    """The records that `write_results` wrote to `out`, figures to 6 digits.
+
+    Raises `InputError` where the two tables do not belong together.
+    """
+    rows = [_rows(out / name) for name in (RESULTS, DETAILS)]
+    if [_key(row) for row in rows[0]] != [_key(row) for row in rows[1]]:
+        raise InputError(f"{out}: {RESULTS} and {DETAILS} hold different cells")
+    return [
+        {column: _value(column, text) for column, text in (first | second).items()}
+        for first, second in zip(*rows, strict=True)
+    ]
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    if not path.is_file():
+        raise InputError(f"there is no {path}")
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def _key(row: dict[str, str]) -> tuple[str, ...]:
+    return row["task"], row["method"], row["repeat"]
+
+
+def _value(column: str, text: str) -> object:
+    if text == "":
+        return None
+    if column in ("task", "method", "error", "rows_seen"):
+        return text
+    if column == "collapsed":
+        return text == "True"
+    return json.loads(text) if column == "reliability" else _number(text)
+
+
+def _number(text: str) -> int | float:
+    return int(text) if text.lstrip("-").isdigit() else float(text)
 
 
 def _csv(columns: Sequence[str], records: Sequence[Record]) -> bytes:

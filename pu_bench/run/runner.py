@@ -17,7 +17,14 @@ from pu_bench.methods.in_context import PUICLMethod
 from pu_bench.protocol import PUTask, split_pu
 from pu_bench.run.cells import Cell, run_cell
 from pu_bench.run.environment import describe_environment
-from pu_bench.run.files import CELLS, ENVIRONMENT, RESULTS, RUN, write_results
+from pu_bench.run.files import (
+    CELLS,
+    ENVIRONMENT,
+    RESULTS,
+    RUN,
+    read_results,
+    write_results,
+)
 from pu_bench.run.store import CellLog, Record, only_run_in
 from puicl_config import InputError, ProgressReport, write_atomically
 from puicl_model import find_weights
@@ -28,7 +35,10 @@ PROTOCOL = 1
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run. `methods` are names of the registry; `model` is PUICL's weights."""
+    """What to run. `methods` are names of the registry; `model` is PUICL's weights.
+
+    `new_weights`: results of methods whose weights are others now give way to new ones.
+    """
 
     collection: Collection
     methods: Sequence[str]
@@ -36,6 +46,7 @@ class Plan:
     model: Path | None = None
     jobs: int = 1
     retry_failed: bool = False
+    new_weights: bool = False
     skipped: dict[str, str] = field(default_factory=dict)
 
     def cells(self) -> Iterator[Cell]:
@@ -80,13 +91,14 @@ def run_benchmark(plan: Plan, out: Path) -> list[Record]:
 
     Each finished cell is appended to `out`/cells.jsonl before the next begins, so that a run that
     was killed goes on where it stood. `results.csv` and `details.csv` are written from it at the
-    end and when the run is stopped. Raises `InputError` where `out` holds results of other tables,
-    other weights or another protocol, or another run is at work there.
+    end and when the run is stopped; where it is gone, they stand for it. Raises `InputError` where
+    `out` holds results of other tables, other weights or another protocol, or another run is at
+    work there.
     """
     out.mkdir(parents=True, exist_ok=True)
     log = CellLog(out / CELLS)
     with only_run_in(out):
-        _claim(out, plan)
+        _claim(out, plan, log)
         done = log.records(_cell_of)
         wanted = list(plan.cells())
         todo = [cell for cell in wanted if not _is_done(done.get(cell), plan.retry_failed)]
@@ -155,12 +167,10 @@ def _cell_of(record: Record) -> Cell:
     return Cell(record["task"], record["method"], record["repeat"])
 
 
-def _claim(out: Path, plan: Plan) -> None:
+def _claim(out: Path, plan: Plan, log: CellLog) -> None:
     """Write what the folder's results are of, or check that the plan continues them."""
-    if (out / RESULTS).exists() and not (out / CELLS).exists():
-        raise InputError(
-            f"{out} holds {RESULTS} but not {CELLS}, which a run goes on from; give another --out"
-        )
+    if (out / RESULTS).exists() and not (out / CELLS).exists():  # a published folder
+        log.rewrite(read_results(out))
     tables = plan.collection.tables
     now = {
         "protocol": PROTOCOL,
@@ -181,7 +191,15 @@ def _claim(out: Path, plan: Plan) -> None:
     }
     path = out / RUN
     if path.is_file():
-        now = _continued(json.loads(path.read_text(encoding="utf-8")), now, out)
+        before = json.loads(path.read_text(encoding="utf-8"))
+        old, new = before["weights"], now["weights"]
+        stale = {name for name, digest in new.items() if old.get(name, digest) != digest}
+        if plan.new_weights:
+            before["weights"] = {name: old[name] for name in old.keys() - stale}
+        now = _continued(before, now, out)
+        if stale:  # not refused, so asked for
+            kept = [r for r in log.records(_cell_of).values() if r["method"] not in stale]
+            log.rewrite(kept)
     write_atomically(path, (json.dumps(now, indent=1) + "\n").encode())
     _record_environment(out / ENVIRONMENT, plan.jobs)
 
@@ -209,7 +227,7 @@ def _continued(before: dict[str, Any], now: dict[str, Any], out: Path) -> dict[s
         if before["weights"].get(name, digest) != digest:
             raise InputError(
                 f"{out} holds results of {name} with other weights "
-                f"({before['weights'][name][:16]}...); give another --out"
+                f"({before['weights'][name][:16]}...); give another --out, or --new-weights"
             )
     merged = {key: {**before[key], **now[key]} for key in ("tables", "methods", "weights")}
     return {**now, **merged}

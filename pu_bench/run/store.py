@@ -4,11 +4,11 @@ import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from puicl_config import InputError
+from puicl_config import InputError, write_atomically
 
 Record = dict[str, Any]
 
@@ -35,6 +35,11 @@ class CellLog:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+    def rewrite(self, records: Iterable[Record]) -> None:
+        """Hold these records and no others."""
+        lines = (json.dumps(record, allow_nan=False, separators=(",", ":")) for record in records)
+        write_atomically(self.path, "".join(f"{line}\n" for line in lines).encode())
 
     def records(self, key: Callable[[Record], Any]) -> dict[Any, Record]:
         """The last record of each key, in the order of the first."""

@@ -287,6 +287,15 @@ def test_weights_are_named_and_others_refused(
     code, _, err = bench(*common, "--model", other)
     assert code == 2
     assert "with other weights" in err
+    run["methods"]["empu"] = run["methods"]["puicl"]
+    (tmp_path / "out" / "run.json").write_text(json.dumps(run))
+    cells = tmp_path / "out" / "cells.jsonl"
+    wrong = json.loads(cells.read_text().splitlines()[0]) | {"auc": 0.123}
+    cells.write_text(json.dumps(wrong) + "\n" + json.dumps(wrong | {"method": "empu"}) + "\n")
+    assert bench(*common, "--model", other, "--new-weights")[0] == 0
+    kept = [json.loads(line) for line in cells.read_text().splitlines()]
+    assert [r["auc"] for r in kept if r["method"] == "empu"] == [0.123]
+    assert [r["auc"] for r in kept if r["method"] == "puicl"] != [0.123]
 
 
 def test_without_weights_puicl_is_left_out_with_a_sentence_and_the_rest_runs(
@@ -332,8 +341,23 @@ def test_results_of_another_collection_are_refused(collection, tmp_path):
     other = load_collection(None, ["wdbc"])
     with pytest.raises(InputError, match="give another --out"):
         run_benchmark(plan_of(other, ["all_positive"], 1), tmp_path)
+
+
+def test_a_published_folder_goes_on_without_its_cells(collection, tmp_path):
+    first = run_benchmark(plan_of(collection, ["all_positive", "logistic"], 1), tmp_path)
+    published = {name: (tmp_path / name).read_bytes() for name in ("results.csv", "details.csv")}
     (tmp_path / "cells.jsonl").unlink()
-    with pytest.raises(InputError, match="which a run goes on from"):
+    again = run_benchmark(plan_of(collection, ["all_positive", "logistic"], 1), tmp_path)
+    assert {name: (tmp_path / name).read_bytes() for name in published} == published
+    assert [r["rows_seen"] for r in again] == [r["rows_seen"] for r in first]
+    assert [r["auc"] for r in again] == [float(f"{r['auc']:.6g}") for r in first]
+    assert [r["collapsed"] for r in again] == [r["collapsed"] for r in first]
+    longer = run_benchmark(plan_of(collection, ["all_positive"], 2), tmp_path)
+    assert len(longer) == 2 * len(first) // 2
+    (tmp_path / "cells.jsonl").unlink()
+    details = (tmp_path / "details.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "details.csv").write_text("".join(details[:-1]))
+    with pytest.raises(InputError, match="hold different cells"):
         run_benchmark(plan_of(collection, ["all_positive"], 1), tmp_path)
 
 
