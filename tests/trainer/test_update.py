@@ -11,13 +11,13 @@ from puicl_config import TrainConfig, load_config, run_digest
 from puicl_model import weights_digest
 from shard_io import open_shards
 from trainer.checkpoint import checkpoints, load_checkpoint
-from trainer.cli import _choose_algorithms, _resolve
 from trainer.gradient import microbatch_gradient, tasks_together
 from trainer.ledger import read_ledger
 from trainer.loader import Batch, load
 from trainer.sampler import addresses_of_step
 from trainer.schedule import learning_rate
 from trainer.state import TrainState
+from trainer.world import _resolve, choose_algorithms
 
 CPU = torch.device("cpu")
 
@@ -139,7 +139,7 @@ def test_deterministic_algorithms_are_what_the_config_says():
     before = torch.are_deterministic_algorithms_enabled()
     try:
         for wanted in (True, False):
-            _choose_algorithms(wanted)
+            choose_algorithms(wanted)
             assert torch.are_deterministic_algorithms_enabled() == wanted
             assert not torch.backends.cuda.matmul.allow_tf32
     finally:
