@@ -11,13 +11,14 @@ from puicl_config import TrainConfig, load_config, run_digest
 from puicl_model import weights_digest
 from shard_io import open_shards
 from trainer.checkpoint import checkpoints, load_checkpoint
+from trainer.cli import _resolve
 from trainer.gradient import microbatch_gradient, tasks_together
 from trainer.ledger import read_ledger
 from trainer.loader import Batch, load
 from trainer.sampler import addresses_of_step
 from trainer.schedule import learning_rate
 from trainer.state import TrainState
-from trainer.world import _resolve, choose_algorithms
+from trainer.world import choose_algorithms
 
 CPU = torch.device("cpu")
 
