@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pu_bench.data.tasks import PINS, POSITIVE, TASKS
 from pu_bench.methods import METHODS
-from pu_bench.report.blocks import Cell, Table, markdown_rows
-from puicl_config import InputError, exit_on_input_error, write_atomically
+from pu_bench.report.generated import plain_table, renewed
+from puicl_config import exit_on_input_error, write_atomically
 
 _SEES = {"class_prior": "the true share of positives", "labels": "the hidden labels"}
 
@@ -31,7 +31,7 @@ def tasks_table() -> str:
         for spec in TASKS.values()
     ]
     head = ["name", "task", "rows", "columns", "positive", "published", "taken from", "licence"]
-    return _markdown([*head, "SHA-256"], rows)
+    return plain_table([*head, "SHA-256"], rows)
 
 
 def methods_table() -> str:
@@ -46,22 +46,14 @@ def methods_table() -> str:
         ]
         for method in METHODS.values()
     ]
-    return _markdown(["name", "method", "reference", "a probability", "given beyond P and U"], rows)
+    return plain_table(
+        ["name", "method", "reference", "a probability", "given beyond P and U"], rows
+    )
 
 
 def with_tables(text: str) -> str:
     """A document with its blocks renewed; raises `InputError` where a marker is missing."""
-    for name, table in (("tasks", tasks_table()), ("methods", methods_table())):
-        before, begin, rest = text.partition(f"<!-- {name}: generated -->")
-        _, end, after = rest.partition(f"<!-- /{name} -->")
-        if not begin or not end:
-            raise InputError(f"the document lacks the markers of its table of {name}")
-        text = f"{before}{begin}\n{table}\n{end}{after}"
-    return text
-
-
-def _markdown(head: list[str], rows: list[list[str]]) -> str:
-    return markdown_rows(Table("", head, [[Cell(text) for text in row] for row in rows]))
+    return renewed(text, {"tasks": tasks_table(), "methods": methods_table()})
 
 
 @exit_on_input_error

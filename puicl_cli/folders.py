@@ -8,7 +8,6 @@ import contextlib
 import json
 import sys
 import threading
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +27,7 @@ from puicl_config.workers import (
     stops_with,
     take_sigterm_for_ctrl_c,
 )
-from puicl_model import PUICLClassifier, find_weights
+from puicl_model import find_weights, load_model
 from puicl_model.labels import labeled_mask
 
 SUMMARY = "_summary.csv"
@@ -220,10 +219,7 @@ def _others(shared: pd.DataFrame | None, place: Place) -> pd.DataFrame | None:
 
 def _weights_digest(options: Options) -> str:
     """Which weights these are; raises `InputError` where they cannot be read."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        probe = PUICLClassifier(options.model, n_estimators=1).fit([[0.0], [1.0]], [1, 0])
-    return probe.model_card_["weights_digest"]
+    return load_model(find_weights(options.model))[1]["weights_digest"]
 
 
 def _claim(out: Path, settings: dict[str, Any]) -> None:

@@ -4,20 +4,18 @@
 the card of the shipped weights and from results/published; `--check` only says whether it would.
 """
 
-import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from pu_bench.report.blocks import Cell, Table, markdown_rows
+from pu_bench.report.generated import plain_table, renew_from_results, renewed
 from pu_bench.report.results import load_results
 from pu_bench.report.tables import number
 from pu_bench.run.files import RESULTS, SWEEP_RESULTS
 from pu_bench.sweeps.sweeps import SWEEPS
-from puicl_config import InputError, duration, exit_on_input_error, write_atomically
+from puicl_config import duration, exit_on_input_error
 from puicl_model import find_weights
 
 _NOT_YET = "Not measured for these weights yet."
@@ -44,7 +42,7 @@ def origin(card: dict[str, Any]) -> str:
         "digest of the plan": f"`{card['plan_digest']}`",
         "hash of the parts consumed": f"`{card['data']}`",
     }
-    return _markdown(["", ""], [[name, value] for name, value in rows.items()])
+    return plain_table(["", ""], [[name, value] for name, value in rows.items()])
 
 
 def benchmark(folder: Path) -> str:
@@ -61,7 +59,7 @@ def benchmark(folder: Path) -> str:
     if not rows:
         return _NOT_YET
     head = ["", "AUC", "accuracy", "F1 (negative)", "Brier", "ECE", "error of π̂"]
-    return _markdown(head, rows)
+    return plain_table(head, rows)
 
 
 def sweeps(folder: Path) -> str:
@@ -79,7 +77,7 @@ def sweeps(folder: Path) -> str:
     for (sweep, kind, value), mean in means.iterrows():
         figures = [number(mean[metric]) for metric in metrics]
         rows.append([SWEEPS[sweep].label, f"{value:g}", kind, *figures])
-    return _markdown(["varied", "value", "tasks", "AUC", "accuracy", "error of π̂"], rows)
+    return plain_table(["varied", "value", "tasks", "AUC", "accuracy", "error of π̂"], rows)
 
 
 def with_blocks(text: str, results: Path) -> str:
@@ -90,32 +88,13 @@ def with_blocks(text: str, results: Path) -> str:
         "benchmark": benchmark(results),
         "sweeps": sweeps(results),
     }
-    for name, block in blocks.items():
-        before, begin, rest = text.partition(f"<!-- {name}: generated -->")
-        _, end, after = rest.partition(f"<!-- /{name} -->")
-        if not begin or not end:
-            raise InputError(f"the model card lacks the markers of its block {name}")
-        text = f"{before}{begin}\n{block}\n{end}{after}"
-    return text
-
-
-def _markdown(head: list[str], rows: list[list[str]]) -> str:
-    return markdown_rows(Table("", head, [[Cell(text) for text in row] for row in rows]))
+    return renewed(text, blocks)
 
 
 @exit_on_input_error
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("card", nargs="?", type=Path, default=Path("docs/model_card.md"))
-    parser.add_argument("--results", type=Path, default=Path("results/published"))
-    parser.add_argument("--check", action="store_true", help="only exit with 1 if it would change")
-    arguments = parser.parse_args()
-    old = arguments.card.read_text(encoding="utf-8")
-    new = with_blocks(old, arguments.results)
-    if arguments.check:
-        sys.exit(old != new)
-    write_atomically(arguments.card, new.encode())
+    renew_from_results(__doc__, Path("docs/model_card.md"), with_blocks)
 
 
 if __name__ == "__main__":

@@ -4,18 +4,16 @@
 results/published, if that is there; with `--check` it only says whether it would change.
 """
 
-import argparse
-import sys
 from pathlib import Path
 
 from pu_bench.report.blocks import Cell, Table, markdown_rows
+from pu_bench.report.generated import renew_from_results, renewed
 from pu_bench.report.results import Results, load_results, published
 from pu_bench.report.statistics import average_ranks
 from pu_bench.report.tables import number, seconds
 from pu_bench.run.files import RESULTS
-from puicl_config import InputError, exit_on_input_error, write_atomically
+from puicl_config import exit_on_input_error
 
-BEGIN, END = "<!-- benchmark: generated -->", "<!-- /benchmark -->"
 _METRICS = ("auc", "accuracy", "f1_negative")
 
 
@@ -43,31 +41,18 @@ def short_table(results: Results) -> str:
 
 def with_table(readme: str, folder: Path) -> str:
     """The README with the block of `folder`'s results; raises `InputError` without markers."""
-    before, begin, rest = readme.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise InputError(f"the README lacks the markers {BEGIN} and {END}")
     block = (
         short_table(load_results(folder))
         if (folder / RESULTS).is_file()
         else "The full run of this benchmark has not been made yet."
     )
-    return f"{before}{BEGIN}\n{block}\n{END}{after}"
+    return renewed(readme, {"benchmark": block})
 
 
 @exit_on_input_error
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("readme", nargs="?", type=Path, default=Path("README.md"))
-    parser.add_argument("--results", type=Path, default=Path("results/published"))
-    parser.add_argument("--check", action="store_true", help="only exit with 1 if it would change")
-    arguments = parser.parse_args()
-    old = arguments.readme.read_text(encoding="utf-8")
-    new = with_table(old, arguments.results)
-    if arguments.check:
-        sys.exit(old != new)
-    write_atomically(arguments.readme, new.encode())
+    renew_from_results(__doc__, Path("README.md"), with_table)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ from scipy.stats import wilcoxon
 from pu_bench import METHODS, write_report
 from pu_bench.data import TASKS
 from pu_bench.describe import with_tables
-from pu_bench.report.readme import BEGIN, END, with_table
+from pu_bench.report.generated import markers
+from pu_bench.report.readme import with_table
 from pu_bench.report.results import load_results, published
 from pu_bench.report.statistics import (
     against,
@@ -27,6 +28,7 @@ from pu_bench.run.files import write_results
 from pu_bench.run.metrics import METRICS
 from puicl_config import InputError
 
+BEGIN, END = markers("benchmark")
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = {"puicl": "PUICL", "empu": "EMPU", "logistic": "logistic P vs U", "oracle": "Oracle"}
 LEVEL = {"puicl": 0.9, "empu": 0.8, "logistic": 0.7, "oracle": 0.95}
