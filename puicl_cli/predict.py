@@ -6,10 +6,17 @@ from typing import Annotated, Literal
 
 import typer
 
-from puicl_cli.report_page import report_page
-from puicl_cli.scoring import Options, score_table, split_columns
-from puicl_cli.tables import STREAM, check_target, read_table, write_table
 from puicl_config import InputError, write_atomically
+from puicl_model.files import (
+    STREAM,
+    Options,
+    check_target,
+    read_table,
+    report_page,
+    score_table,
+    split_columns,
+    write_table,
+)
 
 
 def predict(
@@ -82,7 +89,7 @@ def predict(
     )
     if data != STREAM and Path(data).is_dir():
         # Only here: what spreads work over processes takes its time to load.
-        from puicl_cli.folders import score_folder
+        from puicl_model.files.folder import score_folder
 
         if report is not None:
             raise InputError("--report is for one table: give it with that file as --data")

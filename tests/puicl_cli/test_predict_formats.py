@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from puicl_cli.main import main
-from puicl_cli.report_page import permutation_importance, report_page
 from puicl_config import ModelConfig
 from puicl_model import PUICL, PUICLClassifier, save_model
+from puicl_model.files.report_page import permutation_importance, report_page
 
 N = 60
 

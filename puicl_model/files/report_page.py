@@ -5,7 +5,7 @@ from html import escape
 import numpy as np
 import pandas as pd
 
-from puicl_model import PUICLClassifier
+from puicl_model.classifier import PUICLClassifier
 
 _TOP_ROWS = 20
 _MOST_BARS = 15

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from puicl_config import InputError
-from puicl_model import PUICLClassifier, find_weights
+from puicl_model.classifier import PUICLClassifier
+from puicl_model.weights import find_weights
 
 
 @dataclass(frozen=True)

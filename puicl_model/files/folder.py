@@ -4,12 +4,10 @@ Each table's scores stand in the output folder under the table's own name. A rec
 last and atomically, says from what file they were made: what has none is (still) to be scored.
 """
 
-import contextlib
 import json
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +15,7 @@ import joblib
 import numpy as np
 import pandas as pd
 
-from puicl_cli.scoring import Options, Scored, score_table, split_columns
-from puicl_cli.tables import SUFFIXES, read_table, write_table
-from puicl_config import InputError, ProgressReport, write_atomically
+from puicl_config import InputError, write_atomically
 from puicl_config.workers import (
     Backend,
     drop_if_told,
@@ -27,41 +23,15 @@ from puicl_config.workers import (
     stops_with,
     take_sigterm_for_ctrl_c,
 )
-from puicl_model import find_weights, load_model
+from puicl_model.files.formats import read_table, write_table
+from puicl_model.files.places import SUMMARY, Place, claim, find_tables, watching, write_summary
+from puicl_model.files.scoring import Options, Scored, score_table, split_columns
 from puicl_model.labels import labeled_mask
+from puicl_model.weights import find_weights, load_model
 
-SUMMARY = "_summary.csv"
-_RECORDS = ".puicl"
-_SETTINGS = "settings.json"
 _HOW_TO_GO_ON = "finished tables are kept: run the same command again to go on"
 # Labelled positives of all parts of one table that are read along with each part.
 _MOST_SHARED = 10_000
-_LOOK_EVERY = 0.5  # seconds
-
-
-@dataclass(frozen=True)
-class Place:
-    """A table of the folder: its name in it, where it is, where its scores and its record go."""
-
-    name: str
-    source: Path
-    target: Path
-    record: Path
-
-    @property
-    def stamp(self) -> list[int]:
-        """Changes when the table does."""
-        there = self.source.stat()
-        return [there.st_size, there.st_mtime_ns]
-
-    def told(self) -> dict[str, Any] | None:
-        """The record, where there is one of the table as it is now, with its scores or an error."""
-        try:
-            record = json.loads(self.record.read_text(encoding="utf-8"))
-            whole = "error" in record or self.target.exists()
-            return record if whole and record["stamp"] == self.stamp else None
-        except (FileNotFoundError, ValueError):
-            return None
 
 
 def score_folder(
@@ -80,7 +50,7 @@ def score_folder(
     """
     places = find_tables(data, Path(out))
     settings = options.as_dict() | {"one_table": one_table, "weights": _weights_digest(options)}
-    _claim(Path(out), settings)
+    claim(Path(out), settings)
     # Workers of a cluster may stand in another folder.
     options = replace(options, model=str(find_weights(options.model).absolute()))
     done = {place.name: place.told() for place in places}
@@ -92,10 +62,10 @@ def score_folder(
     with stops_with(_HOW_TO_GO_ON):
         shared = share_labeled(places, options) if one_table else None
         calls = [(place, options, shared) for place in missing]
-        with _watching(missing, len(places)):
+        with watching(missing, len(places)):
             answers = run_all(score_file, calls, jobs, backend, address)
     done |= dict(zip((place.name for place in missing), answers, strict=True))
-    _write_summary(Path(out), done)
+    write_summary(Path(out), done)
     failed = [told["error"] for told in done.values() if "error" in told]
     rows = sum(told.get("n_unlabeled", 0) for told in done.values())
     there = f" ({len(places) - len(missing)} were there)" if len(missing) < len(places) else ""
@@ -110,35 +80,6 @@ def score_folder(
             f"{len(failed)} of {len(places)} tables could not be scored (see above): mend or "
             "remove them and run the same command again"
         )
-
-
-def find_tables(data: Path, out: Path) -> list[Place]:
-    """The CSV and Parquet files in `data` and below, by name; not hidden ones, nor _names."""
-    here, there = data.resolve(), out.resolve()
-    if here == there or here in there.parents or there in here.parents:
-        raise InputError(f"--out {out} and --data {data} lie in each other; give another folder")
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out} is a file; give a folder for the scores of a folder of tables")
-    if not out.parent.is_dir():
-        raise InputError(f"the folder of {out} does not exist")
-    names = sorted(
-        path.relative_to(data)
-        for path in data.rglob("*")
-        if path.suffix.lower() in SUFFIXES
-        and path.is_file()
-        and not any(part.startswith((".", "_")) for part in path.relative_to(data).parts)
-    )
-    if not names:
-        raise InputError(f"{data} is a folder without CSV or Parquet files")
-    return [
-        Place(
-            name.as_posix(),
-            (data / name).absolute(),
-            (out / name).absolute(),
-            (out / _RECORDS / name.with_name(f"{name.name}.json")).absolute(),
-        )
-        for name in names
-    ]
 
 
 def score_file(place: Place, options: Options, shared: pd.DataFrame | None) -> dict[str, Any]:
@@ -220,65 +161,3 @@ def _others(shared: pd.DataFrame | None, place: Place) -> pd.DataFrame | None:
 def _weights_digest(options: Options) -> str:
     """Which weights these are; raises `InputError` where they cannot be read."""
     return load_model(find_weights(options.model))[1]["weights_digest"]
-
-
-def _claim(out: Path, settings: dict[str, Any]) -> None:
-    """Note in `out` how its scores are made; `InputError` where others were made in another way."""
-    noted = out / _RECORDS / _SETTINGS
-    if noted.exists():
-        there = json.loads(noted.read_text(encoding="utf-8"))
-        for key, value in settings.items():
-            if there.get(key) != value and key != "model":
-                raise InputError(
-                    f"{out} holds scores made with {key} {there.get(key)!r}, not {value!r}: give "
-                    "another --out, or the same options"
-                )
-    noted.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(noted, (json.dumps(settings, indent=1) + "\n").encode())
-
-
-@contextlib.contextmanager
-def _watching(missing: Sequence[Place], total: int) -> Iterator[None]:
-    """Show, while inside, how many tables have a record: the truth with every backend."""
-    over, waiting = threading.Event(), list(missing)
-
-    failed = 0
-
-    def look() -> None:
-        nonlocal waiting, failed
-        records = [place.told() for place in waiting]
-        failed += sum("error" in record for record in records if record)
-        before = len(waiting)
-        waiting = [place for place, record in zip(waiting, records, strict=True) if record is None]
-        if len(waiting) < before:
-            progress.advance(before - len(waiting), f"{failed} failed" if failed else "")
-
-    def watch() -> None:
-        while not over.wait(_LOOK_EVERY):
-            look()
-
-    with ProgressReport("puicl", total, "tables", done=total - len(missing)) as progress:
-        thread = threading.Thread(target=watch, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
-            look()
-
-
-def _write_summary(out: Path, done: dict[str, dict[str, Any]]) -> None:
-    """One line a table."""
-    columns = ["n_labeled", "n_unlabeled", "class_prior", "low", "high"]
-    lines = [
-        {
-            "table": name,
-            **{column: told.get(column) for column in columns},
-            "warnings": "; ".join(told.get("warnings", [])),
-            "error": told.get("error", ""),
-        }
-        for name, told in done.items()
-    ]
-    frame = pd.DataFrame(lines).astype({"n_labeled": "Int64", "n_unlabeled": "Int64"})
-    write_atomically(out / SUMMARY, frame.to_csv(index=False).encode())

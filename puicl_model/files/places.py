@@ -1,0 +1,135 @@
+"""The folder's book: which tables there are, where their scores go, what is recorded of each."""
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from puicl_config import InputError, ProgressReport, write_atomically
+from puicl_model.files.formats import SUFFIXES
+
+SUMMARY = "_summary.csv"
+_RECORDS = ".puicl"
+_SETTINGS = "settings.json"
+_LOOK_EVERY = 0.5  # seconds
+
+
+@dataclass(frozen=True)
+class Place:
+    """A table of the folder: its name in it, where it is, where its scores and its record go."""
+
+    name: str
+    source: Path
+    target: Path
+    record: Path
+
+    @property
+    def stamp(self) -> list[int]:
+        """Changes when the table does."""
+        there = self.source.stat()
+        return [there.st_size, there.st_mtime_ns]
+
+    def told(self) -> dict[str, Any] | None:
+        """The record, where there is one of the table as it is now, with its scores or an error."""
+        try:
+            record = json.loads(self.record.read_text(encoding="utf-8"))
+            whole = "error" in record or self.target.exists()
+            return record if whole and record["stamp"] == self.stamp else None
+        except (FileNotFoundError, ValueError):
+            return None
+
+
+def find_tables(data: Path, out: Path) -> list[Place]:
+    """The CSV and Parquet files in `data` and below, by name; not hidden ones, nor _names."""
+    here, there = data.resolve(), out.resolve()
+    if here == there or here in there.parents or there in here.parents:
+        raise InputError(f"--out {out} and --data {data} lie in each other; give another folder")
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file; give a folder for the scores of a folder of tables")
+    if not out.parent.is_dir():
+        raise InputError(f"the folder of {out} does not exist")
+    names = sorted(
+        path.relative_to(data)
+        for path in data.rglob("*")
+        if path.suffix.lower() in SUFFIXES
+        and path.is_file()
+        and not any(part.startswith((".", "_")) for part in path.relative_to(data).parts)
+    )
+    if not names:
+        raise InputError(f"{data} is a folder without CSV or Parquet files")
+    return [
+        Place(
+            name.as_posix(),
+            (data / name).absolute(),
+            (out / name).absolute(),
+            (out / _RECORDS / name.with_name(f"{name.name}.json")).absolute(),
+        )
+        for name in names
+    ]
+
+
+def claim(out: Path, settings: dict[str, Any]) -> None:
+    """Note in `out` how its scores are made; `InputError` where others were made in another way."""
+    noted = out / _RECORDS / _SETTINGS
+    if noted.exists():
+        there = json.loads(noted.read_text(encoding="utf-8"))
+        for key, value in settings.items():
+            if there.get(key) != value and key != "model":
+                raise InputError(
+                    f"{out} holds scores made with {key} {there.get(key)!r}, not {value!r}: give "
+                    "another --out, or the same options"
+                )
+    noted.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(noted, (json.dumps(settings, indent=1) + "\n").encode())
+
+
+@contextlib.contextmanager
+def watching(missing: Sequence[Place], total: int) -> Iterator[None]:
+    """Show, while inside, how many tables have a record: the truth with every backend."""
+    over, waiting = threading.Event(), list(missing)
+
+    failed = 0
+
+    def look() -> None:
+        nonlocal waiting, failed
+        records = [place.told() for place in waiting]
+        failed += sum("error" in record for record in records if record)
+        before = len(waiting)
+        waiting = [place for place, record in zip(waiting, records, strict=True) if record is None]
+        if len(waiting) < before:
+            progress.advance(before - len(waiting), f"{failed} failed" if failed else "")
+
+    def watch() -> None:
+        while not over.wait(_LOOK_EVERY):
+            look()
+
+    with ProgressReport("puicl", total, "tables", done=total - len(missing)) as progress:
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+            look()
+
+
+def write_summary(out: Path, done: dict[str, dict[str, Any]]) -> None:
+    """One line a table."""
+    columns = ["n_labeled", "n_unlabeled", "class_prior", "low", "high"]
+    lines = [
+        {
+            "table": name,
+            **{column: told.get(column) for column in columns},
+            "warnings": "; ".join(told.get("warnings", [])),
+            "error": told.get("error", ""),
+        }
+        for name, told in done.items()
+    ]
+    frame = pd.DataFrame(lines).astype({"n_labeled": "Int64", "n_unlabeled": "Int64"})
+    write_atomically(out / SUMMARY, frame.to_csv(index=False).encode())
