@@ -1,0 +1,104 @@
+"""Which structures a network has learnt, by where a held-out task's labels come from.
+
+    prior-gen --config cpu --stages 20-26 --split heldout --out heldout/
+    python benchmarks/weak_spots.py --model default --shards heldout/
+
+One row for each source of labels: the paper's own tasks, the extended ones whose labels still come
+from the structural causal model, trees, and each kind of rule (`prior.extensions`). AUC of one
+pass of the network, of cross-fitted extremely randomised trees P vs U, and of a random forest that
+is given the hidden labels: what a better network could still find. All on synthetic tasks, one of
+each microbatch, evenly spaced over the shards.
+"""
+
+import argparse
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.metrics import roc_auc_score
+
+from pu_bench.methods import METHODS
+from puicl_model import PUICLClassifier
+from shard_io import open_shards
+
+RIVALS = ("extra_trees", "oracle")
+
+
+def main() -> None:
+    """Measure and print one Markdown table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="default")
+    parser.add_argument("--shards", required=True)
+    parser.add_argument("--tasks", type=int, default=40, help="at most, of each source")
+    parser.add_argument("--jobs", type=int, default=1)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    found = defaultdict(list)
+    for source, task in sources(arguments.shards):
+        found[source].append(task)
+    chosen = [
+        (source, task)
+        for source, tasks in sorted(found.items())
+        for task in spread(tasks, arguments.tasks)
+    ]
+    measured = Parallel(n_jobs=arguments.jobs)(
+        delayed(aucs)(arguments.model, *task) for _, task in chosen
+    )
+    by_source = defaultdict(list)
+    for (source, _), row in zip(chosen, measured, strict=True):
+        by_source[source].append(row)
+    print("| labels from | tasks | network | ± | trees P vs U | forest with hidden labels |")
+    print("|---|---|---|---|---|---|")
+    for source, rows in by_source.items():
+        rows = np.array(rows)
+        network, trees, oracle = rows.mean(axis=0)
+        error = rows[:, 0].std() / np.sqrt(len(rows))
+        print(
+            f"| {source} | {len(rows)} | {network:.3f} | {error:.3f} | {trees:.3f} | {oracle:.3f} |"
+        )
+
+
+def sources(folder: str) -> Iterator[tuple[str, tuple[np.ndarray, np.ndarray, np.ndarray]]]:
+    """(source of the labels, (P, U, y)) of the first task of each microbatch."""
+    shards = open_shards(folder)
+    for part in shards.published_parts():
+        for position in shards.positions(part):
+            batch = shards.part(part)[position]
+            x, y = batch.x[0].astype(float), batch.y[0]
+            if min(y.sum(), len(y) - y.sum()) >= 2:
+                task = (x[: batch.n_labeled], x[batch.n_labeled :], y)
+                yield source_of(batch.tags.get("extensions")), task
+
+
+def source_of(extensions: dict | None) -> str:
+    """Where a microbatch's labels come from, in words."""
+    if extensions is None:
+        return "the paper's prior"
+    if "rule_labels" in extensions:
+        return f"rule: {extensions['rule_labels']['kind']}"
+    return "trees" if "tree_labels" in extensions else "extended, the SCM"
+
+
+def spread(items: list, count: int) -> list:
+    """At most `count` of the items, evenly spaced."""
+    places = np.linspace(0, len(items) - 1, min(count, len(items))).round().astype(int)
+    return [items[place] for place in places]
+
+
+def aucs(model: str, P: np.ndarray, U: np.ndarray, y: np.ndarray) -> list[float]:
+    """AUC of the network and of `RIVALS` on the unlabelled rows."""
+    classifier = PUICLClassifier(model, n_estimators=1, random_state=0)
+    rows = np.concatenate([P, U])
+    fitted = classifier.fit(rows, np.arange(len(rows)) < len(P))
+    scores = [fitted.unlabeled_proba_]
+    for name in RIVALS:
+        method = METHODS[name]()
+        seen = {"labels": y} if "labels" in method.sees else {}
+        scores.append(method.fit_predict(P, U, 0, **seen).score)
+    return [float(roc_auc_score(y, score)) for score in scores]
+
+
+if __name__ == "__main__":
+    main()
