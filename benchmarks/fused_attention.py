@@ -36,7 +36,7 @@ def without(call):
 
     def run():
         with (
-            mock.patch("puicl_model.model.can_attend", return_value=False),
+            mock.patch("puicl_model.blocks.can_attend", return_value=False),
             mock.patch("puicl_model.kernels.can_pass", return_value=False),
         ):
             return call()

@@ -6,34 +6,19 @@ T thinking rows (none in the paper), G features embedded together (one in the pa
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
 from torch.utils.checkpoint import checkpoint
 
 from puicl_config import ModelConfig
-from puicl_model.fused import attend_merged, can_attend
-from puicl_model.kernels import (
-    add_and_gelu,
-    add_and_norm,
-    attend,
-    linear,
-    linear_but_bias,
-    multiply,
-)
+from puicl_model.blocks import Block, FeedForward
 
 # A column whose spread among the labelled positives is below this share of its spread among all
 # rows counts as constant there, and is scaled by the latter.
 DEGENERATE_SPREAD = 1e-6
-
-# Cells that pass together where no gradient is asked for.
-CELLS_TOGETHER = 16384
-
-# Scores of new rows that are held together.
-SCORES_TOGETHER = 1 << 24
 
 # Rows of a typical table: there the scalable softmax begins as the plain one.
 TYPICAL_ROWS = 450
@@ -98,13 +83,32 @@ class PUICL(nn.Module):
         x: [B, R, d] the table; x_new: [B, Q, d]. A new row attends to the table and to itself,
         and nothing attends to it: its logits depend on no other new row.
         """
-        h = self.think(self.embed(standardize(x, x, n_labeled, self.config), n_labeled))
-        new = self.embed(standardize(x_new, x, n_labeled, self.config), n_labeled=0)
-        h, new = h.to(self.compute_dtype), new.to(self.compute_dtype)
+        return self.look(self.read(x, n_labeled), x, n_labeled, x_new)
+
+    def read(self, x: Tensor, n_labeled: int) -> Iterator[Tensor]:
+        """Of each block in turn, the cells of the table x [B, R, d] that new rows attend to.
+
+        [B, T + R, C, E], but of the last block the label's alone, [B, T + R, 1, E]. Each block is
+        computed as it is asked for: whoever does not keep them needs memory for one.
+        """
+        h = self.embed(standardize(x, x, n_labeled, self.config), n_labeled)
+        h = self.think(h).to(self.compute_dtype)
         *blocks, last = self.blocks
         for block in blocks:
-            h, new = block.with_new_rows(h, new)
-        return self.decoder(last.new_answers(h, new).to(x.dtype))
+            seen = block.seen(h)
+            yield seen
+            h = block.after(seen)
+        yield last.seen_labels(h)
+
+    def look(self, read: Iterable[Tensor], x: Tensor, n_labeled: int, x_new: Tensor) -> Tensor:
+        """Logits [B, Q, 2] of new rows x_new [B, Q, d] from what `read` gave of the table x."""
+        new = self.embed(standardize(x_new, x, n_labeled, self.config), n_labeled=0)
+        new = new.to(self.compute_dtype)
+        *blocks, last = self.blocks
+        seen = iter(read)
+        for block in blocks:
+            new = block.look(next(seen), new)
+        return self.decoder(last.look_at_labels(next(seen), new).to(x.dtype))
 
     @property
     def compute_dtype(self) -> torch.dtype:
@@ -165,201 +169,6 @@ class PUICL(nn.Module):
         for token in ("unlabeled_token", "negative_token", "thinking_rows"):
             if hasattr(self, token):  # as spread as the label encoder's bias
                 getattr(self, token).uniform_(-1, 1, generator=generator)
-
-
-class Block(nn.Module):
-    """Attention within each row, attention within each column, feed-forward; post-norm (3.2)."""
-
-    def __init__(self, config: ModelConfig):
-        super().__init__()
-        e = config.embedding_size
-        norm = {"layernorm": nn.LayerNorm, "rmsnorm": nn.RMSNorm}[config.norm]
-        self.feature_attention = Attention(e, config.feature_heads or config.heads, axis=2)
-        self.feature_norm = norm(e, eps=1e-5)
-        row_heads = config.row_heads or config.heads
-        self.row_attention = Attention(e, row_heads, axis=1, scalable=config.scalable_softmax)
-        self.row_norm = norm(e, eps=1e-5)
-        self.feedforward = FeedForward(e, config.feedforward_size, n_out=e)
-        self.feedforward_norm = norm(e, eps=1e-5)
-
-    def forward(self, h: Tensor) -> Tensor:
-        """[B, R, C, E] to the same shape."""
-        return _in_pieces(self.within_columns, _in_pieces(self.within_rows, h, axis=1), axis=2)
-
-    def answers(self, h: Tensor, first_row: int) -> Tensor:
-        """Of the last block, the label cells [B, R - first_row, E] that the decoder reads.
-
-        What nobody reads is not computed: only the label column goes on after the attention
-        within rows, and only the rows that are classified ask in the one within columns.
-        """
-        label = _in_pieces(self._label_within_rows, h, axis=1)
-        return self.within_columns(label, label[:, first_row:].contiguous())[:, :, 0]
-
-    def with_new_rows(self, h: Tensor, new: Tensor) -> tuple[Tensor, Tensor]:
-        """The same for a table [B, R, C, E] and new rows [B, Q, C, E] that only look at it."""
-        h = _in_pieces(self.within_rows, h, axis=1)
-        new = self._new_within_columns(h, self.within_rows(new))
-        return _in_pieces(self.within_columns, h, axis=2), new
-
-    def new_answers(self, h: Tensor, new: Tensor) -> Tensor:
-        """Of the last block, the new rows' label cells [B, Q, E]."""
-        label = _in_pieces(self._label_within_rows, h, axis=1)
-        return self._new_within_columns(label, self._label_within_rows(new))[:, :, 0]
-
-    def within_rows(self, h: Tensor, asking: Tensor | None = None) -> Tensor:
-        """The first sublayer: `asking` [B, R, c, E] (all of h by default) attend to their row."""
-        asking = h if asking is None else asking
-        return add_and_norm(asking, *self.feature_attention(asking, h), self.feature_norm)
-
-    def within_columns(self, h: Tensor, asking: Tensor | None = None) -> Tensor:
-        """The other two: `asking` [B, r, C, E] (all of h by default) attend to their column."""
-        asking = h if asking is None else asking
-        asking = add_and_norm(asking, *self.row_attention(asking, h), self.row_norm)
-        return add_and_norm(asking, *self.feedforward.but_bias(asking), self.feedforward_norm)
-
-    def _label_within_rows(self, h: Tensor) -> Tensor:
-        return self.within_rows(h, h[:, :, -1:].contiguous())
-
-    def _new_within_columns(self, h: Tensor, new: Tensor) -> Tensor:
-        new = add_and_norm(new, *self.row_attention.one_by_one(new, h), self.row_norm)
-        return add_and_norm(new, *self.feedforward.but_bias(new), self.feedforward_norm)
-
-
-class Attention(nn.Module):
-    """Multi-head attention along one axis of [B, R, C, E]: 1, the column, or 2, the row.
-
-    scalable: scores are also multiplied by s * log(L), with a learnable s a head and L the number
-    of cells attended to, so that attention does not flatten as tables grow (scalable softmax).
-    """
-
-    def __init__(self, e: int, heads: int, axis: int, scalable: bool = False):
-        super().__init__()
-        self.heads = heads
-        self.axis = axis
-        self.qkv = skip_init(nn.Linear, e, 3 * e)
-        self.out = skip_init(nn.Linear, e, e)
-        self.softmax_scale = nn.Parameter(torch.empty(heads)) if scalable else None
-
-    def forward(self, asking: Tensor, h: Tensor) -> tuple[Tensor, Tensor | None]:
-        """What each cell of `asking` takes from the cells of h along the axis; as `asking`.
-
-        The last bias [E] is not added yet, but returned beside; None where it is.
-        """
-        if can_attend(h, h.shape[-1] // self.heads):
-            return self._fused(asking, h)
-        return self._merge(attend(*self._split(*self._project(asking, h))))
-
-    def _fused(self, asking: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
-        """The same with no pass for a bias.
-
-        A key's adds as much to all scores of a query, which the softmax takes out again. A value's
-        passes through, as weights add up to one, and becomes a part of the last bias.
-        """
-        e = h.shape[-1]
-        scale = self._scale(h.shape[self.axis]) * math.log2(math.e)
-        weight = torch.cat([self.qkv.weight[:e] * scale.unsqueeze(-1), self.qkv.weight[e:]])
-        weight = weight.to(h.dtype)
-        q, kv = self._heads(asking, h, weight)
-        attended = attend_merged(q, kv, self.axis, self.qkv.bias[:e] * scale)
-        bias = torch.addmv(self.out.bias, self.out.weight, self.qkv.bias[2 * e :])
-        return multiply(attended, self.out.weight), bias
-
-    def one_by_one(self, asking: Tensor, h: Tensor) -> tuple[Tensor, Tensor | None]:
-        """The same where each cell of `asking` attends to itself, too, and to no other of them."""
-        q, k, v = self._split(*self._project(asking, h, extra=1))
-        _, k_own, v_own = self._split(*self._project(asking, asking))
-        own = (q * k_own).sum(-1, keepdim=True)  # B . H Q 1
-        attended = torch.empty_like(q)
-        together = max(1, SCORES_TOGETHER // (k.shape[:-1].numel()))
-        for start in range(0, q.shape[-2], together):
-            rows = slice(start, start + together)
-            scores = torch.cat([q[..., rows, :] @ k.transpose(-1, -2), own[..., rows, :]], dim=-1)
-            weights = scores.softmax(-1)
-            taken = weights[..., :-1] @ v + weights[..., -1:] * v_own[..., rows, :]
-            attended[..., rows, :] = taken
-        return self._merge(attended)
-
-    def _project(self, asking: Tensor, h: Tensor, extra: int = 0) -> tuple[Tensor | None, Tensor]:
-        """Scaled queries [B, r, c, H, D], and keys and values [B, R, C, 2, H, D].
-
-        Where h itself asks, None and all three, queries first: [B, R, C, 3, H, D]. `extra`: cells
-        attended to beside those of h.
-        """
-        e = h.shape[-1]
-        # The scores' scale goes into the queries' weights: no pass over the queries.
-        scale = F.pad(self._scale(h.shape[self.axis] + extra), (0, 2 * e), value=1.0)
-        weight = (self.qkv.weight * scale.unsqueeze(-1)).to(h.dtype)
-        return self._heads(asking, h, weight, (self.qkv.bias * scale).to(h.dtype))
-
-    def _scale(self, length: int) -> Tensor:
-        """What each number of a query is multiplied by, [E], with `length` cells to attend to."""
-        size = self.qkv.in_features // self.heads
-        scale = self.qkv.weight.new_full((self.heads,), size**-0.5)
-        if self.softmax_scale is not None:
-            scale = scale * self.softmax_scale * math.log(length)
-        return scale.repeat_interleave(size)
-
-    def _heads(
-        self, asking: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None
-    ) -> tuple[Tensor | None, Tensor]:
-        """Queries, keys and values by these weights [3 E, E], as `_project` returns them."""
-        e = h.shape[-1]
-        shape = (self.heads, e // self.heads)
-
-        def project(x: Tensor, some: slice) -> Tensor:
-            if bias is None:
-                return multiply(x, weight[some])
-            return F.linear(x, weight[some], bias[some])
-
-        if asking is h:
-            return None, project(h, slice(None)).unflatten(-1, (3, *shape))
-        q = project(asking, slice(e)).unflatten(-1, shape)
-        return q, project(h, slice(e, None)).unflatten(-1, (2, *shape))
-
-    def _split(self, q: Tensor | None, kv: Tensor) -> list[Tensor]:
-        """Queries, keys and values [B, ., H, ., D], the axis next to last."""
-        parts = kv.unbind(3) if q is None else (q, *kv.unbind(3))
-        order = (0, 2, 3, 1, 4) if self.axis == 1 else (0, 1, 3, 2, 4)
-        return [part.permute(order) for part in parts]  # from B R C H D
-
-    def _merge(self, attended: Tensor) -> tuple[Tensor, Tensor | None]:
-        order = (0, 3, 1, 2, 4) if self.axis == 1 else (0, 1, 3, 2, 4)
-        return linear_but_bias(attended.permute(order).flatten(-2), self.out)
-
-
-class FeedForward(nn.Module):
-    """Linear, GELU, Linear: a block's third sublayer, and the decoder."""
-
-    def __init__(self, e: int, hidden: int, n_out: int):
-        super().__init__()
-        self.inner = skip_init(nn.Linear, e, hidden)
-        self.outer = skip_init(nn.Linear, hidden, n_out)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """[..., E] to [..., n_out]."""
-        return linear(self._hidden(x), self.outer)
-
-    def but_bias(self, x: Tensor) -> tuple[Tensor, Tensor | None]:
-        """The same with the last bias not added yet, but beside; None where it is."""
-        return linear_but_bias(self._hidden(x), self.outer)
-
-    def _hidden(self, x: Tensor) -> Tensor:
-        return add_and_gelu(*linear_but_bias(x, self.inner))
-
-
-def _in_pieces(function: Callable[[Tensor], Tensor], h: Tensor, axis: int) -> Tensor:
-    """function(h [B, R, C, E]), which treats the places along `axis` alike and apart.
-
-    Without a gradient it sees about `CELLS_TOGETHER` cells at a time, so that memory stays bounded
-    and the cache useful.
-    """
-    cells_each = h.shape[:3].numel() // h.shape[axis]
-    together = max(1, CELLS_TOGETHER // max(1, cells_each))
-    if torch.is_grad_enabled() or together >= h.shape[axis]:
-        return function(h)
-    # Contiguous: a matrix product of many small parts would take other, slower ways.
-    pieces = (piece.contiguous() for piece in h.split(together, dim=axis))
-    return torch.cat([function(piece) for piece in pieces], dim=axis)
 
 
 def standardize(rows: Tensor, table: Tensor, n_labeled: int, config: ModelConfig) -> Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from puicl_model.inference import difference
-from puicl_model.model import PUICL, _in_pieces, standardize
+from puicl_model.model import PUICL
 
 # What a process keeps of contexts it has read: seven of the largest (1,300 rows, 20 columns), or a
 # hundred of 200 rows and 8 columns, of whatever classifiers.
@@ -28,16 +28,8 @@ class ReadContext:
         """table: [R, w] float32, labelled positives first."""
         self.network = network
         self._table = torch.from_numpy(table)[None].to(network.unlabeled_token.device)
-        scaled = standardize(self._table, self._table, n_labeled, network.config)
-        h = network.think(network.embed(scaled, n_labeled)).to(network.compute_dtype)
         self._n_labeled = n_labeled
-        self._cells = []
-        *blocks, last = network.blocks
-        for block in blocks:
-            h = _in_pieces(block.within_rows, h, axis=1)
-            self._cells.append(h)
-            h = _in_pieces(block.within_columns, h, axis=2)
-        self._cells.append(_in_pieces(last._label_within_rows, h, axis=1))
+        self._cells = list(network.read(self._table, n_labeled))
 
     @property
     def n_bytes(self) -> int:
@@ -48,14 +40,8 @@ class ReadContext:
     def log_odds(self, new: np.ndarray) -> np.ndarray:
         """Log-odds [m] of being positive of rows `new` [m, w] float32, each by itself."""
         x = torch.from_numpy(new)[None].to(self._table.device)
-        scaled = standardize(x, self._table, self._n_labeled, self.network.config)
-        rows = self.network.embed(scaled, n_labeled=0).to(self.network.compute_dtype)
-        *blocks, last = self.network.blocks
-        for block, cells in zip(blocks, self._cells[:-1], strict=True):
-            rows = block._new_within_columns(cells, block.within_rows(rows))
-        label = last._label_within_rows(rows)
-        answers = last._new_within_columns(self._cells[-1], label)[:, :, 0]
-        return difference(self.network.decoder(answers.to(x.dtype)))[0]
+        logits = self.network.look(self._cells, self._table, self._n_labeled, x)
+        return difference(logits)[0]
 
 
 class Kept:

@@ -144,13 +144,15 @@ def test_new_rows_do_not_influence_each_other(model):
     assert (other[:, 3] - together[:, 3]).abs().max() > 1e-3
 
 
-def test_new_rows_leave_the_table_as_it_is_without_them(model):
+def test_new_rows_leave_the_table_as_it_was_read(model):
     x, new = tables(), tables(seed=1)[:, :6]
-    h = model.embed(x, N_LABELED)
     with torch.no_grad():
+        cells = list(model.read(x, N_LABELED))
+        copies = [cell.clone() for cell in cells]
         for seen in (new, new[:, :1] * 100):
-            beside, _ = model.blocks[0].with_new_rows(h, model.embed(seen, 0))
-            same(beside, model.blocks[0](h))
+            model.look(cells, x, N_LABELED, seen)
+            for cell, copy in zip(cells, copies, strict=True):
+                same(cell, copy)
 
 
 def test_new_rows_see_labelled_and_unlabelled_rows_of_the_table(model):

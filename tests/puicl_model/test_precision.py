@@ -70,7 +70,7 @@ def test_without_machine_code_bfloat16_gives_the_same_but_for_rounding(name, mon
     model, x = build(**VARIANTS[name]), tables()
     model.precision = "bfloat16"
     ours, our_gradient = gradient(model, x, 20, None, 3)
-    monkeypatch.setattr("puicl_model.model.can_attend", lambda h, size: False)
+    monkeypatch.setattr("puicl_model.blocks.can_attend", lambda h, size: False)
     monkeypatch.setattr("puicl_model.kernels.can_pass", lambda x: False)
     plain, plain_gradient = gradient(model, x, 20, None, 3)
     assert (ours - plain).abs().max() < 0.05
@@ -95,8 +95,8 @@ def test_new_rows_have_the_same_answer_in_every_precision(name, precision):
 def test_inference_in_pieces_is_the_whole(name, monkeypatch):
     model, x, new = build(**VARIANTS[name]).double(), tables().double(), tables(1).double()
     whole = model(x, 20).detach(), model.score_new_rows(x, 20, new).detach()
-    monkeypatch.setattr("puicl_model.model.CELLS_TOGETHER", 100)
-    monkeypatch.setattr("puicl_model.model.SCORES_TOGETHER", 5000)
+    monkeypatch.setattr("puicl_model.blocks.CELLS_TOGETHER", 100)
+    monkeypatch.setattr("puicl_model.blocks.SCORES_TOGETHER", 5000)
     with torch.no_grad():
         pieces = model(x, 20), model.score_new_rows(x, 20, new)
     for actual, expected in zip(pieces, whole, strict=True):
