@@ -11,17 +11,14 @@ from puicl_config.digests import (
 from puicl_config.errors import InputError, exit_on_input_error
 from puicl_config.extensions import EXTENSIONS, RANGES, RULE_KINDS, ExtensionsConfig
 from puicl_config.loading import config_yaml, find_config, load_config, parse_config
+from puicl_config.prior import ACTIVATIONS, PriorConfig
 from puicl_config.progress import ProgressReport, duration
-from puicl_config.schema import (
-    ACTIVATIONS,
+from puicl_config.schema import Config, ModelConfig, ShardsConfig
+from puicl_config.train import (
     RUN_DIGEST_EXCLUDES,
     SAMPLERS,
-    Config,
-    ModelConfig,
     PhaseConfig,
-    PriorConfig,
     RevealConfig,
-    ShardsConfig,
     TrainConfig,
 )
 

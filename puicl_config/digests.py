@@ -4,7 +4,9 @@ import hashlib
 import json
 from typing import Any
 
-from puicl_config.schema import RUN_DIGEST_EXCLUDES, Config, PriorConfig
+from puicl_config.prior import PriorConfig
+from puicl_config.schema import Config
+from puicl_config.train import RUN_DIGEST_EXCLUDES
 
 # Raised whenever the same `prior` section would give other bytes: a new sampler, another order
 # of draws, a changed rule. Shards made by another version are another plan.

@@ -1,0 +1,115 @@
+"""The section `train`: optimizer, schedule, sampler, and when to stop, log and save."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from puicl_config.fields import Fraction, Positive, PositiveFloat, Section
+
+
+class PhaseConfig(Section):
+    """One phase's learning rate: warm-up to `peak`, polynomial decay to `floor`."""
+
+    peak: PositiveFloat
+    floor: float = Field(ge=0)
+    warmup_steps: int = Field(ge=0)
+
+    @model_validator(mode="after")
+    def _floor_below_peak(self):
+        if self.floor > self.peak:
+            raise ValueError(f"floor {self.floor} lies above peak {self.peak}")
+        return self
+
+
+class RevealConfig(Section):
+    """A share of the true negatives shown with their label, falling linearly to none.
+
+    `share` at the first step, zero from `until` times all steps on.
+    """
+
+    share: float = Field(default=0.0, ge=0, lt=1)
+    until: float = Field(default=0.5, gt=0, le=1)
+
+
+SAMPLERS = ("curriculum", "shuffled", "reverse", "fixed_stage", "tail_only", "interleaved")
+Sampler = Literal["curriculum", "shuffled", "reverse", "fixed_stage", "tail_only", "interleaved"]
+
+
+class TrainConfig(Section):
+    """The optimizer's two phases, precision, and when to stop, log and save."""
+
+    seed: int = Field(default=0, ge=0, lt=2**63)
+    # The order of the plan's steps (`trainer/sampler.py`), and which of its microbatches: an
+    # expression over their tags such as "causal and n_features <= 10".
+    sampler: Sampler = "curriculum"
+    fixed_stage: Positive | None = None  # the stage of sampler: fixed_stage
+    where: str | None = None
+    phase1: PhaseConfig = PhaseConfig(peak=1.6e-4, floor=1.6e-5, warmup_steps=4000)
+    phase2: PhaseConfig = PhaseConfig(peak=4e-5, floor=4e-6, warmup_steps=2000)
+    decay_exponent: PositiveFloat = 1.5
+    beta1: float = Field(default=0.9, ge=0, lt=1)
+    beta2: float = Field(default=0.95, ge=0, lt=1)
+    adam_epsilon: PositiveFloat = 1e-8
+    weight_decay: float = Field(default=1e-4, ge=0)
+    clip_norm: PositiveFloat = 1.0
+    ema_decay: float = Field(default=0.95, ge=0, lt=1)
+    optimizer: Literal["adamw", "muon"] = "adamw"
+    muon_lr_ratio: PositiveFloat = 8.0  # Muon's learning rate over AdamW's
+    muon_momentum: float = Field(default=0.95, ge=0, lt=1)
+    reveal_negatives: RevealConfig = RevealConfig()
+    # both: the supervised peer. `reveal_share` of the unlabelled rows of both classes are shown
+    # with their label in every step, and `reveal_negatives` is not used.
+    reveal: Literal["negatives", "both"] = "negatives"
+    reveal_share: Fraction = 0.5
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    threads_per_process: Positive = 1
+    tasks_per_forward: Positive | None = None  # None: all on a GPU, few at a time on a CPU
+    # On a GPU: deterministic algorithms, so that the promises about bits hold there, too; a CPU's
+    # always are. compile: torch.compile of the blocks.
+    deterministic: bool = True
+    compile: bool = False
+
+    # A checkpoint to begin from, of a run under another config: its digest, not its path, is part
+    # of the run's digest.
+    init_from: str | None = None
+
+    # Outside the run's digest: they say when to stop, log and save, and never change a bit.
+    max_steps: int | None = Field(default=None, ge=0)
+    max_seconds: PositiveFloat | None = None
+    log_every: Positive = 50
+    digest_every: Positive = 100
+    checkpoint_every: Positive = 500
+    keep_checkpoints: Positive = 3
+    loader_threads: int = Field(default=1, ge=0)
+    # Less memory for more time: activations are computed again for the gradient, to the same bits.
+    recompute: bool = False
+    # Start while the shards are still written; give up `follow_timeout` seconds after the last
+    # part came.
+    follow: bool = False
+    follow_timeout: PositiveFloat = 1800.0
+    # A folder of `prior-gen --split heldout`, the EMA's figures on which are logged.
+    heldout: str | None = None
+    heldout_every: Positive = 500
+    heldout_microbatches: Positive = 32
+
+
+# Keys of `train` that never change a bit of the weights, hence no part of the run's digest.
+RUN_DIGEST_EXCLUDES = frozenset(
+    {
+        "max_steps",
+        "max_seconds",
+        "log_every",
+        "digest_every",
+        "checkpoint_every",
+        "keep_checkpoints",
+        "loader_threads",
+        "recompute",
+        "follow",
+        "follow_timeout",
+        "heldout",
+        "heldout_every",
+        "heldout_microbatches",
+        "init_from",
+    }
+)
