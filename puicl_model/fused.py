@@ -68,6 +68,7 @@ class _Fused(torch.autograd.Function):
 def _run(name, q, kv, bias, axis, out, stats, *gradients) -> None:
     """Call the machine code `name` for all problems; out, or dq and dkv, are written."""
     from puicl_model import attention_code
+    from puicl_model.attention_parts import PARAMETERS
 
     asking, keys, values = _parts(q, kv)
     b, *_, heads, size = asking.shape
@@ -93,7 +94,7 @@ def _run(name, q, kv, bias, axis, out, stats, *gradients) -> None:
         return
     function = attention_code.function(name, size)
     need = getattr(attention_code, name + "_scratch")(size, told["asking"], told["length"])
-    run(function, attention_code.PARAMETERS, told, count, scores, need)
+    run(function, PARAMETERS, told, count, scores, need)
 
 
 def _parts(q: Tensor | None, kv: Tensor) -> tuple[Tensor, Tensor, Tensor]:
