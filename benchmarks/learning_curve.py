@@ -1,0 +1,67 @@
+"""The default weights' quality against what they cost, and what another doubling would buy.
+
+    puicl average runs/NAME/checkpoints/step-… --of ema --out M.safetensors
+    puicl bench --data DEVELOPMENT --methods puicl_single,puicl --model M.safetensors --repeats 2
+    python benchmarks/learning_curve.py
+
+Reads results/learning_curve.csv, one line a checkpoint: steps and minutes of training in all, since
+the first weights, and the means that the second command gave on the development tables. Draws the
+AUC against the steps and prints a table with the gain of each line in doublings of steps.
+"""
+
+import argparse
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+
+mpl.use("Agg")
+from matplotlib import pyplot as plt
+
+TASKS_A_STEP = 16
+
+
+def main() -> None:
+    """Draw and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=Path("results/learning_curve.csv"))
+    parser.add_argument("--out", type=Path, default=Path("docs/images/weights/learning_curve.png"))
+    arguments = parser.parse_args()
+    points = pd.read_csv(arguments.data)
+    draw(points, arguments.out)
+    print("| run's end | steps in all | tasks seen | minutes in all | AUC | one pass | accuracy |")
+    print("|---|---|---|---|---|---|---|")
+    for point in points.itertuples():
+        tasks = point.steps * TASKS_A_STEP
+        print(
+            f"| {point.run} | {point.steps:,} | {tasks:,} | {point.minutes} | {point.auc:.3f} | "
+            f"{point.auc_single:.3f} | {point.accuracy:.3f} |"
+        )
+    doublings = np.diff(np.log2(points.steps))
+    for name, gain in zip(points.run[1:], np.diff(points.auc) / doublings, strict=True):
+        print(f"{name}: {gain:+.3f} a doubling of steps")
+
+
+def draw(points: pd.DataFrame, path: Path) -> None:
+    """AUC against steps, on a logarithmic axis; annealed ends are filled."""
+    figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
+    axes.plot(points.steps, points.auc, color="#0072B2", label="PUICL (4 passes)")
+    axes.plot(points.steps, points.auc_single, color="#8a8a8a", label="single pass")
+    for annealed, face in ((False, "white"), (True, "#0072B2")):
+        some = points[points.annealed == annealed]
+        axes.plot(some.steps, some.auc, "o", color="#0072B2", markerfacecolor=face)
+    axes.set(xscale="log", xlabel="training steps of 16 tasks, in all", ylabel="mean AUC")
+    ticks = points.steps.tolist()
+    axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks], rotation=30)
+    axes.minorticks_off()
+    axes.set_title("16 development tables, 2 splits; filled: learning rate fallen to nothing")
+    axes.title.set_fontsize(9)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=130)
+
+
+if __name__ == "__main__":
+    main()
