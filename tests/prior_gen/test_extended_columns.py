@@ -1,0 +1,160 @@
+"""What each extension does to a task's columns, seen from outside where that is possible."""
+
+import numpy as np
+import pytest
+from extended import ALPHA, extended_by, microbatches, with_labels
+from scipy import stats
+
+from prior_gen.extensions import discrete, warped
+from prior_gen.extensions.duplicated import duplicate_columns
+from prior_gen.extensions.irrelevant import shuffle_irrelevant
+
+
+@pytest.mark.parametrize("independent", [0.0, 1.0])
+def test_discrete_columns_have_exactly_the_levels_of_their_tag(independent):
+    batches = microbatches(12, discrete=1.0, rule_labels=1.0, independent=independent)
+    for batch, tag in extended_by("discrete", batches):
+        assert any(tag["levels"])
+        for task in batch.x:
+            for column, levels in zip(task.T, tag["levels"], strict=True):
+                distinct = len(np.unique(column))
+                assert distinct <= levels if levels else distinct == len(column)
+        seen = [max(len(np.unique(task[:, j])) for task in batch.x) for j in range(len(task.T))]
+        for column, levels in enumerate(tag["levels"]):
+            assert not levels or seen[column] == levels
+
+
+def test_shared_levels_give_all_columns_the_same_values_and_shares():
+    rng = np.random.default_rng(0)
+    shares = [0.5, 0.3, 0.2]
+    x = rng.standard_normal((1000, 5)).astype(np.float32)
+    for order in ("ordinal", "nominal"):
+        parameters = {"order": order, "levels": [3] * 5, "shares": [shares] * 5}
+        codes = discrete.level_codes(np.random.default_rng(1), parameters, x)
+        counts = [np.bincount(column, minlength=3).tolist() for column in codes.T]
+        assert counts == [counts[0]] * 5
+        assert sorted(counts[0]) == [200, 300, 500]
+    layouts = {"shared": 0, "own": 0}
+    for batch, tag in extended_by("discrete", microbatches(30, discrete=1.0)):
+        layouts[tag["layout"]] += 1
+        if tag["layout"] == "shared":
+            assert len(set(tag["levels"])) == 1
+            for task in batch.x:  # the same numbers everywhere: standardised over the same shares
+                values = np.unique(task.round(4))
+                assert len(values) <= tag["levels"][0]
+    assert min(layouts.values()) > 5
+
+
+def test_ordinal_codes_keep_the_columns_order_and_nominal_ones_do_not():
+    x = np.linspace(-1, 1, 600, dtype=np.float32)[:, None]
+    parameters = {"levels": [5], "shares": [[0.2] * 5]}
+    ordinal = discrete.level_codes(np.random.default_rng(0), {**parameters, "order": "ordinal"}, x)
+    assert (np.diff(ordinal[:, 0]) >= 0).all()
+    shuffled = [
+        discrete.level_codes(np.random.default_rng(seed), {**parameters, "order": "nominal"}, x)
+        for seed in range(20)
+    ]
+    assert sum((np.diff(codes[:, 0]) < 0).any() for codes in shuffled) >= 18
+
+
+def test_uneven_levels_include_a_rare_yes():
+    batches = microbatches(40, discrete=1.0, levels=(2, 2))
+    shares = [s for _, tag in extended_by("discrete", batches) for s in tag["shares"] if s]
+    assert min(min(pair) for pair in shares) < 0.15
+    assert [0.5, 0.5] in shares
+
+
+def test_a_warp_keeps_ranks_and_the_marginals_get_the_tails():
+    z = np.random.default_rng(0).standard_normal((4000, 1)).astype(np.float32)
+    for kind, a, b in (("sinh_arcsinh", 0.0, 0.5), ("exp", 1.0, 0.0), ("power", 3.0, 0.0)):
+        out = warped.warp_columns({"warps": [[kind, a, b]]}, z)
+        assert (np.argsort(out[:, 0]) == np.argsort(z[:, 0])).all(), kind
+        assert stats.kurtosis(out[:, 0]) > 3, kind
+    right, left = (warped.warp_columns({"warps": [["exp", a, 0.0]]}, z) for a in (0.8, -0.8))
+    assert stats.skew(right[:, 0]) > 1
+    assert stats.skew(left[:, 0]) < -1
+    assert (np.argsort(left[:, 0]) == np.argsort(z[:, 0])).all()
+
+
+def test_only_the_tagged_columns_are_warped_and_the_task_stays_the_same():
+    plain, bent = (microbatches(8, warped=w, missing=1.0) for w in (0.0, 1.0))
+    for before, after in zip(plain, bent, strict=True):
+        np.testing.assert_array_equal(before.y, after.y)
+        warps = after.tags["extensions"]["warped"]["warps"]
+        assert any(kind != "identity" for kind, _, _ in warps)
+        for column, (kind, _, _) in enumerate(warps):
+            same = np.allclose(before.x[:, :, column], after.x[:, :, column], atol=1e-5)
+            assert same == (kind == "identity"), kind
+
+
+def test_irrelevant_columns_say_nothing_about_the_class_or_the_other_columns():
+    strong = {"sigma_noise": (0.0,), "noncausal_sources": ("head",), "p_causal_final": 0.0}
+    batches = microbatches(30, strong, irrelevant=1.0, irrelevant_share=(0.4, 0.6))
+    p_values, others = [], []
+    for batch, tag in extended_by("irrelevant", batches):
+        d = batch.x.shape[2]
+        assert 1 <= len(tag["columns"]) < d
+        for x, y in with_labels(batch):
+            for column in range(d):
+                p = stats.mannwhitneyu(x[y == 1, column], x[y == 0, column]).pvalue
+                (p_values if column in tag["columns"] else others).append(p)
+    assert stats.kstest(p_values, "uniform").pvalue > ALPHA
+    assert np.mean(np.array(others) < 0.01) > 0.3
+
+
+def test_an_irrelevant_column_keeps_its_marginal():
+    plain, shuffled = (microbatches(6, irrelevant=w, shallow=1.0) for w in (0.0, 1.0))
+    for before, after in zip(plain, shuffled, strict=True):
+        columns = after.tags["extensions"]["irrelevant"]["columns"]
+        for column in range(before.x.shape[2]):
+            ours, theirs = before.x[:, :, column], after.x[:, :, column]
+            assert (ours == theirs).all() == (column not in columns)
+    x = np.random.default_rng(1).standard_normal((50, 3))
+    y = x.copy()
+    shuffle_irrelevant(np.random.default_rng(2), {"columns": [1]}, y)
+    np.testing.assert_array_equal(np.sort(x, axis=0), np.sort(y, axis=0))
+    assert (x[:, 1] != y[:, 1]).any()
+
+
+def test_exact_copies_are_equal_and_near_copies_are_as_near_as_tagged():
+    exact = near = 0
+    for batch, tag in extended_by("duplicated", microbatches(30, duplicated=1.0)):
+        for original, copy in tag["pairs"]:
+            ours, theirs = batch.x[:, :, original], batch.x[:, :, copy]
+            if tag["noise"] == 0:
+                np.testing.assert_array_equal(ours, theirs)
+                exact += 1
+            else:
+                assert (ours != theirs).any()
+                for a, b in zip(ours, theirs, strict=True):
+                    if a.std() > 0.5:  # not a column of outliers
+                        assert np.corrcoef(a, b)[0, 1] > 0.6
+                near += 1
+    assert min(exact, near) > 5
+
+
+def test_near_copies_of_a_discrete_column_are_discrete_and_differ_in_the_tagged_share():
+    rng = np.random.default_rng(0)
+    x = rng.integers(2, size=(4000, 2)).astype(np.float32)
+    parameters = {"pairs": [[0, 1]], "noise": 0.3}
+    duplicate_columns(rng, parameters, x, np.array([True, True]))
+    assert set(np.unique(x[:, 1])) == {0, 1}
+    # A stray cell of a fair coin agrees by chance half of the time.
+    assert (x[:, 0] != x[:, 1]).mean() == pytest.approx(0.15, abs=0.03)
+
+
+def test_missing_cells_are_zero_in_the_tagged_share_and_nothing_else_changes():
+    plain, holes = (microbatches(10, missing=w, sar=1.0) for w in (0.0, 1.0))
+    for before, after in zip(plain, holes, strict=True):
+        np.testing.assert_array_equal(before.y, after.y)
+        changed = before.x != after.x
+        assert (after.x[changed] == 0).all()
+        shares = after.tags["extensions"]["missing"]["shares"]
+        cells = before.x.shape[0] * before.x.shape[1]
+        for column, share in enumerate(shares):
+            hits = (after.x[:, :, column] == 0).sum()
+            nonzero = (before.x[:, :, column] != 0).mean()
+            if share == 0:
+                assert not changed[:, :, column].any()
+            elif nonzero == 1:
+                assert stats.binomtest(int(hits), cells, share).pvalue > ALPHA / 10

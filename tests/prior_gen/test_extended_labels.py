@@ -1,0 +1,225 @@
+"""Whose class a row has under each extension: rules, trees, borders that lie elsewhere."""
+
+import numpy as np
+import pytest
+from extended import (
+    ALPHA,
+    PAPER_LAST,
+    config,
+    cross_fitted_auc,
+    extended_by,
+    grid,
+    microbatches,
+    with_labels,
+)
+from scipy import stats
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from prior_gen import generate_microbatch
+from prior_gen.extensions import border, rules, trees
+from prior_gen.extensions.border import ClassCounts
+from prior_gen.extensions.discrete import CONTINUOUS
+from puicl_config import RULE_KINDS
+
+
+def test_an_xor_cannot_be_learnt_linearly_but_a_tree_on_its_columns_finds_it():
+    prior = {"n_labeled": (150, 150), "eta_final": (2.0, 2.0), "pi_final": (0.7, 0.8)}
+    batches = microbatches(
+        5,
+        prior,
+        rule_labels=1.0,
+        independent=1.0,
+        discrete=1.0,
+        levels=(2, 2),
+        rule_kinds=("parity",),
+        rule_arity=(2, 2),
+    )
+    checked = 0
+    for batch, tag in extended_by("rule_labels", batches):
+        assert tag["kind"] == "parity"
+        shares = batch.tags["extensions"]["discrete"]
+        fair = shares["layout"] == "shared" and shares["shares"][0] == [0.5, 0.5]
+        for (x, y), columns, forced in zip(
+            with_labels(batch), tag["columns"], tag["forced"], strict=True
+        ):
+            assert len(columns) == 2
+            assert forced == 0
+            if all(shares["levels"][column] for column in columns):
+                tree = DecisionTreeClassifier(max_depth=2).fit(x[:, columns], y)
+                assert tree.score(x[:, columns], y) == 1
+            if fair:
+                assert cross_fitted_auc(LogisticRegression(), x, y) < 0.65
+                checked += 1
+    assert checked >= 4
+
+
+def test_an_equality_of_two_columns_is_theirs_and_needs_both():
+    rng = np.random.default_rng(3)
+    x, codes = grid(rng)
+    counts = ClassCounts(100, 100)
+    for _ in range(10):
+        parameters = {"kind": "equality", "arity": 2, "bins": 2}
+        negative, facts = rules.rule_labels(rng, parameters, {}, x, codes, counts)
+        first, second = facts["columns"]
+        holds = codes[:, first] == codes[:, second]
+        assert (negative == holds).all() or (negative == ~holds).all()
+
+
+def test_a_count_depends_on_how_many_columns_have_the_code_and_nothing_else():
+    rng = np.random.default_rng(4)
+    x, codes = grid(rng)
+    for _ in range(10):
+        parameters = {"kind": "count", "arity": 6, "bins": 2}
+        counts = ClassCounts(100, 100)
+        negative, facts = rules.rule_labels(rng, parameters, {}, x, codes, counts)
+        assert facts["forced"] == 0
+
+        def explains(code, how_many, negative=negative):
+            holds = (codes == code).sum(axis=1) == how_many
+            return (negative == holds).all() or (negative == ~holds).all()
+
+        assert any(explains(code, k) for code in range(3) for k in range(1, 7))
+
+
+@pytest.mark.parametrize("kind", RULE_KINDS)
+@pytest.mark.parametrize("levels", [0, 2, 4])
+def test_a_rules_class_is_a_function_of_the_columns_it_names(kind, levels):
+    rng = np.random.default_rng(5)
+    x, codes = grid(rng, n=600, levels=levels or 3)
+    if not levels:
+        x = rng.standard_normal(x.shape).astype(np.float32)
+        codes = np.full(codes.shape, CONTINUOUS)
+    for arity in (2, 3, 4):
+        parameters = {"kind": kind, "arity": 2 if kind == "equality" else arity, "bins": 3}
+        negative, facts = rules.rule_labels(rng, parameters, {}, x, codes, ClassCounts(60, 60))
+        assert min(2, parameters["arity"]) <= len(facts["columns"]) <= parameters["arity"]
+        assert facts["forced"] == 0
+        assert facts["negative_share"] == pytest.approx(negative.mean(), abs=1e-4)
+        named = x[:, facts["columns"]]
+        if levels:
+            _, cell = np.unique(named, axis=0, return_inverse=True)
+            for members in np.unique(cell):
+                assert len(set(negative[cell == members])) == 1
+        # No change of the other columns changes the class.
+        others = np.setdiff1d(np.arange(6), facts["columns"])
+        for column in others:
+            p = stats.mannwhitneyu(x[negative, column], x[~negative, column]).pvalue
+            assert p > ALPHA / 10
+
+
+def test_a_rule_that_holds_too_rarely_reads_fewer_columns_before_rows_are_forced():
+    rng = np.random.default_rng(7)
+    x, codes = grid(rng, n=600, levels=2)
+    parameters = {"kind": "conjunction", "arity": 4, "bins": 2}
+    enough, few = ClassCounts(130, 130), ClassCounts(20, 20)
+    negative, facts = rules.rule_labels(rng, parameters, {}, x, codes, enough)
+    assert len(facts["columns"]) == 2
+    assert facts["forced"] == 0
+    assert len(rules.rule_labels(rng, parameters, {}, x, codes, few)[1]["columns"]) == 4
+    # A table without any structure still gives both classes, and says how many rows it took.
+    parameters = {"kind": "equality", "arity": 2, "bins": 2}
+    dead = np.zeros_like(codes)
+    negative, facts = rules.rule_labels(rng, parameters, {}, x, dead, enough)
+    assert facts["forced"] == min(negative.sum(), (~negative).sum()) == 130
+
+
+def test_conjunctions_are_rarer_than_disjunctions_of_the_same_conditions():
+    codes = grid(np.random.default_rng(6), d=3)[1]
+    for seed in range(10):
+        both, any_of = (
+            rule(np.random.default_rng(seed), codes, None)
+            for rule in (rules.conjunction, rules.disjunction)
+        )
+        assert (both <= any_of).all()
+        assert 0 < both.mean() < any_of.mean() < 1
+
+
+def test_a_tree_label_is_found_by_a_tree_of_its_depth_on_its_columns():
+    prior = {"n_labeled": (100, 100), "eta_final": (2.0, 2.0)}
+    batches = microbatches(6, prior, tree_labels=1.0, independent=1.0, tree_depth=(2, 2))
+    agreement = []
+    for batch, tag in extended_by("tree_labels", batches):
+        assert tag["depth"] == 2
+        for (x, y), columns in zip(with_labels(batch), tag["columns"], strict=True):
+            assert 1 <= len(columns) <= 3
+            tree = DecisionTreeClassifier(max_leaf_nodes=8).fit(x[:, columns], y)
+            agreement.append(tree.score(x[:, columns], y))
+    assert np.mean(agreement) > 0.97
+    leaves, _ = trees._leaves(
+        np.random.default_rng(0), np.random.default_rng(1).random((500, 3)), np.arange(3), 3
+    )
+    assert 2 <= len(np.unique(leaves)) <= 8
+
+
+def test_labels_read_neither_irrelevant_columns_nor_copies():
+    batches = microbatches(
+        20, irrelevant=1.0, duplicated=0.7, tree_labels=0.5, rule_labels=0.5, independent=0.5
+    )
+    for batch in batches:
+        tag = batch.tags["extensions"]
+        forbidden = {*tag["irrelevant"]["columns"]}
+        forbidden |= {copy for _, copy in tag.get("duplicated", {"pairs": []})["pairs"]}
+        labels = tag.get("tree_labels") or tag.get("rule_labels")
+        assert labels
+        for columns in labels["columns"]:
+            assert not forbidden & {*columns}
+
+
+def test_a_shallow_scm_has_the_tagged_number_of_layers():
+    for batch, tag in extended_by("shallow", microbatches(20, shallow=1.0)):
+        assert batch.tags["hidden_layers"] == tag["hidden_layers"]
+        assert len(batch.tags["activations"]) == tag["hidden_layers"] - 1
+        assert tag["hidden_layers"] in (2, 3)
+
+
+def test_pi_is_reached_although_the_border_lies_elsewhere():
+    batches = microbatches(60, {"tasks_per_microbatch": 6}, free_border=1.0, border=(0.25, 0.75))
+    pi, quantile = [], []
+    for batch, tag in extended_by("free_border", batches):
+        realised = 1 - batch.y.mean(axis=1)
+        np.testing.assert_allclose(realised, batch.tags["pi"], atol=1.5 / batch.y.shape[1])
+        pi += batch.tags["pi"]
+        quantile += tag["quantile"]
+    assert stats.kstest(pi, stats.uniform(0.1, 0.8).cdf).pvalue > ALPHA
+    assert stats.kstest(quantile, stats.uniform(0.25, 0.5).cdf).pvalue > ALPHA
+    assert stats.spearmanr(pi, quantile).pvalue > ALPHA
+
+
+def test_a_free_border_does_not_move_with_pi():
+    # One noiseless score column: the border is where the classes part.
+    plan = {
+        "n_features": (1, 1),
+        "n_labeled": (200, 200),
+        "sigma_noise": (0.0,),
+        "activations": ("identity",),
+        "noncausal_sources": ("causes",),
+        "input_distributions": ("uniform",),
+        "p_causal_final": 0.0,
+        "tasks_per_microbatch": 12,
+    }
+    for free in (0.0, 1.0):
+        batch = generate_microbatch(
+            config(plan, free_border=free, label_noise=1.0, noise_share=(0, 0), border=(0.5, 0.5)),
+            PAPER_LAST,
+            0,
+            0,
+        )
+        borders = []
+        for x, y in with_labels(batch):
+            sign = 1 if x[y == 0, 0].mean() > x[y == 1, 0].mean() else -1
+            column = sign * x[:, 0]
+            assert column[y == 1].max() < column[y == 0].min()
+            borders.append((column[y == 1].max() + column[y == 0].min()) / 2)
+        assert (np.std(borders) < 0.1) == bool(free), borders
+
+
+def test_the_pool_of_a_free_border_holds_both_classes_for_every_pi():
+    for positive, negative in [(300, 1), (41, 59), (2, 500)]:
+        counts = ClassCounts(positive, negative)
+        for quantile in (0.02, 0.2, 0.5, 0.8, 0.98):
+            n = border.pool_rows(quantile, counts)
+            n_negative = min(max(round(quantile * n), negative), n - positive)
+            assert n_negative >= negative
+            assert n - n_negative >= positive
+            assert abs(n_negative - quantile * n) <= 2
