@@ -93,9 +93,11 @@ def variants(model: Path, x: pd.DataFrame, s: np.ndarray, seed: int) -> dict[str
     scores, _ = cross_fitted(X, labeled, np.random.default_rng(seed))
     network, trees = found["4 orders, standard + quantile"], posterior(scores, labeled)
     found["trees alone"] = scores[~labeled]
-    found["4 orders, standard + quantile, blended with trees by rank"] = rankdata(
-        network
-    ) + rankdata(scores[~labeled])
+    ranks, trees_ranks = rankdata(network), rankdata(scores[~labeled])
+    for share in (0.1, 0.2, 0.3, 0.5):
+        found[f"4 orders, blended with trees by rank, trees {share:.0%}"] = (
+            1 - share
+        ) * ranks + share * trees_ranks
     found["the same by posterior"] = expit(network) + trees
     found["the same by log-odds"] = network + logit(np.clip(trees, 0.01, 0.99))
     return found

@@ -48,8 +48,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     columns : {"random", "relevant"}
         How columns are dealt out where there are more than the network was trained on.
     blend : {None, "trees"}
-        "trees" averages the network's ranks with those of cross-fitted extremely randomised
-        trees, labelled against unlabelled, fitted on the table.
+        "trees" averages the network's ranks (weight 4) with those of cross-fitted extremely
+        randomised trees (weight 1), labelled against unlabelled, fitted on the table.
     positive_label : object or None
         The entry of `s` that marks labelled positives, all else being unlabelled; None: 1, True.
     preprocessing : "auto", None or a scikit-learn transformer

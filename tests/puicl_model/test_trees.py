@@ -41,11 +41,11 @@ def test_too_few_rows_to_cross_fit_are_refused():
         cross_fitted(x, np.arange(5) < 1, np.random.default_rng(0))
 
 
-def test_the_blend_orders_by_mean_rank_and_keeps_the_networks_log_odds():
+def test_the_blend_orders_by_weighted_mean_rank_and_keeps_the_networks_log_odds():
     rng = np.random.default_rng(0)
     network, trees = rng.normal(size=200), rng.random(200)
     blend = Blend(network, trees)
-    mixed = rankdata(network) + rankdata(trees)
+    mixed = 4 * rankdata(network) + rankdata(trees)
     order = np.argsort(mixed, kind="stable")
     assert (np.diff(blend.fitted[order]) >= 0).all()
     assert (np.diff(blend.fitted[order])[np.diff(mixed[order]) > 0] > 0).all()
