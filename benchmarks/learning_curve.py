@@ -4,9 +4,10 @@
     puicl bench --data DEVELOPMENT --methods puicl_single,puicl --model M.safetensors --repeats 2
     python benchmarks/learning_curve.py
 
-Reads results/learning_curve.csv, one line a checkpoint: steps and minutes of training in all, since
+Reads docs/learning_curve.csv, one line a checkpoint: steps and minutes of training in all, since
 the first weights, and the means that the second command gave on the development tables. Draws the
-AUC against the steps and prints a table with the gain of each line in doublings of steps.
+AUC against the steps and prints a table, and what a doubling of the steps gave: of ends of one kind,
+annealed (the learning rate had fallen to nothing) or not.
 """
 
 import argparse
@@ -25,7 +26,7 @@ TASKS_A_STEP = 16
 def main() -> None:
     """Draw and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=Path("results/learning_curve.csv"))
+    parser.add_argument("--data", type=Path, default=Path("docs/learning_curve.csv"))
     parser.add_argument("--out", type=Path, default=Path("docs/images/weights/learning_curve.png"))
     arguments = parser.parse_args()
     points = pd.read_csv(arguments.data)
@@ -38,9 +39,10 @@ def main() -> None:
             f"| {point.run} | {point.steps:,} | {tasks:,} | {point.minutes} | {point.auc:.3f} | "
             f"{point.auc_single:.3f} | {point.accuracy:.3f} |"
         )
-    doublings = np.diff(np.log2(points.steps))
-    for name, gain in zip(points.run[1:], np.diff(points.auc) / doublings, strict=True):
-        print(f"{name}: {gain:+.3f} a doubling of steps")
+    for _, like in points.groupby("annealed"):
+        gains = np.diff(like.auc) / np.diff(np.log2(like.steps))
+        for name, gain in zip(like.run[1:], gains, strict=True):
+            print(f"{name}: {gain:+.3f} a doubling of steps since the last end of its kind")
 
 
 def draw(points: pd.DataFrame, path: Path) -> None:
