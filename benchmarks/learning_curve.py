@@ -6,8 +6,8 @@
 
 Reads docs/learning_curve.csv, one line a checkpoint: steps and minutes of training in all, since
 the first weights, and the means that the second command gave on the development tables. Draws the
-AUC against the steps and prints a table, and what a doubling of the steps gave: of ends of one kind,
-annealed (the learning rate had fallen to nothing) or not.
+AUC against the steps and prints a table, and what a doubling of the steps gave: of ends of one
+kind, annealed (the learning rate had fallen to nothing) or not.
 """
 
 import argparse

@@ -20,7 +20,7 @@ from puicl_model.inference import resolve_device, threads
 from puicl_model.labels import labeled_mask, labels_of_rows
 from puicl_model.model import PUICL
 from puicl_model.parameters import check_parameters
-from puicl_model.preprocessing import Scaling, TablePreprocessor, read_table
+from puicl_model.preprocessing import TablePreprocessor, fit_scaling, read_table
 from puicl_model.report import make_report
 from puicl_model.trees import Blend, cross_fitted
 from puicl_model.weights import find_weights, load_model
@@ -43,8 +43,9 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         Forward passes to average a row's log-odds over. Each has its own column order, scaling
         and, where rows or columns do not all fit, contexts and column subsets. The first has
         columns and rows as given; 1 is the single forward pass of the paper.
-    scalings : sequence of {"standard", "robust", "quantile"}
-        Taken in turn by the estimators.
+    scalings : sequence of {"standard", "robust", "quantile", "principal"}
+        Taken in turn by the estimators. The first three scale each column by itself; "principal"
+        turns the table to its principal axes, whose orders and subsets are then drawn instead.
     columns : {"random", "relevant"}
         How columns are dealt out where there are more than the network was trained on.
     blend : {None, "trees"}
@@ -100,7 +101,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         model: str | Path | None = None,
         *,
         n_estimators: int = 4,
-        scalings: Sequence[str] = ("quantile", "standard"),
+        scalings: Sequence[str] = ("quantile", "principal"),
         columns: Literal["random", "relevant"] = "random",
         blend: Literal["trees"] | None = None,
         positive_label: Any = None,
@@ -233,10 +234,15 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             self.network_, self.model_card_ = loaded
 
         X = self._preprocess(X, reset=True)
-        scalings = {kind: Scaling(X, kind) for kind in dict.fromkeys(self.scalings)}
+        scalings = {kind: fit_scaling(X, kind) for kind in dict.fromkeys(self.scalings)}
         relevance = column_relevance(X, labeled)
+        of_scaling = {
+            # Columns scaled one by one keep their order of rows, and so their relevance.
+            kind: column_relevance(scaling(X), labeled) if kind == "principal" else relevance
+            for kind, scaling in scalings.items()
+        }
         estimators = plan_views(
-            relevance,
+            of_scaling,
             int(labeled.sum()),
             int((~labeled).sum()),
             n_estimators=self.n_estimators,

@@ -1,5 +1,6 @@
 """Which rows and columns the network reads together: tables of any size in its trained range."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +42,7 @@ class Context:
 
 @dataclass(frozen=True)
 class View:
-    """One way to look at a table: a scaling, columns in an order, rows in contexts."""
+    """One way to look at a table: a scaling, its columns in an order, rows in contexts."""
 
     scaling: str
     columns: np.ndarray
@@ -74,7 +75,7 @@ def plan_contexts(
 
 
 def plan_views(
-    relevance: np.ndarray,
+    relevance: Mapping[str, np.ndarray],
     n_labeled: int,
     n_unlabeled: int,
     *,
@@ -87,23 +88,25 @@ def plan_views(
 ) -> list[list[View]]:
     """One list of views for each estimator; the first estimator takes columns and rows as given.
 
-    relevance: [w], how well each column alone tells labelled from unlabelled rows, from 0 to 1.
-    Where the table has more columns than the network was trained on, an estimator has several
-    views: with `columns` "random", the columns are dealt out at random; with "relevant", each
-    view draws columns without replacement, with probability in proportion to their relevance
-    (a tenth of the greatest is added to each, so that all have a chance). Without `orders_matter`
-    (networks that do not see the order of columns), views that would be equal are left out.
+    relevance: for each scaling [w], how well each of its columns alone tells labelled from
+    unlabelled rows, from 0 to 1. Where there are more columns than the network was trained on, an
+    estimator has several views: with `columns` "random", the columns are dealt out at random; with
+    "relevant", each view draws columns without replacement, with probability in proportion to
+    their relevance (a tenth of the greatest is added to each, so that all have a chance). Without
+    `orders_matter` (networks that do not see the order of columns), views that would be equal are
+    left out.
     """
-    w = len(relevance)
-    n_groups = -(-w // trained.n_features)
     estimators = []
     for number in range(n_estimators):
         scaling = scalings[number % len(scalings)]
+        each = relevance[scaling]
+        w = len(each)
+        n_groups = -(-w // trained.n_features)
         order = np.arange(w) if number == 0 else rng.permutation(w)
         if n_groups == 1:
             groups = [order]
         elif columns == "relevant":
-            chance = relevance + 0.1 * relevance.max() + 1e-9
+            chance = each + 0.1 * each.max() + 1e-9
             size = min(trained.n_features, w)
             groups = [
                 rng.choice(w, size, replace=False, p=chance / chance.sum()) for _ in range(n_groups)
@@ -116,7 +119,7 @@ def plan_views(
                 for group in groups
             ]
         )
-    whole = n_groups == 1 and all(len(views[0].contexts) == 1 for views in estimators)
+    whole = all(len(views) == 1 and len(views[0].contexts) == 1 for views in estimators)
     first = estimators[0][0].contexts[0]
     if whole and not orders_matter and len(first.labeled) == n_labeled:
         return estimators[: len(scalings)]

@@ -17,7 +17,7 @@ from puicl_config import InputError, parse_config, write_atomically
 from puicl_model.ensemble import NewRows, Reference
 from puicl_model.inference import resolve_device
 from puicl_model.model import PUICL
-from puicl_model.preprocessing import Scaling, TablePreprocessor
+from puicl_model.preprocessing import TablePreprocessor, scaling_from_state
 from puicl_model.trees import Blend, Forest
 
 _FORMAT = "puicl-classifier-1"
@@ -107,7 +107,7 @@ def load_classifier(cls: type, path: str | Path) -> Any:
         classifier.feature_names_in_ = np.array(about["feature_names_in"], dtype=object)
     classifier.model_card_ = about["card"]
     classifier.network_ = _network(arrays, about["card"], classifier.device)
-    scalings = {state["kind"]: Scaling.from_state(state) for state in about["scalings"]}
+    scalings = {state["kind"]: scaling_from_state(state) for state in about["scalings"]}
     references = [
         Reference(
             estimator,

@@ -1,7 +1,14 @@
 """From tables as people have them to the numbers the network reads."""
 
 from puicl_model.preprocessing.reading import read_table
-from puicl_model.preprocessing.scaling import SCALINGS, Scaling
+from puicl_model.preprocessing.scaling import SCALINGS, Scaling, fit_scaling, scaling_from_state
 from puicl_model.preprocessing.table import TablePreprocessor
 
-__all__ = ["SCALINGS", "Scaling", "TablePreprocessor", "read_table"]
+__all__ = [
+    "SCALINGS",
+    "Scaling",
+    "TablePreprocessor",
+    "fit_scaling",
+    "read_table",
+    "scaling_from_state",
+]

@@ -1,84 +1,22 @@
-"""Scalings of the same columns: each member of an ensemble sees the table in one of them."""
+"""The ways in which members of an ensemble may see the same table, by name."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
-SCALINGS = ("standard", "robust", "quantile")
-# Beyond so many standard deviations, distances count by their logarithm.
-_KNEE = 4.0
-_N_QUANTILES = 1000
+from puicl_model.preprocessing.column_scaling import ColumnScaling
+from puicl_model.preprocessing.principal import PrincipalAxes
 
-
-class Scaling:
-    """Columns [n, w] to columns of ordinary size, in float64; fitted without labels.
-
-    "standard": by mean and standard deviation; "robust": by median and interquartile range (by
-    the standard deviation where that is zero); both then grow by the logarithm only beyond 4, as
-    4 + log(1 + |z| - 4). "quantile": to the normal distribution's quantiles. All undo a change of
-    units and origin, "quantile" every strictly increasing change (up to interpolation).
-    """
-
-    def __init__(self, X: np.ndarray, kind: str):
-        self.kind = kind
-        # In units of the largest value, so that sums of huge numbers stay finite.
-        largest = np.abs(X).max(axis=0)
-        self.unit = np.where(largest > 0, largest, 1.0)
-        X = X / self.unit
-        if kind == "quantile":
-            self.nodes, self.scores = zip(*(_normal_scores(x) for x in X.T), strict=True)
-            return
-        spread = X.std(axis=0)
-        self.center = X.mean(axis=0)
-        if kind == "robust":
-            self.center = np.median(X, axis=0)
-            low, high = np.quantile(X, [0.25, 0.75], axis=0)
-            middle = (high - low) / 1.349  # of a normal distribution: its standard deviation
-            spread = np.where(middle > 0, middle, spread)
-        self.spread = np.where(spread > 0, spread, 1.0)
-
-    def __call__(self, X: np.ndarray) -> np.ndarray:
-        """[m, w] to [m, w] float32, each row by itself."""
-        with np.errstate(over="ignore"):  # a new row may lie anywhere
-            X = np.clip(X / self.unit, -1e300, 1e300)
-            if self.kind == "quantile":
-                columns = [
-                    np.interp(x, nodes, scores)
-                    for x, nodes, scores in zip(X.T, self.nodes, self.scores, strict=True)
-                ]
-                return np.column_stack(columns).astype(np.float32)
-            z = np.clip((X - self.center) / self.spread, -1e300, 1e300)
-        far = np.maximum(np.abs(z) - _KNEE, 0.0)
-        return (np.sign(z) * (np.minimum(np.abs(z), _KNEE) + np.log1p(far))).astype(np.float32)
-
-    def state(self) -> dict[str, Any]:
-        """Plain data; see `from_state`."""
-        if self.kind == "quantile":
-            rest = {"nodes": [x.tolist() for x in self.nodes]}
-            rest["scores"] = [x.tolist() for x in self.scores]
-        else:
-            rest = {"center": self.center.tolist(), "spread": self.spread.tolist()}
-        return {"kind": self.kind, "unit": self.unit.tolist(), **rest}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        """The scaling whose `state` this is."""
-        self = cls.__new__(cls)
-        self.kind, self.unit = state["kind"], np.array(state["unit"])
-        if self.kind == "quantile":
-            self.nodes = [np.array(x) for x in state["nodes"]]
-            self.scores = [np.array(x) for x in state["scores"]]
-        else:
-            self.center, self.spread = np.array(state["center"]), np.array(state["spread"])
-        return self
+SCALINGS = ("standard", "robust", "quantile", "principal")
+Scaling = ColumnScaling | PrincipalAxes
 
 
-def _normal_scores(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values of a column, increasing, and the normal quantile of each one's middle rank."""
-    values, counts = np.unique(x, return_counts=True)
-    scores = ndtri((np.cumsum(counts) - counts / 2) / len(x))
-    if len(values) > _N_QUANTILES:
-        kept = np.unique(np.linspace(0, len(values) - 1, _N_QUANTILES).round().astype(int))
-        values, scores = values[kept], scores[kept]
-    return values, scores
+def fit_scaling(X: np.ndarray, kind: str) -> Scaling:
+    """One of `SCALINGS` fitted to finite columns X [n, w]."""
+    return PrincipalAxes(X) if kind == PrincipalAxes.kind else ColumnScaling(X, kind)
+
+
+def scaling_from_state(state: dict[str, Any]) -> Scaling:
+    """The scaling whose `state()` this is."""
+    which = PrincipalAxes if state["kind"] == PrincipalAxes.kind else ColumnScaling
+    return which.from_state(state)

@@ -60,7 +60,8 @@ def views(w, **changed):
         "trained": SMALL,
         "rng": np.random.default_rng(0),
     }
-    return plan_views(np.linspace(0, 1, w), 20, 50, **{**options, **changed})
+    relevance = dict.fromkeys(("standard", "quantile"), np.linspace(0, 1, w))
+    return plan_views(relevance, 20, 50, **{**options, **changed})
 
 
 def test_the_first_estimator_takes_columns_as_given_and_others_permute_them():

@@ -63,7 +63,7 @@ def tables(draw, cells=CELLS):
 
 
 def classifier(weights, **parameters):
-    return PUICLClassifier(weights, n_estimators=3, scalings=SCALINGS, **parameters)
+    return PUICLClassifier(weights, n_estimators=4, scalings=SCALINGS, **parameters)
 
 
 def fit_or_refusal(estimator, table, s):
@@ -74,7 +74,7 @@ def fit_or_refusal(estimator, table, s):
         return None, str(error)
 
 
-SCALINGS = ("standard", "robust", "quantile")
+SCALINGS = ("standard", "robust", "quantile", "principal")
 
 
 @QUICK

@@ -1,0 +1,68 @@
+"""The table along its principal axes: what columns share, and what little tells them apart."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from puicl_model.preprocessing.column_scaling import ColumnScaling, shorten
+
+# Axes with a smaller share of the variance hold rounding and copies.
+_LEAST_SHARE = 1e-5
+# Correlations are rounded to so many places: equal ones stay equal in any order of the rows, so
+# that axes which could lie anywhere lie at one place.
+_PLACES = 10
+
+
+class PrincipalAxes:
+    """Columns [n, w] to at most w uncorrelated ones of variance 1, by decreasing former variance.
+
+    Principal axes of the standardised columns, whose tails are shortened first; fitted without
+    labels. Where columns are nearly copies of each other, a class that shows only in their
+    difference lies along an axis of its own. Of each axis the largest loading is positive.
+    """
+
+    kind = "principal"
+
+    def __init__(self, X: np.ndarray):
+        self.standard = ColumnScaling(X, "standard")
+        z = self.standard(X).astype(np.float64)
+        self.center, spread = z.mean(axis=0), z.std(axis=0)
+        self.spread = np.where(spread > 0, spread, 1.0)
+        z = (z - self.center) / self.spread
+        correlations = np.round(z.T @ z / len(z), _PLACES)
+        axes = np.linalg.eigh(correlations)[1][:, ::-1]
+        largest = np.abs(axes).argmax(axis=0)
+        axes = axes * np.where(np.take_along_axis(axes, largest[None], 0) < 0, -1.0, 1.0)
+        variances = (z @ axes).var(axis=0)
+        kept = variances > _LEAST_SHARE * variances.sum()
+        if not kept.any():  # all columns are constant
+            kept[0], variances[0] = True, 1.0
+        self.axes = axes[:, kept] / np.sqrt(variances[kept])
+
+    @property
+    def width(self) -> int:
+        """Number of columns that come out."""
+        return self.axes.shape[1]
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """[m, w] to [m, width] float32, each row by itself."""
+        z = (self.standard(X).astype(np.float64) - self.center) / self.spread
+        total = np.zeros((len(z), self.width))
+        # A matrix product's last digits could depend on the number of rows.
+        for column, loadings in zip(z.T, self.axes, strict=True):
+            total += column[:, None] * loadings
+        return shorten(total)
+
+    def state(self) -> dict[str, Any]:
+        """Plain data; see `from_state`."""
+        arrays = {name: getattr(self, name).tolist() for name in ("center", "spread", "axes")}
+        return {"kind": self.kind, "standard": self.standard.state(), **arrays}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """The axes whose `state` this is."""
+        self = cls.__new__(cls)
+        self.standard = ColumnScaling.from_state(state["standard"])
+        for name in ("center", "spread", "axes"):
+            setattr(self, name, np.array(state[name]))
+        return self

@@ -1,0 +1,79 @@
+"""The scaling "principal": a table along its principal axes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from puicl_model import PUICLClassifier
+from puicl_model.preprocessing import fit_scaling
+
+N = 300
+
+
+def correlated(rng, n=N):
+    return rng.normal(size=(n, 4)) @ rng.normal(size=(4, 4)) * [1, 1e6, 1e-6, 3] + 5
+
+
+def test_axes_are_uncorrelated_with_variance_one_in_falling_order_of_variance():
+    x = correlated(np.random.default_rng(0))
+    z = (x - x.mean(0)) / x.std(0)
+    axes = fit_scaling(x, "principal")
+    np.testing.assert_allclose(np.cov(axes(x).T, ddof=0), np.eye(4), atol=0.02)  # shortened tails
+    shared = np.abs(np.corrcoef(axes(x).T, z.T)[:4, 4:]).sum(axis=1)
+    assert list(np.argsort(-shared)) == [0, 1, 2, 3]
+
+
+def test_what_near_copies_do_not_share_has_an_axis_of_its_own():
+    rng = np.random.default_rng(0)
+    common, difference = rng.normal(size=N), rng.normal(size=N)
+    x = np.column_stack([common + 0.02 * difference, common - 0.02 * difference])
+    last = fit_scaling(x, "principal")(x)[:, 1]
+    assert abs(np.corrcoef(last, difference)[0, 1]) > 0.99
+
+
+def test_copies_and_constants_have_no_axis():
+    x = np.random.default_rng(0).normal(size=(N, 2))
+    assert fit_scaling(np.column_stack([x, x[:, 0], np.ones(N)]), "principal").width == 2
+    assert fit_scaling(np.ones((N, 3)), "principal")(np.ones((5, 3))).shape == (5, 1)
+    few = np.random.default_rng(0).normal(size=(4, 9))
+    assert fit_scaling(few, "principal").width == 3
+
+
+@pytest.mark.parametrize("levels", [2, 3, 5])
+def test_the_order_of_rows_changes_nothing_even_where_axes_are_ambiguous(levels):
+    """Equally common levels are equally correlated: any basis of their plane would do."""
+    rng = np.random.default_rng(0)
+    x = np.eye(levels)[np.arange(60 * levels) % levels]
+    x = np.column_stack([x, rng.permutation(x)])
+    order = rng.permutation(len(x))
+    np.testing.assert_allclose(
+        fit_scaling(x, "principal")(x)[order],
+        fit_scaling(x[order], "principal")(x[order]),
+        atol=1e-6,
+    )
+
+
+def test_a_row_is_seen_alike_alone_and_among_others():
+    x = correlated(np.random.default_rng(0))
+    axes, new = fit_scaling(x, "principal"), correlated(np.random.default_rng(1), 50)
+    together = axes(new)
+    for i in range(50):
+        np.testing.assert_array_equal(axes(new[i : i + 1])[0], together[i])
+
+
+def test_a_class_in_the_difference_of_two_columns_is_found(tmp_path):
+    """Sizes of animals: nearly proportional to each other, told apart by small differences."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(400) < 200
+    size, shape = rng.normal(size=400), np.where(truth, 1.0, -1.0) + 0.5 * rng.normal(size=400)
+    table = pd.DataFrame({f"m{k}": size + 0.02 * sign * shape for k, sign in enumerate((1, -1, 1))})
+    s = (np.arange(400) < 80).astype(int)
+    fitted = PUICLClassifier(n_estimators=1, scalings=("principal",)).fit(table, s)
+    assert roc_auc_score(truth[80:], fitted.unlabeled_proba_) > 0.97
+    path = tmp_path / "fitted.safetensors"
+    fitted.save(path)
+    again = PUICLClassifier.load(path)
+    new = table + 0.001
+    np.testing.assert_array_equal(again.predict_proba(new), fitted.predict_proba(new))
+    assert sorted(fitted.column_orders_[0]) == list(range(len(fitted.column_orders_[0])))
