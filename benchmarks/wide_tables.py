@@ -29,6 +29,7 @@ from pu_bench import split_pu
 from pu_bench.data import load_collection
 from puicl_model import PUICLClassifier, TablePreprocessor
 from puicl_model.contexts import column_relevance
+from puicl_model.preprocessing import fit_scaling
 from puicl_model.trees import cross_fitted
 from shard_io import open_shards
 
@@ -77,12 +78,15 @@ def variants(arguments, folder: Path, x: np.ndarray, n_labeled: int) -> dict[str
     """Scores [n_u] by what was done with the columns of x [n, d]."""
     s = np.arange(len(x)) < n_labeled
 
-    def score(x: np.ndarray, k: int, columns: str = "random") -> np.ndarray:
+    def score(x: np.ndarray, k: int, columns: str = "random", scaling="quantile") -> np.ndarray:
         model = with_width(arguments.model, folder, k)
-        fitted = PUICLClassifier(model, n_estimators=1, columns=columns, preprocessing=None)
+        fitted = PUICLClassifier(
+            model, n_estimators=1, columns=columns, preprocessing=None, scalings=(scaling,)
+        )
         return fitted.fit(x, s).estimator_log_odds_[0]
 
     found = {"all columns at once": score(x, x.shape[1])}
+    axes = fit_scaling(x, "principal")(x).astype(float)
     best = np.argsort(-column_relevance(x, s), kind="stable")
     for k in arguments.k:
         found |= {
@@ -90,6 +94,8 @@ def variants(arguments, folder: Path, x: np.ndarray, n_labeled: int) -> dict[str
             f"random subsets of {k}": score(x, k),
             f"the {k} most relevant alone": score(x[:, best[:k]], k),
             f"subsets of {k} by relevance": score(x, k, "relevant"),
+            f"principal axes, random subsets of {k}": score(axes, k, scaling="standard"),
+            f"the first {k} principal axes alone": score(axes[:, :k], k, scaling="standard"),
         }
     scores, _ = cross_fitted(x, s, np.random.default_rng(0))
     return found | {"cross-fitted trees": scores[~s]}
