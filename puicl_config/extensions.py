@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, model_serializer, model_validator
 
 from puicl_config.fields import (
     AtLeastTwo,
@@ -60,6 +60,7 @@ class ExtensionsConfig(Section):
     label_noise: Probability = 0.0
     sar: Probability = 0.0
     missing: Probability = 0.0
+    proportional: Probability = 0.0
 
     # How much of it, drawn uniformly where it happens.
     shallow_layers: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (2, 3)
@@ -79,6 +80,16 @@ class ExtensionsConfig(Section):
         2.0,
     )
     missing_share: Annotated[tuple[NotNegative, Fraction], Ordered] = (0.02, 0.3)
+    proportional_size: Interval = (1.0, 20.0)
+
+    @model_serializer(mode="wrap")
+    def _without_later_defaults(self, dump):
+        """Plain data; what came later is written only where it is used: older plans keep names."""
+        plain = dump(self)
+        if not self.proportional:
+            for name in ("proportional", "proportional_size"):
+                plain.pop(name, None)
+        return plain
 
     @model_validator(mode="after")
     def _one_source_of_labels(self):
@@ -122,4 +133,5 @@ EXTENSIONS = (
     "label_noise",
     "sar",
     "missing",
+    "proportional",
 )

@@ -22,6 +22,7 @@ NUMBERS = {
     "sar": 11,
     "missing": 12,
     "split": 13,
+    "proportional": 14,
 }
 
 

@@ -15,6 +15,7 @@ from prior_gen.extensions.irrelevant import shuffle_irrelevant
 from prior_gen.extensions.labeling import labeled_first, labeling_column
 from prior_gen.extensions.missing import blank_cells
 from prior_gen.extensions.noise import flipped_rows
+from prior_gen.extensions.proportional import share_size
 from prior_gen.extensions.propose import POOL_FACTOR
 from prior_gen.extensions.rules import rule_labels
 from prior_gen.extensions.streams import Streams
@@ -88,6 +89,8 @@ def generate_extended_task(
         flipped = flipped_rows(rng_noise, chosen["label_noise"], negative, score)
         negative = negative ^ flipped
 
+    if "proportional" in chosen:
+        share_size(streams.of("proportional"), chosen["proportional"], x)
     if "duplicated" in chosen:
         is_discrete = codes[0] != CONTINUOUS
         duplicate_columns(streams.of("duplicated"), chosen["duplicated"], x, is_discrete)

@@ -158,3 +158,31 @@ def test_missing_cells_are_zero_in_the_tagged_share_and_nothing_else_changes():
                 assert not changed[:, :, column].any()
             elif nonzero == 1:
                 assert stats.binomtest(int(hits), cells, share).pvalue > ALPHA / 10
+
+
+def test_proportional_columns_share_a_size_that_says_nothing_and_keep_their_differences():
+    prior = {"n_labeled": (200, 200), "n_features": (4, 8), "tasks_per_microbatch": 2}
+    plain = microbatches(10, prior, irrelevant=1.0, irrelevant_share=(0.1, 0.1))
+    shared = microbatches(
+        10, prior, irrelevant=1.0, irrelevant_share=(0.1, 0.1), proportional=1.0,
+        proportional_size=(5.0, 20.0),
+    )  # fmt: skip
+    for before, (after, tag) in zip(plain, extended_by("proportional", shared), strict=True):
+        columns, loadings = tag["columns"], np.array(tag["loadings"])
+        assert len(columns) >= 2
+        assert not {*columns} & {*after.tags["extensions"]["irrelevant"]["columns"]}
+        assert ((loadings > 0.5 * 5) & (loadings < 1.5 * 20)).all()
+        np.testing.assert_array_equal(before.y, after.y)
+        others = np.setdiff1d(np.arange(before.x.shape[2]), columns)
+        np.testing.assert_array_equal(before.x[:, :, others], after.x[:, :, others])
+        for old, new in zip(before.x.astype(float), after.x.astype(float), strict=True):
+            raw = new[:, columns] * np.sqrt(1 + loadings**2)  # own part plus loading times size
+            size = (raw - old[:, columns]) / loadings
+            np.testing.assert_allclose(size, np.repeat(size[:, :1], len(columns), 1), atol=1e-3)
+            assert stats.kstest(size[:, 0], "norm").pvalue > ALPHA
+            assert np.corrcoef(new[:, columns].T).min() > 0.8
+
+
+def test_a_table_without_two_continuous_columns_has_no_proportional_ones():
+    for batch in microbatches(20, {"n_features": (1, 1)}, proportional=1.0):
+        assert "proportional" not in batch.tags["extensions"]

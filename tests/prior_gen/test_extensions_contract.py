@@ -43,6 +43,7 @@ SWITCHED = {
     "label_noise": 0.4,
     "sar": 0.4,
     "missing": 0.3,
+    "proportional": 0.3,
 }
 WIDE = {"n_features": (1, 12), "n_labeled": (4, 60), "eta": (0.5, 4.0), "pi": (0.03, 0.97)}
 EVERYTHING = {"share": 1.0, **SWITCHED, **WIDE}
@@ -62,6 +63,17 @@ def test_without_extensions_the_plan_is_the_one_it_always_was():
     header = Manifest(Config(), "train", "", {}).header()
     assert set(header["plan"]) == {"algorithm", "prior"}
     assert "extensions" not in header["plan"]["prior"]
+
+
+def test_a_plan_without_what_came_later_keeps_its_name():
+    """The plan that the shipped weights' third run was trained on (docs/weights.md)."""
+    prior = load_config("cpu").prior
+    named = "0286e2260503e66bc4c006b3ba421413e657e31fae28cc6fe15f1a3a3e739ed5"
+    assert plan_digest(prior) == named
+    extended = {**prior.extensions.model_dump(), "proportional": 0.1}
+    later = PriorConfig(**{**prior.model_dump(), "extensions": extended})
+    assert plan_digest(later) != named
+    assert plan_of(later)["prior"]["extensions"]["proportional_size"] == [1.0, 20.0]
 
 
 def test_without_extensions_every_factor_and_tag_is_the_one_it_always_was():
@@ -120,8 +132,8 @@ def test_each_extension_happens_with_its_own_probability():
         "free_border": SWITCHED["free_border"] * (1 - by_columns),
     }
     for name, probability in expected.items():
-        # A warp may find only discrete columns, and is then left out.
-        low = 0.5 if name == "warped" else 1
+        # They may find only discrete columns, and are then left out.
+        low = 0.5 if name in ("warped", "proportional") else 1
         rate = np.mean([name in chosen for chosen in names])
         assert low * probability - 0.08 < rate < probability + 0.08, name
     assert not any({"tree_labels", "rule_labels"} <= chosen for chosen in names)

@@ -1,0 +1,37 @@
+"""Nearly proportional columns: measures of bodies of all sizes, counts under unequal exposure.
+
+What the columns have in common (size, exposure) says nothing of the class and outweighs what they
+held before; that is left in their differences.
+"""
+
+import numpy as np
+
+from prior_gen.extensions.drawn import relevant_columns
+from puicl_config import ExtensionsConfig
+
+_LOADINGS = (0.5, 1.5)
+
+
+def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict | None:
+    """At least two continuous relevant columns, and how much of the common size each has.
+
+    A loading is in standard deviations of what the column held before: log-uniform in size, times
+    a factor of the column's own.
+    """
+    levels = drawn.get("discrete", {}).get("levels", [0] * d)
+    continuous = [column for column in relevant_columns(d, drawn).tolist() if not levels[column]]
+    if len(continuous) < 2:
+        return None
+    count = int(rng.integers(2, len(continuous), endpoint=True))
+    columns = sorted(rng.permutation(continuous)[:count].tolist())
+    low, high = np.log(config.proportional_size)
+    size = np.exp(rng.uniform(low, high))
+    loadings = [round(float(size * factor), 4) for factor in rng.uniform(*_LOADINGS, count)]
+    return {"columns": columns, "loadings": loadings}
+
+
+def share_size(rng: np.random.Generator, parameters: dict, x: np.ndarray) -> None:
+    """Add the same normal size of each row to the columns of x [n, d] (standardised); in place."""
+    size = rng.standard_normal(len(x), dtype=np.float32)
+    for column, loading in zip(parameters["columns"], parameters["loadings"], strict=True):
+        x[:, column] = (x[:, column] + loading * size) / np.float32(np.sqrt(1 + loading**2))
