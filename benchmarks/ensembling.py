@@ -78,12 +78,15 @@ def variants(model: Path, x: pd.DataFrame, s: np.ndarray, seed: int) -> dict[str
             "quantile", "standard", "quantile", "principal"
         ),
         "2: quantile, principal": mixed("quantile", "principal"),
+        "4: three quantile, one principal": mixed(*("quantile",) * 3, "principal"),
         "4: quantile, principal in turn": mixed(*("quantile", "principal") * 2),
         "8: both of each order": (by["quantile"] + by["principal"]).mean(axis=0) / 2,
         "16: 4 orders in each scaling": np.mean(list(by.values()), axis=(0, 1)),
     }
-    both = np.stack([by[kind][n] for n, kind in enumerate(("quantile", "principal") * 2)])
-    found["4: quantile, principal in turn, mean of probabilities"] = expit(both).mean(axis=0)
+    both = np.stack(
+        [by[kind][n] for n, kind in enumerate(("quantile", "quantile", "quantile", "principal"))]
+    )
+    found["4: three quantile, one principal, mean of probabilities"] = expit(both).mean(axis=0)
     text = [name for name in x if not pd.api.types.is_numeric_dtype(x[name])]
     for levels in (2, 5, 10):
         parts = [found["single pass"]]
@@ -99,11 +102,11 @@ def variants(model: Path, x: pd.DataFrame, s: np.ndarray, seed: int) -> dict[str
     X = TablePreprocessor().fit_transform(x)
     labeled = s == 1
     scores, _ = cross_fitted(X, labeled, np.random.default_rng(seed))
-    network, trees = found["4: quantile, principal in turn"], posterior(scores, labeled)
+    network, trees = found["4: three quantile, one principal"], posterior(scores, labeled)
     found["trees alone"] = scores[~labeled]
     ranks, trees_ranks = rankdata(network), rankdata(scores[~labeled])
     for share in (0.1, 0.2, 0.3, 0.5):
-        found[f"4 in turn, blended with trees by rank, trees {share:.0%}"] = (
+        found[f"4 as by default, blended with trees by rank, trees {share:.0%}"] = (
             1 - share
         ) * ranks + share * trees_ranks
     found["the same by posterior"] = expit(network) + trees

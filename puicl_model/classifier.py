@@ -101,7 +101,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         model: str | Path | None = None,
         *,
         n_estimators: int = 4,
-        scalings: Sequence[str] = ("quantile", "principal"),
+        scalings: Sequence[str] = ("quantile", "quantile", "quantile", "principal"),
         columns: Literal["random", "relevant"] = "random",
         blend: Literal["trees"] | None = None,
         positive_label: Any = None,

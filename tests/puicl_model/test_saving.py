@@ -43,7 +43,11 @@ def test_a_loaded_classifier_answers_as_the_saved_one(weights, tmp_path, blend):
     for name in ("unlabeled_proba_", "unlabeled_rows_", "classes_", "feature_names_in_"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(fitted, name))
     assert loaded.class_prior_interval_ == fitted.class_prior_interval_
-    expected = {**fitted.get_params(), "model": str(weights), "scalings": ["quantile", "principal"]}
+    expected = {
+        **fitted.get_params(),
+        "model": str(weights),
+        "scalings": ["quantile", "quantile", "quantile", "principal"],
+    }
     assert loaded.get_params() == expected
     assert loaded.report_["network_columns"] == fitted.report_["network_columns"]
     with pytest.raises(ValueError, match="feature names should match"):
