@@ -24,6 +24,12 @@ from puicl_model import PUICLClassifier
 from shard_io import open_shards
 
 RIVALS = ("extra_trees", "oracle")
+MIXTURES = {
+    "quantile alone": ("quantile",) * 4,
+    "3 and 1": ("quantile",) * 3 + ("principal",),
+    "in turn": ("quantile", "principal") * 2,
+    "principal axes alone": ("principal",) * 4,
+}
 
 
 def main() -> None:
@@ -33,6 +39,7 @@ def main() -> None:
     parser.add_argument("--shards", required=True)
     parser.add_argument("--tasks", type=int, default=40, help="at most, of each source")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--scalings", action="store_true", help="compare mixtures of scalings")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     found = defaultdict(list)
@@ -43,21 +50,21 @@ def main() -> None:
         for source, tasks in sorted(found.items())
         for task in spread(tasks, arguments.tasks)
     ]
+    measure = aucs_of_mixtures if arguments.scalings else aucs
     measured = Parallel(n_jobs=arguments.jobs)(
-        delayed(aucs)(arguments.model, *task) for _, task in chosen
+        delayed(measure)(arguments.model, *task) for _, task in chosen
     )
     by_source = defaultdict(list)
     for (source, _), row in zip(chosen, measured, strict=True):
         by_source[source].append(row)
-    print("| labels from | tasks | network | ± | trees P vs U | forest with hidden labels |")
-    print("|---|---|---|---|---|---|")
+    columns = ["network", "trees P vs U", "forest with hidden labels"]
+    columns = list(MIXTURES) if arguments.scalings else columns
+    print("| labels from | tasks |", " | ".join([columns[0], "±", *columns[1:]]), "|")
+    print("|---" * (len(columns) + 3) + "|")
     for source, rows in by_source.items():
         rows = np.array(rows)
-        network, trees, oracle = rows.mean(axis=0)
-        error = rows[:, 0].std() / np.sqrt(len(rows))
-        print(
-            f"| {source} | {len(rows)} | {network:.3f} | {error:.3f} | {trees:.3f} | {oracle:.3f} |"
-        )
+        figures = [rows[:, 0].mean(), rows[:, 0].std() / np.sqrt(len(rows)), *rows[:, 1:].mean(0)]
+        print(" | ".join([f"| {source}", str(len(rows)), *(f"{x:.3f}" for x in figures)]), "|")
 
 
 def sources(folder: str) -> Iterator[tuple[str, tuple[np.ndarray, np.ndarray, np.ndarray]]]:
@@ -85,6 +92,17 @@ def spread(items: list, count: int) -> list:
     """At most `count` of the items, evenly spaced."""
     places = np.linspace(0, len(items) - 1, min(count, len(items))).round().astype(int)
     return [items[place] for place in places]
+
+
+def aucs_of_mixtures(model: str, P: np.ndarray, U: np.ndarray, y: np.ndarray) -> list[float]:
+    """AUC of each of `MIXTURES` on the unlabelled rows."""
+    rows = np.concatenate([P, U])
+    s = np.arange(len(rows)) < len(P)
+    found = []
+    for scalings in MIXTURES.values():
+        fitted = PUICLClassifier(model, scalings=scalings, random_state=0).fit(rows, s)
+        found.append(float(roc_auc_score(y, fitted.unlabeled_proba_)))
+    return found
 
 
 def aucs(model: str, P: np.ndarray, U: np.ndarray, y: np.ndarray) -> list[float]:
