@@ -122,7 +122,8 @@ def plan_views(
     whole = all(len(views) == 1 and len(views[0].contexts) == 1 for views in estimators)
     first = estimators[0][0].contexts[0]
     if whole and not orders_matter and len(first.labeled) == n_labeled:
-        return estimators[: len(scalings)]
+        first_of = {kind: scalings.index(kind) for kind in scalings[:n_estimators]}
+        return [estimators[number] for number in first_of.values()]
     return estimators
 
 

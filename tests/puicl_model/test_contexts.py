@@ -75,6 +75,12 @@ def test_the_first_estimator_takes_columns_as_given_and_others_permute_them():
 
 def test_views_that_would_be_equal_are_left_out_where_orders_do_not_matter():
     assert len(views(5, orders_matter=False)) == 2  # as many as scalings
+    twice = views(5, orders_matter=False, scalings=("standard", "standard", "quantile"))
+    assert [view[0].scaling for view in twice] == ["standard", "quantile"]
+    np.testing.assert_array_equal(twice[0][0].columns, np.arange(5))
+    assert (
+        len(views(5, orders_matter=False, scalings=("standard", "quantile"), n_estimators=1)) == 1
+    )
     assert len(views(6, orders_matter=False)) == 3  # other subsets of columns each time
 
 
