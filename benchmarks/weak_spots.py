@@ -7,7 +7,8 @@ One row for each source of labels: the paper's own tasks, the extended ones whos
 from the structural causal model, trees, and each kind of rule (`prior.extensions`). AUC of one
 pass of the network, of cross-fitted extremely randomised trees P vs U, and of a random forest that
 is given the hidden labels: what a better network could still find. All on synthetic tasks, one of
-each microbatch, evenly spaced over the shards.
+each microbatch, evenly spaced over the shards. With `--scalings` the columns are mixtures of four
+passes instead, in the quantile scaling and along the principal axes.
 """
 
 import argparse
