@@ -27,8 +27,19 @@ RULE_KINDS = (
     "points",
     "product",
 )
+# Those above are the default; what came later is drawn only where `rule_kinds` names it.
 RuleKind = Literal[
-    "equality", "parity", "count", "conjunction", "disjunction", "dnf", "points", "product"
+    "equality",
+    "parity",
+    "count",
+    "conjunction",
+    "disjunction",
+    "dnf",
+    "points",
+    "product",
+    "tally",
+    "terms",
+    "switch",
 ]
 
 
@@ -61,6 +72,7 @@ class ExtensionsConfig(Section):
     sar: Probability = 0.0
     missing: Probability = 0.0
     proportional: Probability = 0.0
+    factorial: Probability = 0.0  # of those with labels from a tree or a rule
 
     # How much of it, drawn uniformly where it happens.
     shallow_layers: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (2, 3)
@@ -81,14 +93,16 @@ class ExtensionsConfig(Section):
     )
     missing_share: Annotated[tuple[NotNegative, Fraction], Ordered] = (0.02, 0.3)
     proportional_size: Interval = (1.0, 20.0)
+    factorial_size: Interval = (2.0, 8.0)
 
     @model_serializer(mode="wrap")
     def _without_later_defaults(self, dump):
         """Plain data; what came later is written only where it is used: older plans keep names."""
         plain = dump(self)
-        if not self.proportional:
-            for name in ("proportional", "proportional_size"):
+        for name in ("proportional", "factorial"):
+            if not getattr(self, name):
                 plain.pop(name, None)
+                plain.pop(f"{name}_size", None)
         return plain
 
     @model_validator(mode="after")
@@ -111,11 +125,12 @@ class ExtensionsConfig(Section):
 
     @model_validator(mode="after")
     def _independent_columns_need_labels_from_columns(self):
-        if self.independent and not self.tree_labels + self.rule_labels:
-            raise ValueError(
-                "independent needs tree_labels or rule_labels above 0: the SCM's label says "
-                "nothing about independent columns"
-            )
+        for name in ("independent", "factorial"):
+            if getattr(self, name) and not self.tree_labels + self.rule_labels:
+                raise ValueError(
+                    f"{name} needs tree_labels or rule_labels above 0: the SCM's label says "
+                    "nothing about independent columns"
+                )
         return self
 
 
@@ -134,4 +149,5 @@ EXTENSIONS = (
     "sar",
     "missing",
     "proportional",
+    "factorial",
 )

@@ -8,6 +8,7 @@ from prior_gen.extensions import (
     border,
     discrete,
     duplicated,
+    factorial,
     independent,
     irrelevant,
     labeling,
@@ -25,6 +26,7 @@ from puicl_config import EXTENSIONS, RANGES, ExtensionsConfig, PriorConfig
 
 # In the order of drawing: what comes later may look at what was drawn (irrelevant columns, say).
 _DRAWS: dict[str, Callable[..., Parameters | None]] = {
+    "factorial": factorial.draw,
     "independent": independent.draw,
     "discrete": discrete.draw,
     "warped": warped.draw,
@@ -111,5 +113,7 @@ def choose_extensions(
     elif luck["tree_labels"] < config.tree_labels + config.rule_labels:
         names.add("rule_labels")
     # Trees and rules have borders of their own; the SCM's label needs the SCM's columns.
-    names -= {"free_border"} if labeled_by_columns(names) else {"independent"}
+    names -= {"free_border"} if labeled_by_columns(names) else {"independent", "factorial"}
+    if "factorial" in names:
+        names -= factorial.REPLACED
     return Choices(config, frozenset(names), streams)

@@ -10,7 +10,11 @@ disjunction   one of them does
 dnf           one of two or three terms holds, each an equality or two conditions at once
 points        weighted codes of `arity` columns sum to more than a limit, like a score card
 product       the product of `arity` standardised columns is large: a smooth interaction
+tally         exactly so many of `arity` conditions hold, or at least so many
+terms         one of two to four terms holds, each all of two to four conditions
+switch        one column, or two, say which of two or four others decides: a multiplexer
 
+The last three are drawn only where `rule_kinds` names them: older plans keep their tasks.
 A condition says that one column's code is in a random set.
 """
 
@@ -24,7 +28,7 @@ from prior_gen.extensions.drawn import relevant_columns
 from prior_gen.extensions.propose import accepted_classes
 from puicl_config import ExtensionsConfig
 
-_MOST_COLUMNS = 8  # of a count or a score card
+_MOST_COLUMNS = 8  # of a count, a tally, a score card
 _PATIENCE = 8  # tries before a rule reads one column less
 
 
@@ -35,7 +39,9 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
     arity = int(rng.integers(*config.rule_arity, endpoint=True))
     many = int(rng.integers(3, _MOST_COLUMNS, endpoint=True))
     bins = int(rng.integers(2, 4, endpoint=True))
-    arity = {"equality": 2, "dnf": 4, "count": many, "points": many}.get(kind, arity)
+    arities = {"equality": 2, "dnf": 4, "terms": _MOST_COLUMNS}
+    arities |= {"switch": 3 if many < 6 else 6}
+    arity = many if kind in ("count", "points", "tally") else arities.get(kind, arity)
     if available < 2:
         kind = "conjunction"  # of one condition: all that a single column can carry
     return {"kind": kind, "arity": min(arity, available), "bins": bins}
@@ -128,9 +134,37 @@ def product(rng, codes, x):
     return total > np.quantile(total, rng.uniform(0.25, 0.75), method="lower")
 
 
+def tally(rng, codes, x):
+    """So many conditions hold: exactly, or at least."""
+    held = _conditions(rng, codes).sum(axis=1)
+    wanted = rng.integers(1, codes.shape[1], endpoint=True)
+    return held == wanted if rng.random() < 0.5 else held >= wanted
+
+
+def terms(rng, codes, x):
+    """One of two to four terms of two to four conditions holds."""
+    holds = np.zeros(len(codes), dtype=bool)
+    for _ in range(rng.integers(2, 4, endpoint=True)):
+        width = rng.integers(2, 4, endpoint=True)
+        holds |= conjunction(rng, codes[:, rng.permutation(codes.shape[1])[:width]], x)
+    return holds
+
+
+def switch(rng, codes, x):
+    """The conditions on the first columns say which of the others' conditions decides."""
+    holds = _conditions(rng, codes)
+    selecting = 1 if codes.shape[1] < 6 else 2
+    chosen = holds[:, :selecting] @ (1 << np.arange(selecting))
+    others = holds[:, selecting:]
+    return others[np.arange(len(codes)), chosen % others.shape[1]]
+
+
 RULES = {
     rule.__name__: rule
-    for rule in (equality, parity, count, conjunction, disjunction, dnf, points, product)
+    for rule in (
+        *(equality, parity, count, conjunction, disjunction, dnf, points, product),
+        *(tally, terms, switch),
+    )
 }
 
 

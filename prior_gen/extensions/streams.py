@@ -23,6 +23,7 @@ NUMBERS = {
     "missing": 12,
     "split": 13,
     "proportional": 14,
+    "factorial": 15,
 }
 
 

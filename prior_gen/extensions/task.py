@@ -10,6 +10,7 @@ from prior_gen.extensions.border import ClassCounts, border_quantile, pool_rows
 from prior_gen.extensions.discrete import CONTINUOUS, level_codes
 from prior_gen.extensions.drawn import Parameters, labeled_by_columns
 from prior_gen.extensions.duplicated import duplicate_columns
+from prior_gen.extensions.factorial import factorial_codes
 from prior_gen.extensions.independent import independent_columns
 from prior_gen.extensions.irrelevant import shuffle_irrelevant
 from prior_gen.extensions.labeling import labeled_first, labeling_column
@@ -69,7 +70,14 @@ def generate_extended_task(
     elif labeled_by_columns(chosen):
         n = POOL_FACTOR * (counts.positive + counts.negative)
 
-    x, codes, score = _columns(rng, streams, prior, factors, n)
+    if "factorial" in chosen:
+        codes, levels = factorial_codes(
+            streams.of("factorial"), chosen["factorial"], counts, factors.n_features
+        )
+        x, score = standardize(codes.astype(np.float32), prior.value_clip), None
+        facts["factorial"] = {"levels": levels}
+    else:
+        x, codes, score = _columns(rng, streams, prior, factors, n)
 
     if "tree_labels" in chosen:
         negative, facts["tree_labels"] = tree_labels(
@@ -80,10 +88,10 @@ def generate_extended_task(
             streams.of("rule_labels"), chosen["rule_labels"], chosen, x, codes, counts
         )
     else:
-        negative = np.zeros(n, dtype=bool)
+        negative = np.zeros(len(x), dtype=bool)
         negative[negative_rows(rng, score, n_negative)] = True
 
-    flipped = np.zeros(n, dtype=bool)
+    flipped = np.zeros(len(x), dtype=bool)
     if "label_noise" in chosen:
         rng_noise = streams.of("label_noise")
         flipped = flipped_rows(rng_noise, chosen["label_noise"], negative, score)

@@ -1,0 +1,71 @@
+"""Factorial designs: tables that list every combination of their columns' levels.
+
+MONK's, Car and balance scales are such lists. No row occurs twice there (or each as often as any
+other), so that a row without a labelled twin says nothing about its class, while the neighbours
+that differ from it in one column say much. Independent cells cannot show this: of few discrete
+columns they make twins.
+"""
+
+import numpy as np
+
+from prior_gen.extensions.border import ClassCounts
+from puicl_config import ExtensionsConfig
+
+# What a design replaces: it makes the columns, and another's hand in them would break the list.
+REPLACED = frozenset(
+    {"independent", "discrete", "warped", "irrelevant", "duplicated", "proportional"}
+)
+_MOST_ROWS = 8192  # of a larger design, random ones
+
+
+def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
+    """The order of the levels, how many a column has at most, and the design's size.
+
+    `size` is the number of combinations per row of the finished task, log-uniform. Each task draws
+    its own levels.
+    """
+    order = ("ordinal", "nominal")[int(rng.integers(2))]
+    most = int(rng.integers(*config.levels, endpoint=True))
+    low, high = np.log(config.factorial_size)
+    return {
+        "order": order,
+        "most_levels": most,
+        "size": round(float(np.exp(rng.uniform(low, high))), 4),
+    }
+
+
+def factorial_codes(
+    rng: np.random.Generator, parameters: dict, counts: ClassCounts, d: int
+) -> tuple[np.ndarray, list[int]]:
+    """Codes [n, d] of a design, and the levels of each column.
+
+    Columns have two levels at first; random ones get more until the design has its size or all
+    have `most_levels`. A design that is too small is replicated; of one of more than 8,192
+    combinations (or twice the task's rows), some random ones are taken.
+    """
+    rows = counts.positive + counts.negative
+    wanted, most_rows = rows * parameters["size"], max(_MOST_ROWS, 2 * rows)
+    levels = _levels(rng, parameters["most_levels"], wanted, d)
+    if np.prod(levels, dtype=float) > most_rows:
+        codes = np.unique(rng.integers(levels, size=(most_rows, d)), axis=0)
+    else:
+        codes = np.stack(np.unravel_index(np.arange(np.prod(levels)), levels), axis=1)
+        codes = np.tile(codes, (int(np.ceil(min(wanted, most_rows) / len(codes))), 1))
+    if parameters["order"] == "nominal":
+        # One order of the codes for the whole table, as in discrete columns.
+        order = rng.permutation(max(levels))
+        codes = np.stack(
+            [order[order < count][column] for count, column in zip(levels, codes.T, strict=True)],
+            axis=1,
+        )
+    return codes, levels
+
+
+def _levels(rng: np.random.Generator, most: int, size: float, d: int) -> list[int]:
+    levels = [2] * d
+    while np.prod(levels, dtype=float) < size:
+        growing = [column for column, count in enumerate(levels) if count < most]
+        if not growing:
+            break
+        levels[int(rng.choice(growing))] += 1
+    return levels
