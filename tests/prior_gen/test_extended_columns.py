@@ -5,7 +5,8 @@ import pytest
 from extended import ALPHA, extended_by, microbatches, with_labels
 from scipy import stats
 
-from prior_gen.extensions import discrete, warped
+from prior_gen.extensions import discrete, factorial, warped
+from prior_gen.extensions.border import ClassCounts
 from prior_gen.extensions.duplicated import duplicate_columns
 from prior_gen.extensions.irrelevant import shuffle_irrelevant
 
@@ -186,3 +187,57 @@ def test_proportional_columns_share_a_size_that_says_nothing_and_keep_their_diff
 def test_a_table_without_two_continuous_columns_has_no_proportional_ones():
     for batch in microbatches(20, {"n_features": (1, 1)}, proportional=1.0):
         assert "proportional" not in batch.tags["extensions"]
+
+
+def designs(count=12, **options):
+    prior = {"n_labeled": (30, 60), "n_features": (3, 6), "eta_final": (0.5, 1.0)}
+    extensions = {"factorial": 1.0, "rule_labels": 0.5, "tree_labels": 0.5, "levels": (4, 5)}
+    found = microbatches(count, prior, **{**extensions, **options})
+    return extended_by("factorial", found)
+
+
+def test_a_factorial_design_lists_each_combination_once():
+    checked = 0
+    for batch, tag in designs():
+        rows = batch.x.shape[1]
+        for x, levels in zip(batch.x, tag["levels"], strict=True):
+            assert len(levels) == batch.x.shape[2]
+            assert all(2 <= count <= tag["most_levels"] <= 5 for count in levels)
+            for column, count in zip(x.T, levels, strict=True):
+                assert len(np.unique(column)) <= count
+            if np.prod(levels) >= tag["size"] * rows:
+                assert len(np.unique(x, axis=0)) == rows
+                checked += 1
+    assert checked > 12
+
+
+def test_a_design_that_is_too_small_is_replicated_and_one_too_large_is_sampled():
+    rng = np.random.default_rng(2)
+    counts = ClassCounts(60, 40)
+    parameters = {"order": "ordinal", "most_levels": 3, "size": 4.0}
+    codes, levels = factorial.factorial_codes(rng, parameters, counts, 3)
+    assert levels == [3, 3, 3]
+    combinations, times = np.unique(codes, axis=0, return_counts=True)
+    assert len(combinations) == 27
+    assert set(times) == {15}  # 400 rows wanted, 27 * 15 = 405
+    codes, levels = factorial.factorial_codes(rng, parameters, counts, 200)
+    assert levels == [2] * 200
+    assert 400 <= len(np.unique(codes, axis=0)) == len(codes) <= 8192
+    many = ClassCounts(9000, 9000)
+    codes, _ = factorial.factorial_codes(rng, parameters, many, 15)
+    assert len(codes) == len(np.unique(codes, axis=0)) >= 18000
+
+
+def test_a_complete_design_is_balanced_in_either_order_of_its_levels():
+    rng = np.random.default_rng(3)
+    orders = set()
+    for _ in range(20):
+        parameters = {"order": "nominal", "most_levels": 4, "size": 2.0}
+        codes, levels = factorial.factorial_codes(rng, parameters, ClassCounts(100, 100), 6)
+        assert len(np.unique(codes, axis=0)) == len(codes) == np.prod(levels) >= 400
+        for column, count in zip(codes.T, levels, strict=True):
+            assert {*column.tolist()} == {*range(count)}
+            assert len(set(np.bincount(column))) == 1
+        first = codes[:, int(np.argmax(levels))]
+        orders.add(tuple(dict.fromkeys(first.tolist())))
+    assert len(orders) > 3

@@ -1,5 +1,7 @@
 """Whose class a row has under each extension: rules, trees, borders that lie elsewhere."""
 
+from itertools import combinations, permutations, product
+
 import numpy as np
 import pytest
 from extended import (
@@ -20,7 +22,7 @@ from prior_gen import generate_microbatch
 from prior_gen.extensions import border, rules, trees
 from prior_gen.extensions.border import ClassCounts
 from prior_gen.extensions.discrete import CONTINUOUS
-from puicl_config import RULE_KINDS
+from puicl_config import RULE_KINDS, load_config
 
 
 def test_an_xor_cannot_be_learnt_linearly_but_a_tree_on_its_columns_finds_it():
@@ -82,7 +84,88 @@ def test_a_count_depends_on_how_many_columns_have_the_code_and_nothing_else():
         assert any(explains(code, k) for code in range(3) for k in range(1, 7))
 
 
-@pytest.mark.parametrize("kind", RULE_KINDS)
+def subsets_of_codes(values):
+    """Every set of the column's codes that is neither empty nor all, as where it holds."""
+    present = np.unique(values)
+    for size in range(1, len(present)):
+        for inside in combinations(present, size):
+            yield np.isin(values, inside)
+
+
+def test_a_tally_depends_on_how_many_conditions_hold():
+    rng = np.random.default_rng(8)
+    x, codes = grid(rng, d=3)
+    exact = []
+    for _ in range(20):
+        parameters = {"kind": "tally", "arity": 3, "bins": 2}
+        negative, facts = rules.rule_labels(rng, parameters, {}, x, codes, ClassCounts(100, 100))
+        assert facts["forced"] == 0
+        columns = [[*subsets_of_codes(codes[:, column])] for column in facts["columns"]]
+        found = {
+            compare
+            for conditions in product(*columns)
+            for held in [np.sum(conditions, axis=0)]
+            for k in range(1, len(columns) + 1)
+            for compare, holds in (("exactly", held == k), ("at least", held >= k))
+            if (negative == holds).all() or (negative == ~holds).all()
+        }
+        assert found
+        exact.append("at least" not in found)
+    assert any(exact)
+    assert not all(exact)
+
+
+def test_a_switch_lets_one_column_choose_which_other_decides():
+    rng = np.random.default_rng(9)
+    x, codes = grid(rng, d=3, levels=2)
+    for _ in range(10):
+        parameters = {"kind": "switch", "arity": 3, "bins": 2}
+        negative, _ = rules.rule_labels(rng, parameters, {}, x, codes, ClassCounts(100, 100))
+
+        def explains(order, turned, negative=negative):
+            selecting, first, second = (codes[:, column] == 1 for column in order)
+            holds = np.where(selecting, first, second ^ turned)
+            return (negative == holds).all() or (negative == ~holds).all()
+
+        assert any(
+            explains(order, turned) for order in permutations(range(3)) for turned in (False, True)
+        )
+
+
+def test_a_wide_switch_is_a_multiplexer_of_four_columns():
+    codes = np.array([*product(range(2), repeat=6)])
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        holds = rules.switch(rng, codes, None)
+        address = 2 * codes[:, 0] + codes[:, 1]
+        for place in range(4):
+            rows = codes[address == place]
+            # Where the first two columns choose it, one of the other four decides alone.
+            deciding = [
+                column
+                for column in range(2, 6)
+                if len({*(rows[:, column] ^ holds[address == place])}) == 1
+            ]
+            assert len(deciding) == 1
+        assert holds.mean() == 0.5
+
+
+def test_terms_hold_in_any_one_of_them_and_read_up_to_eight_columns():
+    rng = np.random.default_rng(10)
+    codes = rng.integers(2, size=(4000, 8))
+    shares = [rules.terms(np.random.default_rng(seed), codes, None).mean() for seed in range(60)]
+    # Two terms of four conditions hold in 2/16 of the rows; four of two in half of them and more.
+    assert 0.1 < min(shares) < 0.2
+    assert 0.5 < max(shares) < 0.9
+    drawn = [rules.draw(np.random.default_rng(k), only("terms"), 12, {}) for k in range(20)]
+    assert {parameters["arity"] for parameters in drawn} == {8}
+
+
+def only(kind):
+    return config(rule_labels=1.0, rule_kinds=(kind,)).prior.extensions
+
+
+@pytest.mark.parametrize("kind", sorted(rules.RULES))
 @pytest.mark.parametrize("levels", [0, 2, 4])
 def test_a_rules_class_is_a_function_of_the_columns_it_names(kind, levels):
     rng = np.random.default_rng(5)
@@ -106,6 +189,15 @@ def test_a_rules_class_is_a_function_of_the_columns_it_names(kind, levels):
         for column in others:
             p = stats.mannwhitneyu(x[negative, column], x[~negative, column]).pvalue
             assert p > ALPHA / 10
+
+
+def test_the_kinds_that_came_later_are_drawn_only_where_they_are_named():
+    assert {*rules.RULES} - {*RULE_KINDS} == {"tally", "terms", "switch"}
+    assert config(rule_labels=1.0).prior.extensions.rule_kinds == RULE_KINDS
+    named = load_config("cpu_rules").prior.extensions
+    kinds = {rules.draw(np.random.default_rng(k), named, 6, {})["kind"] for k in range(200)}
+    assert kinds == {*named.rule_kinds}
+    assert {"tally", "terms", "switch"} < kinds
 
 
 def test_a_rule_that_holds_too_rarely_reads_fewer_columns_before_rows_are_forced():

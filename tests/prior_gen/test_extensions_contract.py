@@ -10,6 +10,7 @@ import pytest
 from prior_gen import generate_microbatch
 from prior_gen.canary import canary_digest
 from prior_gen.estimate import estimate
+from prior_gen.extensions.factorial import REPLACED
 from prior_gen.extensions.streams import NUMBERS, Streams
 from prior_gen.factors import draw_factors
 from prior_gen.generator import generate_shards
@@ -44,6 +45,7 @@ SWITCHED = {
     "sar": 0.4,
     "missing": 0.3,
     "proportional": 0.3,
+    "factorial": 0.2,
 }
 WIDE = {"n_features": (1, 12), "n_labeled": (4, 60), "eta": (0.5, 4.0), "pi": (0.03, 0.97)}
 EVERYTHING = {"share": 1.0, **SWITCHED, **WIDE}
@@ -70,10 +72,11 @@ def test_a_plan_without_what_came_later_keeps_its_name():
     prior = load_config("cpu").prior
     named = "0286e2260503e66bc4c006b3ba421413e657e31fae28cc6fe15f1a3a3e739ed5"
     assert plan_digest(prior) == named
-    extended = {**prior.extensions.model_dump(), "proportional": 0.1}
-    later = PriorConfig(**{**prior.model_dump(), "extensions": extended})
-    assert plan_digest(later) != named
-    assert plan_of(later)["prior"]["extensions"]["proportional_size"] == [1.0, 20.0]
+    for name, size in (("proportional", [1.0, 20.0]), ("factorial", [2.0, 8.0])):
+        extended = {**prior.extensions.model_dump(), name: 0.1}
+        later = PriorConfig(**{**prior.model_dump(), "extensions": extended})
+        assert plan_digest(later) != named
+        assert plan_of(later)["prior"]["extensions"][f"{name}_size"] == size
 
 
 def test_without_extensions_every_factor_and_tag_is_the_one_it_always_was():
@@ -126,9 +129,14 @@ def test_each_extension_happens_with_its_own_probability():
     ]
     assert len(names) == pytest.approx(600, abs=50)
     by_columns = SWITCHED["tree_labels"] + SWITCHED["rule_labels"]
+    designed = SWITCHED["factorial"] * by_columns
     expected = {
-        **SWITCHED,
-        "independent": SWITCHED["independent"] * by_columns,
+        **{
+            name: probability * (1 - designed if name in REPLACED else 1)
+            for name, probability in SWITCHED.items()
+        },
+        "factorial": designed,
+        "independent": SWITCHED["independent"] * (by_columns - designed),
         "free_border": SWITCHED["free_border"] * (1 - by_columns),
     }
     for name, probability in expected.items():
@@ -141,7 +149,7 @@ def test_each_extension_happens_with_its_own_probability():
 
 @pytest.mark.parametrize("name", EXTENSIONS)
 def test_an_extension_can_be_switched_alone_and_is_the_only_one_tagged(name):
-    with_labels = {"rule_labels": 1.0} if name == "independent" else {}
+    with_labels = {"rule_labels": 1.0} if name in ("independent", "factorial") else {}
     config = extended(share=1.0, **{name: 1.0}, **with_labels)
     for step in range(3):
         tags = generate_microbatch(config, 100, step, 0).tags["extensions"]
