@@ -104,6 +104,8 @@ def sweep(
     out: Path,
     model: Path | None,
     jobs: int | None,
+    retry_failed: bool = False,
+    new_weights: bool = False,
 ) -> None:
     """Run one sweep or all on real tables and, where there are any, on held-out shards."""
     if name != "all" and name not in SWEEPS:
@@ -121,9 +123,10 @@ def sweep(
             "no table has 1,000 rows of each class, and there are no shards: nothing to draw from"
         )
     sweeps = list(SWEEPS) if name == "all" else [name]
-    records = run_sweeps(
-        SweepPlan(sweeps, pools, plan.methods, repeats, model, plan.jobs, digest), out
+    chosen = SweepPlan(
+        sweeps, pools, plan.methods, repeats, model, plan.jobs, digest, retry_failed, new_weights
     )
+    records = run_sweeps(chosen, out)
     failed = sum(record["error"] is not None for record in records)
     page = write_sweep_report(out)
     print(f"{out}: {len(records)} cells of {len(pools)} pools, {failed} failed; report: {page}")

@@ -64,7 +64,10 @@ def bench(
         return
     with _says_how_to_go_on(out):
         if sweep is not None:
-            sweep_command(sweep, data, shards, wanted, named, repeats, out, model, jobs)
+            sweep_command(
+                *(sweep, data, shards, wanted, named, repeats, out, model, jobs),
+                *(retry_failed, new_weights),
+            )
         elif only is not None:
             if not only_command(only, data, model, out):
                 sys.exit(1)

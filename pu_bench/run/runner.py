@@ -1,6 +1,5 @@
 """`puicl bench`: methods x tasks x repeats, side by side, resumable after any kill."""
 
-import hashlib
 import inspect
 import json
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,6 @@ import numpy as np
 
 from pu_bench.data import Collection
 from pu_bench.methods import METHODS, Method
-from pu_bench.methods.in_context import PUICLMethod
 from pu_bench.protocol import PUTask, split_pu
 from pu_bench.run.cells import Cell, run_cell
 from pu_bench.run.environment import describe_environment
@@ -25,9 +23,9 @@ from pu_bench.run.files import (
     read_results,
     write_results,
 )
-from pu_bench.run.store import CellLog, Record, only_run_in
+from pu_bench.run.networks import give_way, network_facts
+from pu_bench.run.store import CellLog, Record, is_done, only_run_in
 from puicl_config import InputError, ProgressReport, write_atomically
-from puicl_model import find_weights
 
 # Raised whenever the same cell would see other rows or be judged in another way.
 PROTOCOL = 1
@@ -101,7 +99,7 @@ def run_benchmark(plan: Plan, out: Path) -> list[Record]:
         _claim(out, plan, log)
         done = log.records(_cell_of)
         wanted = list(plan.cells())
-        todo = [cell for cell in wanted if not _is_done(done.get(cell), plan.retry_failed)]
+        todo = [cell for cell in wanted if not is_done(done.get(cell), plan.retry_failed)]
         try:
             _run(todo, plan, log, n_done=len(wanted) - len(todo))
         finally:
@@ -159,10 +157,6 @@ def _takes_weights(name: str) -> bool:
     return "model" in inspect.signature(METHODS[name].__init__).parameters
 
 
-def _is_done(record: Record | None, retry_failed: bool) -> bool:
-    return record is not None and not (retry_failed and record["error"])
-
-
 def _cell_of(record: Record) -> Cell:
     return Cell(record["task"], record["method"], record["repeat"])
 
@@ -185,33 +179,17 @@ def _claim(out: Path, plan: Plan, log: CellLog) -> None:
             }
             for name in plan.methods
         },
-        "weights": weights_digests(plan.methods, plan.model),
+        **network_facts(make_method(name, plan.model) for name in plan.methods),
         "unavailable": plan.collection.unavailable,
         "skipped": plan.skipped,
     }
     path = out / RUN
     if path.is_file():
         before = json.loads(path.read_text(encoding="utf-8"))
-        old, new = before["weights"], now["weights"]
-        stale = {name for name, digest in new.items() if old.get(name, digest) != digest}
-        if plan.new_weights:
-            before["weights"] = {name: old[name] for name in old.keys() - stale}
         now = _continued(before, now, out)
-        if stale:  # not refused, so asked for
-            kept = [r for r in log.records(_cell_of).values() if r["method"] not in stale]
-            log.rewrite(kept)
+        now = give_way(out, log, before, now, plan.new_weights)
     write_atomically(path, (json.dumps(now, indent=1) + "\n").encode())
     _record_environment(out / ENVIRONMENT, plan.jobs)
-
-
-def weights_digests(names: Sequence[str], model: Path | None) -> dict[str, str]:
-    """Hex SHA-256 of the file of weights, for those of the methods that are PUICL."""
-    methods = {name: make_method(name, model) for name in names}
-    return {
-        name: hashlib.sha256(find_weights(method.model).read_bytes()).hexdigest()
-        for name, method in methods.items()
-        if isinstance(method, PUICLMethod)
-    }
 
 
 def _continued(before: dict[str, Any], now: dict[str, Any], out: Path) -> dict[str, Any]:
@@ -223,13 +201,7 @@ def _continued(before: dict[str, Any], now: dict[str, Any], out: Path) -> dict[s
     for name, table in now["tables"].items():
         if before["tables"].get(name, table)["sha256"] != table["sha256"]:
             raise InputError(f"{out} holds results on another {name} table; give another --out")
-    for name, digest in now["weights"].items():
-        if before["weights"].get(name, digest) != digest:
-            raise InputError(
-                f"{out} holds results of {name} with other weights "
-                f"({before['weights'][name][:16]}...); give another --out, or --new-weights"
-            )
-    merged = {key: {**before[key], **now[key]} for key in ("tables", "methods", "weights")}
+    merged = {key: {**before[key], **now[key]} for key in ("tables", "methods")}
     return {**now, **merged}
 
 

@@ -53,6 +53,11 @@ class CellLog:
         return found
 
 
+def is_done(record: Record | None, retry_failed: bool) -> bool:
+    """Whether a cell need not be run: it has a record, and no failure that is to be retried."""
+    return record is not None and not (retry_failed and record["error"])
+
+
 @contextlib.contextmanager
 def only_run_in(folder: Path) -> Iterator[None]:
     """Hold a folder's lock; raises `InputError` where another run holds it."""

@@ -14,8 +14,9 @@ from pu_bench.protocol import PUTask
 from pu_bench.run.cells import Cell, run_cell, seed_of
 from pu_bench.run.environment import describe_environment
 from pu_bench.run.files import SWEEP_CELLS, SWEEP_RESULTS, SWEEP_RUN
-from pu_bench.run.runner import make_method, weights_digests
-from pu_bench.run.store import CellLog, Record, only_run_in
+from pu_bench.run.networks import give_way, network_facts
+from pu_bench.run.runner import make_method
+from pu_bench.run.store import CellLog, Record, is_done, only_run_in
 from pu_bench.sweeps.pools import Composition, Pool, draw
 from pu_bench.sweeps.sweeps import SWEEPS
 from puicl_config import InputError, ProgressReport, write_atomically
@@ -28,7 +29,11 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """Which sweeps, on which pools, with which methods. `shards_digest` names the shards' plan."""
+    """Which sweeps, on which pools, with which methods. `shards_digest` names the shards' plan.
+
+    `retry_failed`: failed cells are run again. `new_weights`: results of methods whose weights are
+    others now give way to new ones.
+    """
 
     sweeps: Sequence[str]
     pools: Sequence[Pool]
@@ -37,6 +42,8 @@ class SweepPlan:
     model: Path | None
     jobs: int
     shards_digest: str | None
+    retry_failed: bool = False
+    new_weights: bool = False
 
     def cells(self) -> Iterator[tuple[str, float, Pool, Composition, Cell]]:
         """All cells. A synthetic pool is drawn from once, there being many; a real one often."""
@@ -58,9 +65,9 @@ def run_sweeps(plan: SweepPlan, out: Path) -> list[Record]:
     log = CellLog(out / SWEEP_CELLS)
     wanted = list(plan.cells())
     with only_run_in(out):
-        _claim(out, plan)
+        _claim(out, plan, log)
         done = log.records(_cell_of)
-        todo = [entry for entry in wanted if entry[-1] not in done]
+        todo = [e for e in wanted if not is_done(done.get(e[-1]), plan.retry_failed)]
         try:
             _run(todo, plan, log, len(wanted) - len(todo))
         finally:
@@ -102,18 +109,18 @@ def _cell_of(record: Record) -> Cell:
     return Cell(record["task"], record["method"], record["repeat"])
 
 
-def _claim(out: Path, plan: SweepPlan) -> None:
+def _claim(out: Path, plan: SweepPlan, log: CellLog) -> None:
     path = out / SWEEP_RUN
     now = {
         "shards": plan.shards_digest,
-        "weights": weights_digests(plan.methods, plan.model),
+        **network_facts(make_method(name, plan.model) for name in plan.methods),
         "environment": describe_environment(plan.jobs),
     }
     before = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    for key in ("shards", "weights"):
-        if before.get(key) and now[key] and before[key] != now[key]:
-            raise InputError(f"{out} holds sweeps with other {key}; give another --out")
-        now[key] = now[key] or before.get(key)
+    if before.get("shards") and now["shards"] and before["shards"] != now["shards"]:
+        raise InputError(f"{out} holds sweeps with other shards; give another --out")
+    now["shards"] = now["shards"] or before.get("shards")
+    now = give_way(out, log, before, now, plan.new_weights)
     write_atomically(path, (json.dumps(now, indent=1) + "\n").encode())
 
 

@@ -187,6 +187,45 @@ def test_a_sweep_is_resumed_and_every_method_sees_the_same_rows(heldout, tmp_pat
         run_sweeps(other, tmp_path)
 
 
+def test_a_sweep_with_other_weights_is_refused_or_runs_its_method_again(small_weights, tmp_path):
+    pools = [make_pool(name="table")]
+
+    def plan(**options):
+        methods = ["all_positive", "puicl_single"]
+        return SweepPlan(["scar_score"], pools, methods, 1, small_weights, 1, None, **options)
+
+    first = run_sweeps(plan(), tmp_path)
+    facts = json.loads((tmp_path / "sweeps.json").read_text())
+    for fact, named in (("weights", "weights"), ("inference", "calibration or parameters")):
+        other = {**facts, fact: {"puicl_single": "0" * 64}}
+        (tmp_path / "sweeps.json").write_text(json.dumps(other))
+        cells = tmp_path / "sweep_cells.jsonl"
+        cells.write_text("".join(json.dumps({**r, "auc": 0.123}) + "\n" for r in first))
+        with pytest.raises(InputError, match=f"puicl_single with other {named} "):
+            run_sweeps(plan(), tmp_path)
+        again = run_sweeps(plan(new_weights=True), tmp_path)
+        assert {r["auc"] for r in again if r["method"] == "all_positive"} == {0.123}
+        figures = [[r["auc"] for r in found if r["method"] == "puicl_single"]
+                   for found in (first, again)]  # fmt: skip
+        assert figures[0] == figures[1] != [0.123] * 5
+        assert json.loads((tmp_path / "sweeps.json").read_text())[fact] == facts[fact]
+
+
+def test_failed_cells_of_a_sweep_are_retried_when_asked(tmp_path):
+    pools = [make_pool(name="table")]
+
+    def plan(**options):
+        return SweepPlan(["scar_score"], pools, ["random"], 1, None, 1, None, **options)
+
+    first = run_sweeps(plan(), tmp_path)
+    failed = {**first[0], "auc": None, "error": "ValueError: no"}
+    (tmp_path / "sweep_cells.jsonl").write_text(
+        "".join(json.dumps(r) + "\n" for r in (failed, *first[1:]))
+    )
+    assert run_sweeps(plan(), tmp_path)[0]["error"] == "ValueError: no"
+    assert run_sweeps(plan(retry_failed=True), tmp_path)[0]["auc"] == first[0]["auc"]
+
+
 def test_the_command_runs_a_sweep_and_names_the_shards_it_lacks(bench, tmp_path, monkeypatch):
     monkeypatch.setattr("pu_bench.sweeps.pools.FEWEST_OF_A_CLASS", 100)
     arguments = ["--sweep", "pi", "--tasks", "monk1", "--methods", "all_positive"]

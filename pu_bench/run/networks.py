@@ -1,0 +1,79 @@
+"""Which network results are of, so that those of another give way or are refused."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pu_bench.methods import Method
+from pu_bench.methods.in_context import PUICLMethod
+from pu_bench.run.store import CellLog, Record
+from puicl_config import InputError, sha256_of
+from puicl_model import PUICLClassifier, find_weights
+
+NETWORK = ("weights", "inference")
+# Parameters of the classifier that change what it says of the same table, seed and weights.
+_DECISIVE = ("n_estimators", "scalings", "columns", "blend", "preprocessing")
+
+
+def network_facts(methods: Iterable[Method]) -> dict[str, dict[str, str]]:
+    """Hex SHA-256 by method, for those that are PUICL: of its `weights`, and of its `inference`.
+
+    `weights` is of the file; `inference` of what else the scores depend on: the calibration in the
+    card and the classifier's parameters (scalings, passes, blend).
+    """
+    networks = [method for method in methods if isinstance(method, PUICLMethod)]
+    paths = {method.name: find_weights(method.model) for method in networks}
+    return {
+        "weights": {
+            name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items()
+        },
+        "inference": {
+            method.name: sha256_of(_inference(method, paths[method.name])) for method in networks
+        },
+    }
+
+
+def other_networks(before: dict[str, Any], now: dict[str, Any]) -> dict[str, str]:
+    """Methods of `now` whose results in `before` are another network's, and in which respect.
+
+    Folders from before `inference` was written down count as agreeing in it.
+    """
+    found: dict[str, str] = {}
+    for fact in NETWORK:
+        for name, digest in now[fact].items():
+            if before.get(fact, {}).get(name, digest) != digest:
+                found.setdefault(name, fact)
+    return found
+
+
+def give_way(
+    out: Path, log: CellLog, before: dict[str, Any], now: dict[str, Any], new_weights: bool
+) -> dict[str, Any]:
+    """`now`, with the networks of methods that only `before` names; drops what is another's.
+
+    Raises `InputError` where there is such and `new_weights` does not allow it.
+    """
+    others = other_networks(before, now)
+    if others and not new_weights:
+        name, fact = next(iter(others.items()))
+        kind = "weights" if fact == "weights" else "calibration or parameters"
+        raise InputError(
+            f"{out} holds results of {name} with other {kind} "
+            f"({before[fact][name][:16]}...); give another --out, or --new-weights"
+        )
+    if others:
+        log.rewrite(r for r in log.records(_line).values() if r["method"] not in others)
+    return {**now, **{fact: {**before.get(fact, {}), **now[fact]} for fact in NETWORK}}
+
+
+def _inference(method: PUICLMethod, weights: Path) -> dict[str, Any]:
+    parameters = PUICLClassifier(**method.parameters).get_params()
+    decisive = {name: parameters[name] for name in _DECISIVE}
+    card = json.loads(weights.with_suffix(".json").read_text(encoding="utf-8"))
+    return {"parameters": decisive, "calibration": card.get("class_prior_calibration")}
+
+
+def _line(record: Record) -> tuple[str, str, int]:
+    return record["task"], record["method"], record["repeat"]
