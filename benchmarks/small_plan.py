@@ -1,9 +1,10 @@
 """The small plan that ablations and recipes are measured on, and its held-out tasks."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from prior_gen.generator import generate_shards
-from puicl_config import Config, load_config
+from puicl_config import Config, load_config, plan_digest
 
 # 400 steps of 8 tasks: 5 stages of 60 steps, then a tail of 100. About 60 rows and 5 columns a
 # task, and a network of 159,618 weights: a run takes a minute on one core.
@@ -39,7 +40,14 @@ def make_shards(folder: Path, jobs: int) -> tuple[Path, Path]:
     """
     config = small_config()
     prior = config.prior
-    generate_shards(config, folder / "shards", range(1, prior.total_stages + 1), jobs=jobs)
     heldout = range(prior.stages, prior.total_stages + 1)
     generate_shards(config, folder / "heldout", heldout, split="heldout", jobs=jobs)
-    return folder / "shards", folder / "heldout"
+    return shards_of(folder, jobs), folder / "heldout"
+
+
+def shards_of(folder: Path, jobs: int, overrides: Sequence[str] = ()) -> Path:
+    """All of the small plan, or of one with other tasks, below `folder` unless it is there."""
+    config = small_config(*overrides)
+    out = folder / (f"shards-{plan_digest(config.prior)[:12]}" if overrides else "shards")
+    generate_shards(config, out, range(1, config.prior.total_stages + 1), jobs=jobs)
+    return out

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, model_serializer, model_validator
 
 from puicl_config.fields import Fraction, Positive, PositiveFloat, Section
 
@@ -65,6 +65,8 @@ class TrainConfig(Section):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     threads_per_process: Positive = 1
     tasks_per_forward: Positive | None = None  # None: all on a GPU, few at a time on a CPU
+    # Labelled and unlabelled rows are cut down to multiples of it: fewer shapes for compilers.
+    round_rows: Positive = 1
     # On a GPU: deterministic algorithms, so that the promises about bits hold there, too; a CPU's
     # always are. compile: torch.compile of the blocks.
     deterministic: bool = True
@@ -92,6 +94,14 @@ class TrainConfig(Section):
     heldout: str | None = None
     heldout_every: Positive = 500
     heldout_microbatches: Positive = 32
+
+    @model_serializer(mode="wrap")
+    def _without_later_defaults(self, dump):
+        """Plain data; what came later is written only where it is used: older runs keep names."""
+        plain = dump(self)
+        if self.round_rows == 1:
+            plain.pop("round_rows", None)
+        return plain
 
 
 # Keys of `train` that never change a bit of the weights, hence no part of the run's digest.

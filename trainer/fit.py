@@ -13,7 +13,7 @@ from trainer.begin import begin_or_resume
 from trainer.data import DataChain, check_plan, describe_reuse, last_trainable_step, open_for
 from trainer.follow import Follower, await_manifest
 from trainer.gradient import microbatch_gradient
-from trainer.loader import read_ahead
+from trainer.loader import read_ahead, rounded
 from trainer.reveal import revealed_share
 from trainer.run import Run, say
 from trainer.run_folder import check_same_run, lock_run
@@ -105,7 +105,7 @@ def _steps(run: Run, reader: ShardReader, stop: int, asked: StopRequest) -> None
         share = revealed_share(prior, train, step)
         for row, _ in enumerate(world.mine(count)):
             began = time.monotonic()
-            batch = next(batches)
+            batch = rounded(next(batches), train.round_rows)
             run.waited += time.monotonic() - began
             rows[row, :-1] = microbatch_gradient(state, batch, train, share)
         rows[:, -1] = float(asked())

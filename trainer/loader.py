@@ -36,6 +36,21 @@ def as_batch(address: Address, microbatch: Microbatch) -> Batch:
     )
 
 
+def rounded(batch: Batch, multiple: int) -> Batch:
+    """The batch with P and R - P cut down to multiples of `multiple`, where they reach it once.
+
+    Rows of a task stand in random order, so that its first ones are a fair sample.
+    """
+    n_labeled, n_unlabeled = (
+        max(count - count % multiple, min(count, multiple))
+        for count in (batch.n_labeled, batch.y.shape[1])
+    )
+    labeled = batch.x[:, :n_labeled]
+    unlabeled = batch.x[:, batch.n_labeled : batch.n_labeled + n_unlabeled]
+    x = torch.cat([labeled, unlabeled], dim=1)
+    return batch._replace(x=x, y=batch.y[:, :n_unlabeled], n_labeled=n_labeled)
+
+
 def read_ahead(
     reader: ShardReader,
     addresses: Sequence[Address],

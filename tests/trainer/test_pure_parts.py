@@ -4,11 +4,12 @@ import json
 import time
 
 import pytest
+import torch
 
 from puicl_config import PhaseConfig, PriorConfig, TrainConfig, load_config
 from shard_io import open_shards
 from trainer.ledger import Ledger, read_ledger
-from trainer.loader import read_ahead
+from trainer.loader import Batch, read_ahead, rounded
 from trainer.sampler import addresses_of_step, stages_of_steps
 from trainer.schedule import learning_rate
 
@@ -83,6 +84,18 @@ def test_the_loader_keeps_the_order_whatever_its_threads(tiny, all_shards, threa
         stored = reader[address]
         assert batch.x.numpy().tobytes() == stored.x.astype("float32").tobytes()
         assert batch.n_labeled == stored.n_labeled
+
+
+@pytest.mark.parametrize(("multiple", "kept"), [(1, (7, 13)), (4, (4, 12)), (16, (7, 13))])
+def test_rows_are_cut_down_to_multiples_and_stay_in_their_halves(multiple, kept):
+    x = torch.arange(2 * 20 * 3).reshape(2, 20, 3).float()
+    y = torch.arange(2 * 13).reshape(2, 13)
+    batch = rounded(Batch((1, 0, 0), x, y, 7), multiple)
+    n_labeled, n_unlabeled = kept
+    assert batch.n_labeled == n_labeled
+    torch.testing.assert_close(batch.x[:, :n_labeled], x[:, :n_labeled])
+    torch.testing.assert_close(batch.x[:, n_labeled:], x[:, 7 : 7 + n_unlabeled])
+    torch.testing.assert_close(batch.y, y[:, :n_unlabeled])
 
 
 def test_the_loader_passes_errors_on(tiny, all_shards):
