@@ -6,11 +6,11 @@ from pydantic import Field, model_serializer, model_validator
 
 from puicl_config.fields import (
     AtLeastTwo,
-    Distinct,
     Fraction,
     FractionInterval,
     Interval,
     IntInterval,
+    NotEmpty,
     NotNegative,
     Ordered,
     Probability,
@@ -80,7 +80,8 @@ class ExtensionsConfig(Section):
     irrelevant_share: FractionInterval = (0.1, 0.6)
     duplicated_share: FractionInterval = (0.05, 0.3)
     tree_depth: IntInterval = (1, 5)
-    rule_kinds: Annotated[tuple[RuleKind, ...], Distinct] = RULE_KINDS
+    # A kind that is named twice is drawn twice as often.
+    rule_kinds: Annotated[tuple[RuleKind, ...], NotEmpty] = RULE_KINDS
     rule_arity: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (2, 4)
     border: FractionInterval = (0.2, 0.8)
     noise_share: Annotated[tuple[NotNegative, Annotated[float, Field(ge=0, le=0.5)]], Ordered] = (

@@ -11,15 +11,21 @@ def _ordered(interval: tuple) -> tuple:
     return interval
 
 
-def _distinct(values: tuple) -> tuple:
+def _not_empty(values: tuple) -> tuple:
     if not values:
         raise ValueError("at least one value is needed")
+    return values
+
+
+def _distinct(values: tuple) -> tuple:
+    _not_empty(values)
     if len(set(values)) != len(values):
         raise ValueError("a value is listed twice")
     return values
 
 
 Ordered = AfterValidator(_ordered)
+NotEmpty = AfterValidator(_not_empty)
 Distinct = AfterValidator(_distinct)
 
 Positive = Annotated[int, Field(ge=1)]

@@ -315,3 +315,9 @@ def test_the_pool_of_a_free_border_holds_both_classes_for_every_pi():
             assert n_negative >= negative
             assert n - n_negative >= positive
             assert abs(n_negative - quantile * n) <= 2
+
+
+def test_a_kind_that_is_named_twice_is_drawn_twice_as_often():
+    named = config(rule_labels=1.0, rule_kinds=("count", "parity", "count")).prior.extensions
+    kinds = [rules.draw(np.random.default_rng(k), named, 6, {})["kind"] for k in range(600)]
+    assert stats.binomtest(kinds.count("count"), 600, 2 / 3).pvalue > ALPHA
