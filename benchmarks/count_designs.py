@@ -1,0 +1,81 @@
+"""Can a network count? AUC on complete factorial designs where exactly k columns have one code.
+
+    puicl average RUN/checkpoints/step-... --of model --out some.safetensors
+    python benchmarks/count_designs.py --models default some.safetensors
+
+MONK-2 is such a table, of other levels than these. Half of the positives (at most 150) are
+labelled; the unlabelled rows are as many more and as many negatives. Single columns say little or
+nothing about the class. One pass of each network beside a random forest that is given the hidden
+labels, the mean over draws of code, rows and order of the columns.
+"""
+
+import argparse
+import itertools
+import warnings
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.metrics import roc_auc_score
+
+from pu_bench.methods import METHODS
+from puicl_model import PUICLClassifier
+
+DESIGNS = ((3, 3, 3, 3, 3), (2, 3, 3, 3, 4), (3, 3, 3, 3, 3, 3), (2, 3, 3, 3, 3, 4))
+COUNTS = (1, 2, 3)
+MOST_LABELED = 150
+FEWEST = 15
+
+
+def main() -> None:
+    """Measure and print one Markdown table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", nargs="+", default=["default"])
+    parser.add_argument("--draws", type=int, default=6)
+    parser.add_argument("--jobs", type=int, default=1)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    cells = [(levels, k) for levels in DESIGNS for k in COUNTS]
+    measured = Parallel(n_jobs=arguments.jobs)(
+        delayed(aucs)(arguments.models, levels, k, draw)
+        for levels, k in cells
+        for draw in range(arguments.draws)
+    )
+    figures = np.array(measured).reshape(len(cells), arguments.draws, -1).mean(axis=1)
+    columns = ["levels of the columns", "k", *arguments.models, "forest with hidden labels"]
+    print("|", " | ".join(columns), "|")
+    print("|---" * len(columns) + "|")
+    for (levels, k), row in zip(cells, figures, strict=True):
+        named = " x ".join(map(str, levels))
+        print(f"| {named} | {k} |", " | ".join(f"{auc:.3f}" for auc in row), "|")
+    print("| mean | |", " | ".join(f"{auc:.3f}" for auc in figures.mean(axis=0)), "|")
+
+
+def aucs(models: list[str], levels: tuple[int, ...], k: int, draw: int) -> list[float]:
+    """AUC of one pass of each network, and of the forest, on one drawn task."""
+    P, U, y = count_task(np.random.default_rng([*levels, k, draw]), levels, k)
+    rows, s = np.concatenate([P, U]), np.arange(len(P) + len(U)) < len(P)
+    scores = [
+        PUICLClassifier(model, n_estimators=1, random_state=draw).fit(rows, s).unlabeled_proba_
+        for model in models
+    ]
+    scores.append(METHODS["oracle"]().fit_predict(P, U, draw, labels=y).score)
+    return [float(roc_auc_score(y, score)) for score in scores]
+
+
+def count_task(
+    rng: np.random.Generator, levels: tuple[int, ...], k: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """P [n, d], U [2n, d] and U's classes: positive where exactly k columns have one code."""
+    levels = rng.permutation(levels)
+    design = np.array([*itertools.product(*map(range, levels))], dtype=float)
+    holds = (design == rng.integers(min(levels))).sum(axis=1) == k
+    positives, negatives = (rng.permutation(np.flatnonzero(c)) for c in (holds, ~holds))
+    n = min(len(positives) // 2, len(negatives), MOST_LABELED)
+    if n < FEWEST:
+        raise ValueError(f"{levels} with k = {k}: only {len(positives)}, {len(negatives)} rows")
+    unlabeled = rng.permutation(np.concatenate([positives[n : 2 * n], negatives[:n]]))
+    return design[positives[:n]], design[unlabeled], holds[unlabeled].astype(int)
+
+
+if __name__ == "__main__":
+    main()
