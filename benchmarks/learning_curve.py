@@ -6,8 +6,8 @@
 
 Reads docs/learning_curve.csv, one line a checkpoint: steps and minutes of training in all, since
 the first weights, and the means that the second command gave on the development tables. Draws the
-AUC against the steps and prints a table, and what a doubling of the steps gave: of ends of one
-kind, annealed (the learning rate had fallen to nothing) or not.
+AUC against the steps, a line a prior, and prints a table, and what a doubling of the steps gave: of
+ends of one kind, annealed (the learning rate had fallen to nothing) or not, on the same prior.
 """
 
 import argparse
@@ -21,6 +21,7 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 
 TASKS_A_STEP = 16
+COLORS = ("#0072B2", "#D55E00")
 
 
 def main() -> None:
@@ -39,21 +40,24 @@ def main() -> None:
             f"| {point.run} | {point.steps:,} | {tasks:,} | {point.minutes} | {point.auc:.4f} | "
             f"{point.accuracy:.3f} |"
         )
-    for _, like in points.groupby("annealed"):
+    for _, like in points.groupby(["annealed", "prior"]):
         gains = np.diff(like.auc) / np.diff(np.log2(like.steps))
         for name, gain in zip(like.run[1:], gains, strict=True):
             print(f"{name}: {gain:+.3f} a doubling of steps since the last end of its kind")
 
 
 def draw(points: pd.DataFrame, path: Path) -> None:
-    """AUC against steps, on a logarithmic axis; annealed ends are filled."""
+    """AUC against steps, on a logarithmic axis; annealed ends are filled, priors have colours."""
     figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
-    axes.plot(points.steps, points.auc, color="#0072B2", alpha=0.5)
-    for annealed, face in ((False, "white"), (True, "#0072B2")):
-        some = points[points.annealed == annealed]
-        axes.plot(some.steps, some.auc, "o", color="#0072B2", markerfacecolor=face)
+    for (prior, some), color in zip(points.groupby("prior"), COLORS, strict=False):
+        axes.plot(some.steps, some.auc, color=color, alpha=0.5)
+        for end in some.itertuples():
+            face = color if end.annealed else "white"
+            axes.plot(end.steps, end.auc, "o", color=color, markerfacecolor=face)
+        last = some.iloc[-1]
+        axes.annotate(f"prior {prior} ", (last.steps, last.auc), ha="right", va="bottom")
     axes.set(xscale="log", xlabel="training steps of 16 tasks, in all", ylabel="mean AUC")
-    ticks = points.steps.tolist()
+    ticks = points.steps[points.steps > 1.15 * points.steps.shift(fill_value=0)]
     axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks], rotation=30)
     axes.minorticks_off()
     axes.set_title(
