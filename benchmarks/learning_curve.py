@@ -11,6 +11,7 @@ ends of one kind, annealed (the learning rate had fallen to nothing) or not, on 
 """
 
 import argparse
+import itertools
 from pathlib import Path
 
 import matplotlib as mpl
@@ -21,7 +22,7 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 
 TASKS_A_STEP = 16
-COLORS = ("#0072B2", "#D55E00")
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 
 
 def main() -> None:
@@ -49,7 +50,7 @@ def main() -> None:
 def draw(points: pd.DataFrame, path: Path) -> None:
     """AUC against steps, on a logarithmic axis; annealed ends are filled, priors have colours."""
     figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
-    for (prior, some), color in zip(points.groupby("prior"), COLORS, strict=False):
+    for (prior, some), color in zip(points.groupby("prior"), itertools.cycle(COLORS), strict=False):
         axes.plot(some.steps, some.auc, color=color, alpha=0.5)
         for end in some.itertuples():
             face = color if end.annealed else "white"

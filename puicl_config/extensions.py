@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_serializer, model_validator
 
 from puicl_config.fields import (
+    AtLeastOne,
     AtLeastTwo,
     Fraction,
     FractionInterval,
@@ -94,7 +95,8 @@ class ExtensionsConfig(Section):
     )
     missing_share: Annotated[tuple[NotNegative, Fraction], Ordered] = (0.02, 0.3)
     proportional_size: Interval = (1.0, 20.0)
-    factorial_size: Interval = (2.0, 8.0)
+    # Combinations of a design per row of the task: at least as many as there are rows.
+    factorial_size: Annotated[tuple[AtLeastOne, AtLeastOne], Ordered] = (2.0, 8.0)
 
     @model_serializer(mode="wrap")
     def _without_later_defaults(self, dump):

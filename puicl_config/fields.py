@@ -30,6 +30,7 @@ Distinct = AfterValidator(_distinct)
 
 Positive = Annotated[int, Field(ge=1)]
 AtLeastTwo = Annotated[int, Field(ge=2)]
+AtLeastOne = Annotated[float, Field(ge=1)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 Fraction = Annotated[float, Field(gt=0, lt=1)]

@@ -50,7 +50,9 @@ def microbatch_gradient(
             loss = losses.mean(dim=1).sum() / n_tasks
         else:
             hidden = (~revealed).float()
-            loss = ((losses * hidden).sum(dim=1) / hidden.sum(dim=1)).sum() / n_tasks
+            # Of a task whose rows are all shown nothing is asked.
+            asked = hidden.sum(dim=1).clamp(min=1)
+            loss = ((losses * hidden).sum(dim=1) / asked).sum() / n_tasks
         loss.backward()
         total += loss.detach()
     return torch.cat([state.gradient, total.reshape(1)])

@@ -39,7 +39,8 @@ def as_batch(address: Address, microbatch: Microbatch) -> Batch:
 def rounded(batch: Batch, multiple: int) -> Batch:
     """The batch with P and R - P cut down to multiples of `multiple`, where they reach it once.
 
-    Rows of a task stand in random order, so that its first ones are a fair sample.
+    Rows of a task stand in random order, so that its first ones are a fair sample; of very few
+    unlabelled rows, those of one class may all be among what is cut.
     """
     n_labeled, n_unlabeled = (
         max(count - count % multiple, min(count, multiple))

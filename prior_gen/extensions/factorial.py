@@ -1,9 +1,9 @@
-"""Factorial designs: tables that list every combination of their columns' levels.
+"""Factorial designs: rows from a list of every combination of the columns' levels.
 
-MONK's, Car and balance scales are such lists. No row occurs twice there (or each as often as any
-other), so that a row without a labelled twin says nothing about its class, while the neighbours
-that differ from it in one column say much. Independent cells cannot show this: of few discrete
-columns they make twins.
+MONK's, Car and balance scales are such lists. No row occurs twice there, so that a row without a
+labelled twin says nothing about its class, while the neighbours that differ from it in one column
+say much. Independent cells of few discrete columns make twins. The list is the pool that the task
+is sampled from; one that is too short is replicated, and then has twins, too.
 """
 
 import numpy as np
@@ -41,7 +41,8 @@ def factorial_codes(
 
     Columns have two levels at first; random ones get more until the design has its size or all
     have `most_levels`. A design that is too small is replicated; of one of more than 8,192
-    combinations (or twice the task's rows), some random ones are taken.
+    combinations (or twice the task's rows), some random ones are taken: at least .6 times as many,
+    so that tasks of more than some 1,000 rows may fall short of `size`.
     """
     rows = counts.positive + counts.negative
     wanted, most_rows = rows * parameters["size"], max(_MOST_ROWS, 2 * rows)

@@ -14,14 +14,15 @@ from puicl_model import PUICLClassifier, find_weights
 
 NETWORK = ("weights", "inference")
 # Parameters of the classifier that change what it says of the same table, seed and weights.
+_DESCRIBED = ("model", "trained_range", "class_prior_calibration")  # entries of the card
 _DECISIVE = ("n_estimators", "scalings", "columns", "blend", "preprocessing")
 
 
 def network_facts(methods: Iterable[Method]) -> dict[str, dict[str, str]]:
     """Hex SHA-256 by method, for those that are PUICL: of its `weights`, and of its `inference`.
 
-    `weights` is of the file; `inference` of what else the scores depend on: the calibration in the
-    card and the classifier's parameters (scalings, passes, blend).
+    `weights` is of the file; `inference` of what else the scores depend on: network, trained range
+    and calibration in the card, and the classifier's parameters (scalings, passes, blend).
     """
     networks = [method for method in methods if isinstance(method, PUICLMethod)]
     paths = {method.name: find_weights(method.model) for method in networks}
@@ -38,12 +39,14 @@ def network_facts(methods: Iterable[Method]) -> dict[str, dict[str, str]]:
 def other_networks(before: dict[str, Any], now: dict[str, Any]) -> dict[str, str]:
     """Methods of `now` whose results in `before` are another network's, and in which respect.
 
-    Folders from before `inference` was written down count as agreeing in it.
+    A folder that has a method's `weights` and not its `inference` is from before that was written
+    down: nobody knows, so that it counts as another's.
     """
     found: dict[str, str] = {}
     for fact in NETWORK:
         for name, digest in now[fact].items():
-            if before.get(fact, {}).get(name, digest) != digest:
+            known = name in before.get("weights", {})
+            if known and before.get(fact, {}).get(name) != digest:
                 found.setdefault(name, fact)
     return found
 
@@ -61,7 +64,8 @@ def give_way(
         kind = "weights" if fact == "weights" else "calibration or parameters"
         raise InputError(
             f"{out} holds results of {name} with other {kind} "
-            f"({before[fact][name][:16]}...); give another --out, or --new-weights"
+            f"({before.get(fact, {}).get(name, 'unknown')[:16]}...); give another --out, or "
+            "--new-weights"
         )
     if others:
         log.rewrite(r for r in log.records(_line).values() if r["method"] not in others)
@@ -72,7 +76,8 @@ def _inference(method: PUICLMethod, weights: Path) -> dict[str, Any]:
     parameters = PUICLClassifier(**method.parameters).get_params()
     decisive = {name: parameters[name] for name in _DECISIVE}
     card = json.loads(weights.with_suffix(".json").read_text(encoding="utf-8"))
-    return {"parameters": decisive, "calibration": card.get("class_prior_calibration")}
+    described = {name: card.get(name) for name in _DESCRIBED}
+    return {"parameters": decisive, "card": described}
 
 
 def _line(record: Record) -> tuple[str, str, int]:

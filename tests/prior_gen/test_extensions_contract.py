@@ -292,6 +292,7 @@ def test_an_extended_plan_survives_its_yaml_and_has_a_digest_of_its_own(tmp_path
         ("levels=[5, 3]", "the lower end 5 lies above the upper end 3"),
         ("rule_kinds=[xor]", "prior.extensions.rule_kinds.0"),
         ("rule_kinds=[]", "at least one value is needed"),
+        ("factorial_size=[0.3,0.5]", "prior.extensions.factorial_size.0"),
         ("noise_share=[0.1, 0.7]", "less than or equal to 0.5, got 0.7"),
         ("border=[0.0, 0.5]", "greater than 0, got 0.0"),
         ("missing_share=[0.5, 1.0]", "less than 1, got 1.0"),

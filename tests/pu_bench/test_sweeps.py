@@ -1,6 +1,7 @@
 """Sweeps: tasks of the composition asked for, from pools, the same for every method."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -196,12 +197,17 @@ def test_a_sweep_with_other_weights_is_refused_or_runs_its_method_again(small_we
 
     first = run_sweeps(plan(), tmp_path)
     facts = json.loads((tmp_path / "sweeps.json").read_text())
-    for fact, named in (("weights", "weights"), ("inference", "calibration or parameters")):
-        other = {**facts, fact: {"puicl_single": "0" * 64}}
+    zeros = {"puicl_single": "0" * 64}
+    for fact, held, named in (
+        ("weights", zeros, "weights (0000000000000000...)"),
+        ("inference", zeros, "calibration or parameters (0000000000000000...)"),
+        ("inference", {}, "calibration or parameters (unknown...)"),
+    ):
+        other = {**facts, fact: held}
         (tmp_path / "sweeps.json").write_text(json.dumps(other))
         cells = tmp_path / "sweep_cells.jsonl"
         cells.write_text("".join(json.dumps({**r, "auc": 0.123}) + "\n" for r in first))
-        with pytest.raises(InputError, match=f"puicl_single with other {named} "):
+        with pytest.raises(InputError, match=f"puicl_single with other {re.escape(named)}"):
             run_sweeps(plan(), tmp_path)
         again = run_sweeps(plan(new_weights=True), tmp_path)
         assert {r["auc"] for r in again if r["method"] == "all_positive"} == {0.123}
