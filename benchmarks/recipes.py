@@ -160,6 +160,7 @@ def main() -> None:
     parser.add_argument("--train-seconds", type=float, default=20, help="processor time of a run")
     parser.add_argument("--jobs", type=int, default=1, help="workers that generate the shards")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after")
+    parser.add_argument("--only", nargs="*", default=list(RECIPES), choices=list(RECIPES))
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
@@ -170,7 +171,7 @@ def main() -> None:
     like = (VERSION, options.train_seconds)
     done = [line for line in done if (line.get("version"), line["seconds"]) == like]
     for seed in range(options.seeds):
-        for recipe in RECIPES:
+        for recipe in options.only:
             if any((line["recipe"], line["seed"]) == (recipe, seed) for line in done):
                 continue
             if time.monotonic() - began > options.seconds:
