@@ -29,19 +29,7 @@ RULE_KINDS = (
     "product",
 )
 # Those above are the default; what came later is drawn only where `rule_kinds` names it.
-RuleKind = Literal[
-    "equality",
-    "parity",
-    "count",
-    "conjunction",
-    "disjunction",
-    "dnf",
-    "points",
-    "product",
-    "tally",
-    "terms",
-    "switch",
-]
+RuleKind = Literal[*RULE_KINDS, "tally", "terms", "switch"]
 
 
 class ExtensionsConfig(Section):

@@ -13,8 +13,9 @@ from puicl_config import InputError, sha256_of
 from puicl_model import PUICLClassifier, find_weights
 
 NETWORK = ("weights", "inference")
-# Parameters of the classifier that change what it says of the same table, seed and weights.
-_DESCRIBED = ("model", "trained_range", "class_prior_calibration")  # entries of the card
+# What changes the scores of the same table, seed and weights: entries of the card, and parameters
+# of the classifier.
+_DESCRIBED = ("model", "trained_range", "class_prior_calibration")
 _DECISIVE = ("n_estimators", "scalings", "columns", "blend", "preprocessing")
 
 
