@@ -282,10 +282,15 @@ def compiled(code: Code):
 
     Raises what LLVM raises where it cannot make it.
     """
+    return finished(code.whole_module, code.whole_module.name, 4)
+
+
+def finished(module: ir.Module, name: str, arguments: int):
+    """The function `name` of a module, of so many integers, callable without the GIL."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    module = llvm.parse_assembly(str(code.whole_module))
-    module.verify()
+    parsed = llvm.parse_assembly(str(module))
+    parsed.verify()
     machine = llvm.Target.from_default_triple().create_target_machine(
         cpu=llvm.get_host_cpu_name(),
         features=llvm.get_host_cpu_features().flatten(),
@@ -294,11 +299,11 @@ def compiled(code: Code):
     )
     options = llvm.create_pipeline_tuning_options(speed_level=1)
     builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
-    engine = llvm.create_mcjit_compiler(module, machine)
+    builder.getModulePassManager().run(parsed, builder)
+    engine = llvm.create_mcjit_compiler(parsed, machine)
     engine.finalize_object()
-    kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 4)
-    function = kind(engine.get_function_address(code.whole_module.name))
+    kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * arguments)
+    function = kind(engine.get_function_address(name))
     function.engine = engine  # the code lives as long as its engine
     function.machine = machine
     return function

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 # Numbers a thread should have to work on, lest starting it costs more than it saves.
-_WORTH_A_THREAD = 1 << 18
+_WORTH_A_THREAD = 1 << 16
 
 
 def run(
@@ -24,10 +24,32 @@ def run(
     numbers there are in all. Each thread has `scratch_bytes` of its own.
     """
     numbers = np.array([told.get(key, 0) for key in parameters], np.int64)
-    parts = max(1, min(torch.get_num_threads(), count, work // _WORTH_A_THREAD))
+    threads = torch.get_num_threads()
+    parts = max(1, min(threads, count, work // _WORTH_A_THREAD))
     scratch = torch.empty(parts, -(-scratch_bytes // 64) * 64, dtype=torch.uint8)
-    bounds = [count * i // parts for i in range(parts + 1)]
-    calls = [(numbers.ctypes.data, *bounds[i : i + 2], scratch[i].data_ptr()) for i in range(parts)]
+    bounds = np.array([count * i // parts for i in range(parts + 1)], np.int64)
+    if parts == 1:
+        function(numbers.ctypes.data, 0, count, scratch.data_ptr())
+    elif (shared := _team()) is not None:
+        places = (numbers.ctypes.data, bounds.ctypes.data, scratch.data_ptr(), scratch.stride(0))
+        # As many as PyTorch asks for, some with nothing to do: another number would begin and end
+        # threads each time.
+        shared(threads, function, (*places, parts))
+    else:
+        _in_own_threads(function, numbers, bounds.tolist(), scratch)
+
+
+def _team() -> Callable | None:
+    from puicl_model import openmp
+
+    return openmp.team()
+
+
+def _in_own_threads(function, numbers, bounds: list[int], scratch: torch.Tensor) -> None:
+    calls = [
+        (numbers.ctypes.data, *bounds[i : i + 2], scratch[i].data_ptr())
+        for i in range(len(scratch))
+    ]
     threads = [threading.Thread(target=function, args=call) for call in calls[1:]]
     for thread in threads:
         thread.start()

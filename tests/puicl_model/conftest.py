@@ -1,10 +1,10 @@
-"""Small models with no parameter left at its initial value."""
+"""Small models with no parameter left at its initial value, and threads that are counted."""
 
 import pytest
 import torch
 
 from puicl_config import ModelConfig
-from puicl_model import PUICL
+from puicl_model import PUICL, threads
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +26,26 @@ def random_model():
         return model.eval()
 
     return build
+
+
+@pytest.fixture(params=["of PyTorch", "of our own"])
+def parts_of_work(request, monkeypatch):
+    """Everything is worth a thread: into how many parts each call that was shared out fell."""
+    parts = []
+    monkeypatch.setattr(threads, "_WORTH_A_THREAD", 1)
+    team, own = threads._team(), threads._in_own_threads
+    if request.param == "of PyTorch" and team is None:
+        pytest.skip("PyTorch's threads cannot be asked here")
+
+    def with_team(count, function, arguments):
+        parts.append(arguments[-1])
+        team(count, function, arguments)
+
+    def with_own(function, numbers, bounds, scratch):
+        parts.append(len(scratch))
+        own(function, numbers, bounds, scratch)
+
+    of_pytorch = request.param == "of PyTorch"
+    monkeypatch.setattr(threads, "_team", lambda: with_team if of_pytorch else None)
+    monkeypatch.setattr(threads, "_in_own_threads", with_own)
+    return parts

@@ -1,12 +1,11 @@
 """Fused attention is plain attention, for every shape and number of threads."""
 
 import math
-import threading
 
 import pytest
 import torch
 
-from puicl_model import attention_code, fused, machine_code, threads
+from puicl_model import attention_code, fused, machine_code
 
 native = pytest.mark.skipif(
     not machine_code.has_pair_dot(), reason="this processor has no AVX512-BF16"
@@ -138,22 +137,16 @@ def test_all_scores_far_below_zero_are_no_zero_division():
 
 @native
 @pytest.mark.parametrize("axis", [1, 2])
-def test_any_number_of_threads_gives_the_same_bits(monkeypatch, axis):
-    monkeypatch.setattr(threads, "_WORTH_A_THREAD", 1)
-    started = []
-    start = threading.Thread.start
-    monkeypatch.setattr(
-        threading.Thread, "start", lambda self: (started.append(self), start(self))[1]
-    )
+def test_any_number_of_threads_gives_the_same_bits(monkeypatch, parts_of_work, axis):
     kv = projection(2, 45, 7, 3, 2, 16)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
     one = with_gradients(fused.attend_merged, None, kv, axis, torch.bfloat16)
-    assert not started
+    assert not parts_of_work
     for count in (2, 3, 7):
         monkeypatch.setattr(torch, "get_num_threads", lambda count=count: count)
         several = with_gradients(fused.attend_merged, None, kv, axis, torch.bfloat16)
         assert all(x.equal(y) for x, y in zip(one, several, strict=True))
-    assert len(started) == 2 * (1 + 2 + 6)
+    assert parts_of_work == [2, 2, 3, 3, 7, 7]
 
 
 @native

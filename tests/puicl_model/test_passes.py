@@ -1,13 +1,11 @@
 """Norm and GELU in one pass are the plain ones, for every shape and number of threads."""
 
-import threading
-
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from puicl_model import machine_code, passes, threads
+from puicl_model import machine_code, passes
 
 pytestmark = pytest.mark.skipif(
     not machine_code.has_pair_dot(), reason="this processor has no AVX512-BF16"
@@ -126,13 +124,7 @@ def test_no_rows_leave_no_gradient():
 
 
 @pytest.mark.parametrize("kind", [nn.LayerNorm, nn.RMSNorm])
-def test_any_number_of_threads_gives_the_same_bits(monkeypatch, kind):
-    monkeypatch.setattr(threads, "_WORTH_A_THREAD", 1)
-    started = []
-    start = threading.Thread.start
-    monkeypatch.setattr(
-        threading.Thread, "start", lambda self: (started.append(self), start(self))[1]
-    )
+def test_any_number_of_threads_gives_the_same_bits(monkeypatch, parts_of_work, kind):
 
     def everything():
         inputs = norm_inputs(kind, (2, 700, 2, 32))
@@ -141,11 +133,11 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch, kind):
 
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
     one = everything()
-    assert not started
+    assert not parts_of_work
     for count in (2, 3, 7):
         monkeypatch.setattr(torch, "get_num_threads", lambda count=count: count)
         assert all(x.equal(y) for x, y in zip(one, everything(), strict=True))
-    assert len(started) == 4 * (1 + 2 + 6)
+    assert parts_of_work == 4 * [2] + 4 * [3] + 4 * [7]
 
 
 def test_only_bfloat16_on_a_cpu_takes_it():
