@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from statistics import median
 
 import torch
 import torch.nn.functional as F
@@ -96,7 +97,7 @@ def peak_megabytes() -> float:
 
 
 def measure(way: str, processes: int, threads: int, options: argparse.Namespace) -> dict:
-    """Best of the rounds of `processes` workers at once."""
+    """One timed step of `processes` workers at once."""
     command = [sys.executable, __file__, "--worker", way]
     for name in ("config", "tasks", "rows", "features", "repeats"):
         command += [f"--{name}", str(getattr(options, name))]
@@ -105,20 +106,47 @@ def measure(way: str, processes: int, threads: int, options: argparse.Namespace)
     workers = [subprocess.Popen(command, **pipe) for _ in range(processes)]
     for worker in workers:
         worker.stdout.readline()
-    best, worked, memory, loss = float("inf"), float("inf"), 0.0, 0.0
-    for _ in range(options.rounds):
-        for worker in workers:
-            worker.stdin.write("go\n")
-            worker.stdin.flush()
-        answers = [worker.stdout.readline().split() for worker in workers]
-        best = min(best, max(float(seconds) for seconds, *_ in answers))
-        worked = min(worked, sum(float(seconds) for _, seconds, *_ in answers))
-        memory = sum(float(megabytes) for _, _, megabytes, _ in answers)
-        loss = float(answers[0][3])
+    for worker in workers:
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+    answers = [[float(x) for x in worker.stdout.readline().split()] for worker in workers]
     for worker in workers:
         worker.communicate()
     cells = processes * options.tasks * options.rows * options.features
-    return {"rate": cells / best, "worked": cells / worked, "memory": memory, "loss": loss}
+    seconds, worked, memory, losses = zip(*answers, strict=True)
+    return {
+        "rate": cells / max(seconds),
+        "worked": cells / sum(worked),
+        "memory": sum(memory),
+        "loss": losses[0],
+    }
+
+
+def measured_in_turn(ways: list[str], layouts: list[tuple], options) -> dict[tuple, list[dict]]:
+    """What was measured in each round, by way, processes and threads."""
+    found: dict[tuple, list[dict]] = {}
+    losses: list[float] = []
+    for number in range(options.rounds):  # what else the machine does hits all ways alike
+        for way in ways:
+            for layout in layouts:
+                new = measure(way, *layout, options)
+                found.setdefault((way, *layout), []).append(new)
+                losses.append(new["loss"])
+                if abs(losses[-1] - losses[0]) > 2e-3:
+                    raise SystemExit(f"{way} computes another loss: {losses[-1]}, not {losses[0]}")
+        print(f"round {number + 1} of {options.rounds}", file=sys.stderr, flush=True)
+    return found
+
+
+def ratio(found: dict[tuple, list[dict]], ours: str, theirs: str, key: str) -> str:
+    """Median, least and largest over the rounds; of each way the better layout counts."""
+
+    def best(way: str) -> list[float]:
+        layouts = [rounds for (name, *_), rounds in found.items() if name == way]
+        return [max(r[key] for r in one_round) for one_round in zip(*layouts, strict=True)]
+
+    all_rounds = [a / b for a, b in zip(best(ours), best(theirs), strict=True)]
+    return f"{median(all_rounds):.2f} ({min(all_rounds):.2f} to {max(all_rounds):.2f})"
 
 
 def matmul_peak(dtype: torch.dtype, threads: int) -> float:
@@ -153,7 +181,7 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=12)
     parser.add_argument("--threads", type=int, default=2, help="cores to use")
     parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=2, help="the best of these counts")
+    parser.add_argument("--rounds", type=int, default=3, help="medians of so many are shown")
     parser.add_argument("--ways", default=",".join(WAYS))
     options = parser.parse_args()
     if options.worker:
@@ -170,32 +198,24 @@ def main() -> None:
     layouts = [(1, options.threads)]
     if options.threads > 1:
         layouts.append((options.threads, 1))
-    best: dict[str, float] = {}
-    worked: dict[str, float] = {}  # cells a second of processor time: other work matters less
-    losses: list[float] = []
+    found = measured_in_turn(options.ways.split(","), layouts, options)
     print(f"{'':56}{'processes':>10}{'cells/s':>9}{'a CPU s':>9}{'MB':>7}{'of peak':>9}{'loss':>9}")
-    for way in options.ways.split(","):
+    fastest = 0.0
+    for (way, processes, threads), rounds in found.items():
         peak = peaks[torch.bfloat16 if way == "bfloat16" else torch.float32]
-        for processes, threads in layouts:
-            found = measure(way, processes, threads, options)
-            losses.append(found["loss"])
-            if abs(losses[-1] - losses[0]) > 2e-3:
-                raise SystemExit(f"{way} computes another loss: {losses[-1]}, not {losses[0]}")
-            best[way] = max(best.get(way, 0.0), found["rate"])
-            worked[way] = max(worked.get(way, 0.0), found["worked"])
-            share = found["rate"] * flops / peak / 1e9
-            print(
-                f"{WAYS[way]:56}{f'{processes} x {threads}':>10}{found['rate']:9.0f}"
-                f"{found['worked']:9.0f}{found['memory']:7.0f}{share:9.0%}"
-                f"{found['loss']:9.4f}",
-                flush=True,
-            )
+        rate, worked, memory = (
+            median(r[key] for r in rounds) for key in ("rate", "worked", "memory")
+        )
+        fastest = max(fastest, rate)
+        print(
+            f"{WAYS[way]:56}{f'{processes} x {threads}':>10}{rate:9.0f}{worked:9.0f}{memory:7.0f}"
+            f"{rate * flops / peak / 1e9:9.0%}{rounds[0]['loss']:9.4f}"
+        )
     for ours in ("float32", "bfloat16"):
         for theirs in ("literal", "plain"):
-            if ours in best and theirs in best:
-                ratios = [f"{by[ours] / by[theirs]:.2f}" for by in (best, worked)]
-                print(f"best of {ours} / best of {theirs}: {ratios[0]}, a CPU second {ratios[1]}")
-    fastest = max(best.values())
+            if {ours, theirs} <= set(options.ways.split(",")):
+                told = [ratio(found, ours, theirs, key) for key in ("rate", "worked")]
+                print(f"best of {ours} / best of {theirs}: {told[0]}, a CPU second {told[1]}")
     if options.config == "paper":
         print(
             f"the paper's 100,000 steps at {fastest:.0f} cells/s: {PAPER_CELLS / 1e5 / fastest:.0f}"
