@@ -1,5 +1,6 @@
 """Kill -9 at random moments: whole parts at every moment, the same bytes in the end."""
 
+import contextlib
 import os
 import random
 import signal
@@ -33,8 +34,10 @@ def kill_again_and_again(tiny_yaml, tmp_path, steps, kills, jobs, seed):
         if number % 2:
             wait_until(lambda n=before, run=run: len(entries_of(folder)) > n or run.poll() == 0)
         time.sleep(rng.uniform(0, 0.3 if number % 2 else 2.5))
-        # A scheduler kills every process, an impatient user the one whose number is known.
-        (os.killpg if rng.random() < 0.5 else os.kill)(run.pid, signal.SIGKILL)
+        # A scheduler kills every process, an impatient user the one whose number is known. A run
+        # that found nothing left to do is gone already.
+        with contextlib.suppress(ProcessLookupError):
+            (os.killpg if rng.random() < 0.5 else os.kill)(run.pid, signal.SIGKILL)
         run.communicate()
         wait_until(lambda run=run: not processes_of_session(run.pid), seconds=60)
         there = len(entries_of(folder))
