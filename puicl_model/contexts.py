@@ -12,14 +12,14 @@ class TrainedRange:
     """How large a table may be that the network reads at once, and how it is composed.
 
     `eta`: least and greatest number of unlabelled rows for one labelled positive. The defaults
-    are measured (`benchmarks/context_shapes.py`): many unlabelled rows for few positives do no
-    harm, few unlabelled rows for many positives do.
+    are as far as was measured (`benchmarks/context_shapes.py`): neither many unlabelled rows for
+    few positives nor few for many did harm.
     """
 
     n_labeled: int = 300
     n_unlabeled: int = 1000
     n_features: int = 20
-    eta: tuple[float, float] = (0.5, 200.0)
+    eta: tuple[float, float] = (0.2, 200.0)
 
     @classmethod
     def from_card(cls, card: dict[str, Any]) -> "TrainedRange":

@@ -1,0 +1,151 @@
+"""What the prior's extensions are worth on real tables, at equal steps: each group left out.
+
+    python benchmarks/prior_extensions.py --init CHECKPOINT --data DEVELOPMENT --out DIR
+
+Trains on from one checkpoint (best one that knows the paper's prior alone), once for each variant
+of the prior, for the same number of steps, tasks and learning rates; rows and columns are drawn
+from the same ranges. Then `puicl bench` scores the folder of tables with each network, one pass a
+table. Differences are paired by table; ± is their standard error over the tables. Started again,
+it goes on with what is missing.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from prior_gen.generator import generate_shards
+from puicl_config import load_config
+from shard_io import open_shards
+
+MAIN = Path(__file__).resolve().parent.parent / "trainer" / "main.py"
+ALL = (
+    "prior.n_features=[2, 8]",
+    "prior.n_labeled=[24, 120]",
+    "prior.microbatches_per_step=8",
+    "prior.tasks_per_microbatch=2",
+    "prior.extensions.max_rows=400",
+    "prior.extensions.tree_labels=0.25",
+    "prior.extensions.rule_labels=0.4",
+    "prior.extensions.factorial=0.3",
+    "prior.extensions.proportional=0.12",
+)
+VARIANTS = {
+    "the paper's prior": ("share=0.0",),
+    "all extensions": (),
+    "no labels from trees and rules": (
+        "tree_labels=0.0",
+        "rule_labels=0.0",
+        "independent=0.0",
+        "factorial=0.0",
+    ),
+    "no other columns": (
+        "discrete=0.0",
+        "warped=0.0",
+        "irrelevant=0.0",
+        "duplicated=0.0",
+        "proportional=0.0",
+        "missing=0.0",
+    ),
+    "no other classes": ("free_border=0.0", "label_noise=0.0", "eta=null", "pi=null"),
+}
+WHAT = {
+    "the paper's prior": "share = 0",
+    "all extensions": "",
+    "no labels from trees and rules": "and no designs: all labels are the SCM's",
+    "no other columns": "no discrete, warped, irrelevant, duplicated, proportional, missing cells",
+    "no other classes": "no border of its own, no noise, eta and pi the paper's",
+}
+
+
+def settings(variant: str, seed: int, options: argparse.Namespace) -> list[str]:
+    """Overrides of the config, of prior and training."""
+    stages = 10
+    return [
+        *ALL,
+        *(f"prior.extensions.{each}" for each in VARIANTS[variant]),
+        f"prior.seed={1000 + seed}",
+        f"prior.stages={stages}",
+        f"prior.steps_per_stage={options.steps // stages}",
+        "prior.tail_steps=0",
+        "train.sampler=shuffled",
+        f"train.phase1={{peak: {options.peak}, floor: 0.0, warmup_steps: 10}}",
+        "train.decay_exponent=1.0",
+        "train.ema_decay=0.97",
+        "train.reveal_negatives={share: 0.0, until: 0.5}",
+        f"train.seed={seed}",
+        "name=prior_extensions",
+    ]
+
+
+def results_of(variant: str, seed: int, options: argparse.Namespace) -> pd.DataFrame:
+    """Scores of a variant's network on each table, trained and measured unless it was."""
+    folder = options.out / f"{'-'.join(re.findall(r'[a-z]+', variant))}-{seed}"
+    overrides = settings(variant, seed, options)
+    config = load_config(options.config, overrides)
+    generate_shards(config, folder / "shards", range(1, config.prior.total_stages + 1), jobs=1)
+    run, bench = folder / "run", folder / "bench"
+    if not (run / "model.safetensors").is_file():
+        command = [sys.executable, MAIN, "--config", options.config, "--shards", folder / "shards"]
+        command += ["--out", run, *overrides, f"train.init_from={options.init}"]
+        subprocess.run([str(word) for word in command], check=True)
+    if not (bench / "results.csv").is_file():
+        command = [Path(sys.executable).parent / "puicl", "bench", "--data", options.data]
+        command += ["--methods", "puicl_single", "--model", run / "model.safetensors"]
+        command += ["--repeats", options.repeats, "--jobs", 1, "--out", bench]
+        subprocess.run([str(word) for word in command], check=True)
+    results = pd.read_csv(bench / "results.csv")
+    return results.assign(seed=seed, cells=cells_of(folder / "shards"))
+
+
+def cells_of(shards: Path) -> float:
+    """Feature cells in a step, on average."""
+    reader = open_shards(shards)
+    cells, steps = 0, set()
+    for part in reader.published_parts():
+        for position in reader.positions(part):
+            batch = reader.part(part)[position]
+            cells += int(np.prod(batch.x.shape))
+            steps.add(tuple(batch.address[:2]))
+    return cells / len(steps)
+
+
+def main() -> None:
+    """Train and measure what is missing; print one Markdown table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--init", type=Path, required=True, help="checkpoint to train on from")
+    parser.add_argument("--data", type=Path, required=True, help="tables, as for `puicl bench`")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--config", default="cpu")
+    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--peak", type=float, default=6e-4)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=list(VARIANTS))
+    options = parser.parse_args()
+    found = {
+        variant: pd.concat([results_of(variant, seed, options) for seed in options.seeds])
+        for variant in options.variants
+    }
+    print("| prior | | cells a step | AUC (each seed) | accuracy | AUC against all extensions |")
+    print("|---|---|---|---|---|---|")
+    for variant, results in found.items():
+        each = results.groupby("seed").auc.mean()
+        against = ""
+        if variant != "all extensions" and "all extensions" in found:
+            base = found["all extensions"].groupby("task").auc.mean()
+            difference = results.groupby("task").auc.mean() - base
+            error = difference.std() / np.sqrt(len(difference))
+            against = f"{difference.mean():+.4f} ± {error:.4f}"
+        print(
+            f"| {variant} | {WHAT[variant]} | {results.cells.mean():,.0f} | **{each.mean():.4f}** "
+            f"({', '.join(f'{x:.4f}' for x in each)}) | {results.accuracy.mean():.3f} | {against} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
