@@ -46,8 +46,9 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     scalings : sequence of {"standard", "robust", "quantile", "principal"}
         Taken in turn by the estimators. The first three scale each column by itself; "principal"
         turns the table to its principal axes, whose orders and subsets are then drawn instead.
-    columns : {"random", "relevant"}
-        How columns are dealt out where there are more than the network was trained on.
+    columns : {"random", "relevant", "all"}
+        How columns are dealt out where there are more than the network was trained on; "all" reads
+        them together all the same.
     blend : {None, "trees"}
         "trees" averages the network's ranks (weight 4) with those of cross-fitted extremely
         randomised trees (weight 1), labelled against unlabelled, fitted on the table.
@@ -102,7 +103,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         *,
         n_estimators: int = 4,
         scalings: Sequence[str] = ("quantile", "quantile", "quantile", "principal"),
-        columns: Literal["random", "relevant"] = "random",
+        columns: Literal["random", "relevant", "all"] = "random",
         blend: Literal["trees"] | None = None,
         positive_label: Any = None,
         preprocessing: Any = "auto",

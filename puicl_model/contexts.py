@@ -90,18 +90,18 @@ def plan_views(
 
     relevance: for each scaling [w], how well each of its columns alone tells labelled from
     unlabelled rows, from 0 to 1. Where there are more columns than the network was trained on, an
-    estimator has several views: with `columns` "random", the columns are dealt out at random; with
-    "relevant", each view draws columns without replacement, with probability in proportion to
-    their relevance (a tenth of the greatest is added to each, so that all have a chance). Without
-    `orders_matter` (networks that do not see the order of columns), views that would be equal are
-    left out.
+    estimator has several views, unless `columns` is "all": with "random", the columns are dealt out
+    at random; with "relevant", each view draws columns without replacement, with probability in
+    proportion to their relevance (a tenth of the greatest is added to each, so that all have a
+    chance). Without `orders_matter` (networks that do not see the order of columns), views that
+    would be equal are left out.
     """
     estimators = []
     for number in range(n_estimators):
         scaling = scalings[number % len(scalings)]
         each = relevance[scaling]
         w = len(each)
-        n_groups = -(-w // trained.n_features)
+        n_groups = 1 if columns == "all" else -(-w // trained.n_features)
         order = np.arange(w) if number == 0 else rng.permutation(w)
         if n_groups == 1:
             groups = [order]

@@ -19,7 +19,7 @@ def check_parameters(classifier: BaseEstimator, class_prior: Any) -> None:
     scalings = classifier.scalings
     if isinstance(scalings, str) or not scalings or set(scalings) - set(SCALINGS):
         raise ValueError(f"scalings must be some of {', '.join(SCALINGS)}, not {scalings!r}")
-    for name, allowed in (("columns", ("random", "relevant")), ("blend", (None, "trees"))):
+    for name, allowed in (("columns", ("random", "relevant", "all")), ("blend", (None, "trees"))):
         value = getattr(classifier, name)
         if value not in allowed:
             raise ValueError(f"{name} must be one of {allowed}, not {value!r}")

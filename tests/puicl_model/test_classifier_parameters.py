@@ -119,6 +119,14 @@ def test_a_table_wider_than_the_network_knows_is_read_in_column_subsets(weights)
         assert np.isfinite(fitted.predict_proba(rng.normal(size=(9, 47)))).all()
 
 
+def test_a_wide_table_is_read_whole_where_that_is_asked_for(weights):
+    rng = np.random.default_rng(0)
+    x, s = rng.normal(size=(60, 47)), np.arange(60) < 15
+    fitted = PUICLClassifier(weights, columns="all", n_estimators=1).fit(x, s)
+    assert fitted.report_["forward_passes"] == 1
+    np.testing.assert_array_equal(fitted.column_orders_, [np.arange(47)])
+
+
 def test_doubts_are_warned_of_and_kept_in_the_report(weights):
     rng = np.random.default_rng(0)
     x, s = rng.normal(size=(80, 3)), np.arange(80) < 20
