@@ -13,8 +13,10 @@ product       the product of `arity` standardised columns is large: a smooth int
 tally         exactly so many of `arity` conditions hold, or at least so many
 terms         one of two to four terms holds, each all of two to four conditions
 switch        one column, or two, say which of two or four others decides: a multiplexer
+blocks        one of two to four terms over columns of their own holds, up to twelve in all
+multiplexer   one to three columns say which of two, four or eight others decides
 
-The last three are drawn only where `rule_kinds` names them: older plans keep their tasks.
+The last five are drawn only where `rule_kinds` names them: older plans keep their tasks.
 A condition says that one column's code is in a random set.
 """
 
@@ -29,6 +31,7 @@ from prior_gen.extensions.propose import accepted_classes
 from puicl_config import ExtensionsConfig
 
 _MOST_COLUMNS = 8  # of a count, a tally, a score card
+_WIDEST_TERM = 4  # conditions; more would hold too rarely
 _PATIENCE = 8  # tries before a rule reads one column less
 
 
@@ -41,6 +44,7 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
     bins = int(rng.integers(2, 4, endpoint=True))
     arities = {"equality": 2, "dnf": 4, "terms": _MOST_COLUMNS}
     arities |= {"switch": 3 if many < 6 else 6}
+    arities |= {"blocks": many + 4, "multiplexer": 6 if many < 6 else 11}
     arity = many if kind in ("count", "points", "tally") else arities.get(kind, arity)
     if available < 2:
         kind = "conjunction"  # of one condition: all that a single column can carry
@@ -159,11 +163,30 @@ def switch(rng, codes, x):
     return others[np.arange(len(codes)), chosen % others.shape[1]]
 
 
+def blocks(rng, codes, x):
+    """One of two to four terms holds, no column in two of them."""
+    parts = np.array_split(_conditions(rng, codes), rng.integers(2, 4, endpoint=True), axis=1)
+    terms_of_some = [part[:, :_WIDEST_TERM] for part in parts if part.shape[1]]
+    return np.any([term.all(axis=1) for term in terms_of_some], axis=0)
+
+
+def multiplexer(rng, codes, x):
+    """The conditions on the first columns say which of the others' conditions decides.
+
+    As many say so as have others enough; columns beyond those are not read.
+    """
+    holds, columns = _conditions(rng, codes), codes.shape[1]
+    selecting = max([1, *(k for k in (2, 3) if k + 2**k <= columns)])
+    chosen = holds[:, :selecting] @ (1 << np.arange(selecting))
+    others = holds[:, selecting : selecting + 2**selecting]
+    return others[np.arange(len(codes)), chosen % others.shape[1]]
+
+
 RULES = {
     rule.__name__: rule
     for rule in (
         *(equality, parity, count, conjunction, disjunction, dnf, points, product),
-        *(tally, terms, switch),
+        *(tally, terms, switch, blocks, multiplexer),
     )
 }
 

@@ -22,7 +22,7 @@ from prior_gen import generate_microbatch
 from prior_gen.extensions import border, rules, trees
 from prior_gen.extensions.border import ClassCounts
 from prior_gen.extensions.discrete import CONTINUOUS
-from puicl_config import RULE_KINDS, load_config
+from puicl_config import RULE_KINDS
 
 
 def test_an_xor_cannot_be_learnt_linearly_but_a_tree_on_its_columns_finds_it():
@@ -82,6 +82,9 @@ def test_a_count_depends_on_how_many_columns_have_the_code_and_nothing_else():
             return (negative == holds).all() or (negative == ~holds).all()
 
         assert any(explains(code, k) for code in range(3) for k in range(1, 7))
+
+
+LATER = ("tally", "terms", "switch", "blocks", "multiplexer")
 
 
 def subsets_of_codes(values):
@@ -191,13 +194,54 @@ def test_a_rules_class_is_a_function_of_the_columns_it_names(kind, levels):
             assert p > ALPHA / 10
 
 
+def test_a_multiplexer_addresses_as_many_columns_as_there_are_enough_of():
+    for columns, selecting in ((2, 1), (3, 1), (5, 1), (6, 2), (10, 2), (11, 3), (12, 3)):
+        codes = np.array([*product(range(2), repeat=columns)])
+        for seed in range(4):
+            holds = rules.multiplexer(np.random.default_rng(seed), codes, None)
+            address = codes[:, :selecting] @ (1 << np.arange(selecting))
+            read = codes[:, selecting : selecting + 2**selecting]
+            for place in range(2**selecting):
+                rows = address == place
+                deciding = [
+                    column for column in read.T if len({*(column[rows] ^ holds[rows])}) == 1
+                ]
+                assert len(deciding) == 1
+    drawn = [rules.draw(np.random.default_rng(k), only("multiplexer"), 12, {}) for k in range(20)]
+    assert {parameters["arity"] for parameters in drawn} == {6, 11}
+
+
+def test_blocks_are_terms_without_a_common_column():
+    codes = np.array([*product(range(2), repeat=9)])
+    shares = []
+    for seed in range(40):
+        holds = rules.blocks(np.random.default_rng(seed), codes, None)
+        shares.append(holds.mean())
+        terms = [
+            columns
+            for size in (2, 3, 4)
+            for columns in combinations(range(9), size)
+            for values in product(range(2), repeat=size)
+            if holds[(codes[:, columns] == values).all(axis=1)].all()
+        ]
+        smallest = [one for one in terms if not any({*other} < {*one} for other in terms)]
+        assert 2 <= len(smallest) <= 4
+        assert len({*sum(smallest, ())}) == len(sum(smallest, ()))
+    # Two, three and four terms: of four columns (a tenth is left over), of three, of two and three.
+    expected = [1 - (1 - 1 / 16) ** 2, 1 - (1 - 1 / 8) ** 3, 1 - (1 - 1 / 8) * (1 - 1 / 4) ** 3]
+    assert sorted({*np.round(shares, 6)}) == pytest.approx(expected, abs=1e-5)
+    drawn = [rules.draw(np.random.default_rng(k), only("blocks"), 12, {}) for k in range(60)]
+    assert {parameters["arity"] for parameters in drawn} == {*range(7, 13)}
+    drawn = [rules.draw(np.random.default_rng(k), only("blocks"), 9, {}) for k in range(60)]
+    assert {parameters["arity"] for parameters in drawn} == {7, 8, 9}
+
+
 def test_the_kinds_that_came_later_are_drawn_only_where_they_are_named():
-    assert {*rules.RULES} - {*RULE_KINDS} == {"tally", "terms", "switch"}
+    assert {*rules.RULES} - {*RULE_KINDS} == {*LATER}
     assert config(rule_labels=1.0).prior.extensions.rule_kinds == RULE_KINDS
-    named = load_config("cpu_rules").prior.extensions
+    named = config(rule_labels=1.0, rule_kinds=(*LATER, "count")).prior.extensions
     kinds = {rules.draw(np.random.default_rng(k), named, 6, {})["kind"] for k in range(200)}
-    assert kinds == {*named.rule_kinds}
-    assert {"tally", "terms", "switch"} < kinds
+    assert kinds == {*LATER, "count"}
 
 
 def test_a_rule_that_holds_too_rarely_reads_fewer_columns_before_rows_are_forced():
