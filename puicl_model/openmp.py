@@ -33,9 +33,9 @@ def team() -> Callable[[int, ctypes.CFUNCTYPE, tuple[int, ...]], None] | None:
             ctypes.cast(getattr(runtime, name), ctypes.c_void_p).value
             for name in ("omp_get_thread_num", "omp_get_num_threads")
         ]
-        worker = _worker()
-    except (AttributeError, OSError, RuntimeError, TypeError):
+    except (AttributeError, OSError, TypeError):  # TypeError: Windows has no such library
         return None
+    worker = _worker()
     parallel.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)
     parallel.restype = None
     begin = ctypes.cast(worker, ctypes.c_void_p)

@@ -156,11 +156,7 @@ def terms(rng, codes, x):
 
 def switch(rng, codes, x):
     """The conditions on the first columns say which of the others' conditions decides."""
-    holds = _conditions(rng, codes)
-    selecting = 1 if codes.shape[1] < 6 else 2
-    chosen = holds[:, :selecting] @ (1 << np.arange(selecting))
-    others = holds[:, selecting:]
-    return others[np.arange(len(codes)), chosen % others.shape[1]]
+    return _selected(_conditions(rng, codes), 1 if codes.shape[1] < 6 else 2)
 
 
 def blocks(rng, codes, x):
@@ -175,11 +171,8 @@ def multiplexer(rng, codes, x):
 
     As many say so as have others enough; columns beyond those are not read.
     """
-    holds, columns = _conditions(rng, codes), codes.shape[1]
-    selecting = max([1, *(k for k in (2, 3) if k + 2**k <= columns)])
-    chosen = holds[:, :selecting] @ (1 << np.arange(selecting))
-    others = holds[:, selecting : selecting + 2**selecting]
-    return others[np.arange(len(codes)), chosen % others.shape[1]]
+    selecting = max([1, *(k for k in (2, 3) if k + 2**k <= codes.shape[1])])
+    return _selected(_conditions(rng, codes)[:, : selecting + 2**selecting], selecting)
 
 
 RULES = {
@@ -189,6 +182,12 @@ RULES = {
         *(tally, terms, switch, blocks, multiplexer),
     )
 }
+
+
+def _selected(holds: np.ndarray, selecting: int) -> np.ndarray:
+    """Of the columns after the first `selecting`, the one whose number these spell: bool [n]."""
+    chosen, others = holds[:, :selecting] @ (1 << np.arange(selecting)), holds[:, selecting:]
+    return others[np.arange(len(holds)), chosen % others.shape[1]]
 
 
 def _conditions(rng: np.random.Generator, codes: np.ndarray) -> np.ndarray:

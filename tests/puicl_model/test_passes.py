@@ -125,7 +125,6 @@ def test_no_rows_leave_no_gradient():
 
 @pytest.mark.parametrize("kind", [nn.LayerNorm, nn.RMSNorm])
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch, parts_of_work, kind):
-
     def everything():
         inputs = norm_inputs(kind, (2, 700, 2, 32))
         found = with_gradients(one_pass(kind), inputs)

@@ -1,22 +1,24 @@
 """Work for machine code: every part is done once, whoever does it."""
 
 import ctypes
+import functools
+import sys
 
 import numpy as np
 import pytest
 import torch
-from llvmlite import ir
 
 from puicl_model import machine_code, openmp, threads
 
 
+@functools.cache
 def marking():
     """Machine code that adds 1 to each of its problems' places, and to its scratch's first."""
     code = machine_code.Code("marking", ("places",), native=False)
     for index, place in ((None, code.told["places"]), (0, code.scratch)):
         with code.loop(code.sub(code.last, code.first)) as i:
             where = code.at(place, code.add(code.first, i) if index is None else index, 8)
-            code.put(code.add(code.get(ir.IntType(64), where, 8), code.number(1)), where, 8)
+            code.put(code.add(code.get(machine_code.I64, where, 8), code.number(1)), where, 8)
     code.ret_void()
     return machine_code.compiled(code)
 
@@ -42,6 +44,14 @@ def test_fewer_threads_than_parts_do_all_of_them():
     team(1, marking(), (*(x.ctypes.data for x in told), scratch.strides[0], 4))
     assert (places == 1).all()
     assert scratch[:, 0].tolist() == [3, 3, 3, 3]  # each part has its own
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or not torch.backends.openmp.is_available(),
+    reason="PyTorch has no OpenMP of GCC's protocol here",
+)
+def test_pytorchs_threads_are_found_on_linux():
+    assert openmp.team() is not None
 
 
 def test_without_openmp_there_is_no_team(monkeypatch):

@@ -1,0 +1,238 @@
+"""Labels by rules: which columns a class is a function of, and which function."""
+
+from itertools import combinations, permutations, product
+
+import numpy as np
+import pytest
+from extended import (
+    ALPHA,
+    config,
+    grid,
+)
+from scipy import stats
+
+from prior_gen.extensions import rules
+from prior_gen.extensions.border import ClassCounts
+from prior_gen.extensions.discrete import CONTINUOUS
+from puicl_config import RULE_KINDS
+
+
+def test_an_equality_of_two_columns_is_theirs_and_needs_both():
+    rng = np.random.default_rng(3)
+    x, codes = grid(rng)
+    counts = ClassCounts(100, 100)
+    for _ in range(10):
+        parameters = {"kind": "equality", "arity": 2, "bins": 2}
+        negative, facts = rules.rule_labels(rng, parameters, {}, x, codes, counts)
+        first, second = facts["columns"]
+        holds = codes[:, first] == codes[:, second]
+        assert (negative == holds).all() or (negative == ~holds).all()
+
+
+def test_a_count_depends_on_how_many_columns_have_the_code_and_nothing_else():
+    rng = np.random.default_rng(4)
+    x, codes = grid(rng)
+    for _ in range(10):
+        parameters = {"kind": "count", "arity": 6, "bins": 2}
+        counts = ClassCounts(100, 100)
+        negative, facts = rules.rule_labels(rng, parameters, {}, x, codes, counts)
+        assert facts["forced"] == 0
+
+        def explains(code, how_many, negative=negative):
+            holds = (codes == code).sum(axis=1) == how_many
+            return (negative == holds).all() or (negative == ~holds).all()
+
+        assert any(explains(code, k) for code in range(3) for k in range(1, 7))
+
+
+LATER = ("tally", "terms", "switch", "blocks", "multiplexer")
+
+
+def subsets_of_codes(values):
+    """Every set of the column's codes that is neither empty nor all, as where it holds."""
+    present = np.unique(values)
+    for size in range(1, len(present)):
+        for inside in combinations(present, size):
+            yield np.isin(values, inside)
+
+
+def test_a_tally_depends_on_how_many_conditions_hold():
+    rng = np.random.default_rng(8)
+    x, codes = grid(rng, d=3)
+    exact = []
+    for _ in range(20):
+        parameters = {"kind": "tally", "arity": 3, "bins": 2}
+        negative, facts = rules.rule_labels(rng, parameters, {}, x, codes, ClassCounts(100, 100))
+        assert facts["forced"] == 0
+        columns = [[*subsets_of_codes(codes[:, column])] for column in facts["columns"]]
+        found = {
+            compare
+            for conditions in product(*columns)
+            for held in [np.sum(conditions, axis=0)]
+            for k in range(1, len(columns) + 1)
+            for compare, holds in (("exactly", held == k), ("at least", held >= k))
+            if (negative == holds).all() or (negative == ~holds).all()
+        }
+        assert found
+        exact.append("at least" not in found)
+    assert any(exact)
+    assert not all(exact)
+
+
+def test_a_switch_lets_one_column_choose_which_other_decides():
+    rng = np.random.default_rng(9)
+    x, codes = grid(rng, d=3, levels=2)
+    for _ in range(10):
+        parameters = {"kind": "switch", "arity": 3, "bins": 2}
+        negative, _ = rules.rule_labels(rng, parameters, {}, x, codes, ClassCounts(100, 100))
+
+        def explains(order, turned, negative=negative):
+            selecting, first, second = (codes[:, column] == 1 for column in order)
+            holds = np.where(selecting, first, second ^ turned)
+            return (negative == holds).all() or (negative == ~holds).all()
+
+        assert any(
+            explains(order, turned) for order in permutations(range(3)) for turned in (False, True)
+        )
+
+
+def test_a_wide_switch_is_a_multiplexer_of_four_columns():
+    codes = np.array([*product(range(2), repeat=6)])
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        holds = rules.switch(rng, codes, None)
+        address = 2 * codes[:, 0] + codes[:, 1]
+        for place in range(4):
+            rows = codes[address == place]
+            # Where the first two columns choose it, one of the other four decides alone.
+            deciding = [
+                column
+                for column in range(2, 6)
+                if len({*(rows[:, column] ^ holds[address == place])}) == 1
+            ]
+            assert len(deciding) == 1
+        assert holds.mean() == 0.5
+
+
+def test_terms_hold_in_any_one_of_them_and_read_up_to_eight_columns():
+    rng = np.random.default_rng(10)
+    codes = rng.integers(2, size=(4000, 8))
+    shares = [rules.terms(np.random.default_rng(seed), codes, None).mean() for seed in range(60)]
+    # Two terms of four conditions hold in 2/16 of the rows; four of two in half of them and more.
+    assert 0.1 < min(shares) < 0.2
+    assert 0.5 < max(shares) < 0.9
+    drawn = [rules.draw(np.random.default_rng(k), only("terms"), 12, {}) for k in range(20)]
+    assert {parameters["arity"] for parameters in drawn} == {8}
+
+
+def only(kind):
+    return config(rule_labels=1.0, rule_kinds=(kind,)).prior.extensions
+
+
+@pytest.mark.parametrize("kind", sorted(rules.RULES))
+@pytest.mark.parametrize("levels", [0, 2, 4])
+def test_a_rules_class_is_a_function_of_the_columns_it_names(kind, levels):
+    rng = np.random.default_rng(5)
+    x, codes = grid(rng, n=600, levels=levels or 3)
+    if not levels:
+        x = rng.standard_normal(x.shape).astype(np.float32)
+        codes = np.full(codes.shape, CONTINUOUS)
+    for arity in (2, 3, 4):
+        parameters = {"kind": kind, "arity": 2 if kind == "equality" else arity, "bins": 3}
+        negative, facts = rules.rule_labels(rng, parameters, {}, x, codes, ClassCounts(60, 60))
+        assert min(2, parameters["arity"]) <= len(facts["columns"]) <= parameters["arity"]
+        assert facts["forced"] == 0
+        assert facts["negative_share"] == pytest.approx(negative.mean(), abs=1e-4)
+        named = x[:, facts["columns"]]
+        if levels:
+            _, cell = np.unique(named, axis=0, return_inverse=True)
+            for members in np.unique(cell):
+                assert len(set(negative[cell == members])) == 1
+        # No change of the other columns changes the class.
+        others = np.setdiff1d(np.arange(6), facts["columns"])
+        for column in others:
+            p = stats.mannwhitneyu(x[negative, column], x[~negative, column]).pvalue
+            assert p > ALPHA / 10
+
+
+def test_a_multiplexer_addresses_as_many_columns_as_there_are_enough_of():
+    for columns, selecting in ((2, 1), (3, 1), (5, 1), (6, 2), (10, 2), (11, 3), (12, 3)):
+        codes = np.array([*product(range(2), repeat=columns)])
+        for seed in range(4):
+            holds = rules.multiplexer(np.random.default_rng(seed), codes, None)
+            address = codes[:, :selecting] @ (1 << np.arange(selecting))
+            read = codes[:, selecting : selecting + 2**selecting]
+            for place in range(2**selecting):
+                rows = address == place
+                deciding = [
+                    column for column in read.T if len({*(column[rows] ^ holds[rows])}) == 1
+                ]
+                assert len(deciding) == 1
+    drawn = [rules.draw(np.random.default_rng(k), only("multiplexer"), 12, {}) for k in range(20)]
+    assert {parameters["arity"] for parameters in drawn} == {6, 11}
+
+
+def test_blocks_are_terms_without_a_common_column():
+    codes = np.array([*product(range(2), repeat=9)])
+    shares = []
+    for seed in range(40):
+        holds = rules.blocks(np.random.default_rng(seed), codes, None)
+        shares.append(holds.mean())
+        terms = [
+            columns
+            for size in (2, 3, 4)
+            for columns in combinations(range(9), size)
+            for values in product(range(2), repeat=size)
+            if holds[(codes[:, columns] == values).all(axis=1)].all()
+        ]
+        smallest = [one for one in terms if not any({*other} < {*one} for other in terms)]
+        assert 2 <= len(smallest) <= 4
+        assert len({*sum(smallest, ())}) == len(sum(smallest, ()))
+    # Two terms of four columns (the ninth is left over), three of three, four of two and three.
+    expected = [1 - (1 - 1 / 16) ** 2, 1 - (1 - 1 / 8) ** 3, 1 - (1 - 1 / 8) * (1 - 1 / 4) ** 3]
+    assert sorted({*np.round(shares, 6)}) == pytest.approx(expected, abs=1e-5)
+    drawn = [rules.draw(np.random.default_rng(k), only("blocks"), 12, {}) for k in range(60)]
+    assert {parameters["arity"] for parameters in drawn} == {*range(7, 13)}
+    drawn = [rules.draw(np.random.default_rng(k), only("blocks"), 9, {}) for k in range(60)]
+    assert {parameters["arity"] for parameters in drawn} == {7, 8, 9}
+
+
+def test_the_kinds_that_came_later_are_drawn_only_where_they_are_named():
+    assert {*rules.RULES} - {*RULE_KINDS} == {*LATER}
+    assert config(rule_labels=1.0).prior.extensions.rule_kinds == RULE_KINDS
+    named = config(rule_labels=1.0, rule_kinds=(*LATER, "count")).prior.extensions
+    kinds = {rules.draw(np.random.default_rng(k), named, 6, {})["kind"] for k in range(200)}
+    assert kinds == {*LATER, "count"}
+
+
+def test_a_rule_that_holds_too_rarely_reads_fewer_columns_before_rows_are_forced():
+    rng = np.random.default_rng(7)
+    x, codes = grid(rng, n=600, levels=2)
+    parameters = {"kind": "conjunction", "arity": 4, "bins": 2}
+    enough, few = ClassCounts(130, 130), ClassCounts(20, 20)
+    negative, facts = rules.rule_labels(rng, parameters, {}, x, codes, enough)
+    assert len(facts["columns"]) == 2
+    assert facts["forced"] == 0
+    assert len(rules.rule_labels(rng, parameters, {}, x, codes, few)[1]["columns"]) == 4
+    # A table without any structure still gives both classes, and says how many rows it took.
+    parameters = {"kind": "equality", "arity": 2, "bins": 2}
+    dead = np.zeros_like(codes)
+    negative, facts = rules.rule_labels(rng, parameters, {}, x, dead, enough)
+    assert facts["forced"] == min(negative.sum(), (~negative).sum()) == 130
+
+
+def test_conjunctions_are_rarer_than_disjunctions_of_the_same_conditions():
+    codes = grid(np.random.default_rng(6), d=3)[1]
+    for seed in range(10):
+        both, any_of = (
+            rule(np.random.default_rng(seed), codes, None)
+            for rule in (rules.conjunction, rules.disjunction)
+        )
+        assert (both <= any_of).all()
+        assert 0 < both.mean() < any_of.mean() < 1
+
+
+def test_a_kind_that_is_named_twice_is_drawn_twice_as_often():
+    named = config(rule_labels=1.0, rule_kinds=("count", "parity", "count")).prior.extensions
+    kinds = [rules.draw(np.random.default_rng(k), named, 6, {})["kind"] for k in range(600)]
+    assert stats.binomtest(kinds.count("count"), 600, 2 / 3).pvalue > ALPHA
