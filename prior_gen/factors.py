@@ -89,7 +89,10 @@ def draw_factors(
 
     d = _integer(rng, prior.n_features)
     n_labeled = _integer(rng, prior.n_labeled)
-    eta = min(_uniform(rng, ranges.eta), ranges.max_rows / n_labeled - 1)
+    eta = _uniform(rng, ranges.eta)
+    if chosen:
+        n_labeled, eta = chosen.rows(n_labeled, eta)
+    eta = min(eta, ranges.max_rows / n_labeled - 1)
     pi = ranges.pi
     if prior.pi_drawn_per == "microbatch":
         pi = (_uniform(rng, ranges.pi),) * 2

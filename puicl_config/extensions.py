@@ -62,6 +62,7 @@ class ExtensionsConfig(Section):
     missing: Probability = 0.0
     proportional: Probability = 0.0
     factorial: Probability = 0.0  # of those with labels from a tree or a rule
+    few_labeled: Probability = 0.0
 
     # How much of it, drawn uniformly where it happens.
     shallow_layers: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (2, 3)
@@ -85,15 +86,18 @@ class ExtensionsConfig(Section):
     proportional_size: Interval = (1.0, 20.0)
     # Combinations of a design per row of the task: at least as many as there are rows.
     factorial_size: Annotated[tuple[AtLeastOne, AtLeastOne], Ordered] = (2.0, 8.0)
+    # Drawn log-uniformly, in place of n_labeled and eta.
+    few_labeled_rows: IntInterval = (4, 24)
+    few_labeled_unlabeled_rows: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (60, 500)
 
     @model_serializer(mode="wrap")
     def _without_later_defaults(self, dump):
         """Plain data; what came later is written only where it is used: older plans keep names."""
         plain = dump(self)
-        for name in ("proportional", "factorial"):
+        for name, parameters in _LATER.items():
             if not getattr(self, name):
-                plain.pop(name, None)
-                plain.pop(f"{name}_size", None)
+                for key in (name, *parameters):
+                    plain.pop(key, None)
         return plain
 
     @model_validator(mode="after")
@@ -115,6 +119,16 @@ class ExtensionsConfig(Section):
         return self
 
     @model_validator(mode="after")
+    def _few_labeled_rows_leave_room(self):
+        most = self.few_labeled_rows[1] + self.few_labeled_unlabeled_rows[0]
+        if self.few_labeled and self.max_rows and self.max_rows < most:
+            raise ValueError(
+                f"max_rows {self.max_rows} is less than the {most} rows that the most "
+                "few_labeled_rows and the fewest few_labeled_unlabeled_rows make"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _independent_columns_need_labels_from_columns(self):
         for name in ("independent", "factorial"):
             if getattr(self, name) and not self.tree_labels + self.rule_labels:
@@ -125,6 +139,12 @@ class ExtensionsConfig(Section):
         return self
 
 
+# What came after plans had names, and its parameters.
+_LATER = {
+    "proportional": ("proportional_size",),
+    "factorial": ("factorial_size",),
+    "few_labeled": ("few_labeled_rows", "few_labeled_unlabeled_rows"),
+}
 RANGES = ("n_features", "n_labeled", "eta", "pi", "max_rows")
 EXTENSIONS = (
     "shallow",
@@ -141,4 +161,5 @@ EXTENSIONS = (
     "missing",
     "proportional",
     "factorial",
+    "few_labeled",
 )

@@ -9,6 +9,7 @@ from prior_gen.extensions import (
     discrete,
     duplicated,
     factorial,
+    few_labeled,
     independent,
     irrelevant,
     labeling,
@@ -71,6 +72,13 @@ class Choices:
             layers = self._shallow_layers()
         return prior, ranges, layers
 
+    def rows(self, n_labeled: int, eta: float) -> tuple[int, float]:
+        """P and eta of the microbatch, from those that its ranges gave."""
+        if "few_labeled" not in self.names:
+            return n_labeled, eta
+        few = self._few_labeled()
+        return few["n_labeled"], few["n_unlabeled"] / few["n_labeled"]
+
     def parameters(self, n_features: int) -> dict[str, Parameters]:
         """What each extension does, as JSON values: the microbatch's tag `extensions`.
 
@@ -81,6 +89,8 @@ class Choices:
             drawn["ranges"] = {"of": changed}
         if "shallow" in self.names:
             drawn["shallow"] = {"hidden_layers": self._shallow_layers()}
+        if "few_labeled" in self.names:
+            drawn["few_labeled"] = self._few_labeled()
         for name, draw in _DRAWS.items():
             if name in self.names:
                 parameters = draw(self.streams.of(name), self.config, n_features, drawn)
@@ -90,6 +100,9 @@ class Choices:
 
     def _shallow_layers(self) -> int:
         return int(self.streams.of("shallow").integers(*self.config.shallow_layers, endpoint=True))
+
+    def _few_labeled(self) -> Parameters:
+        return few_labeled.draw(self.streams.of("few_labeled"), self.config)
 
 
 def choose_extensions(

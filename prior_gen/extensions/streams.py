@@ -24,6 +24,7 @@ NUMBERS = {
     "split": 13,
     "proportional": 14,
     "factorial": 15,
+    "few_labeled": 16,
 }
 
 

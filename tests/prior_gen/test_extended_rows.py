@@ -12,6 +12,7 @@ from extended import (
     microbatches,
     with_labels,
 )
+from pydantic import ValidationError
 from scipy import stats
 
 from prior_gen.extensions import labeling, noise
@@ -172,6 +173,44 @@ def test_max_rows_lowers_eta_until_the_table_fits():
     assert min(rows) < 120
     for factors in drawn:
         assert factors.n_unlabeled == np.ceil(round(factors.n_labeled * factors.eta, 6))
+
+
+def test_few_labelled_rows_stand_beside_many_unlabelled_ones_and_change_no_other_draw():
+    ranges = {"few_labeled_rows": (4, 24), "few_labeled_unlabeled_rows": (60, 500)}
+    plain, few = (
+        config(None, missing=0.5, few_labeled=probability, **ranges).prior
+        for probability in (0.0, 0.4)
+    )
+    rows = []
+    for step in range(1000):
+        ours, theirs = (draw_factors(prior, PAPER_LAST, step, 0) for prior in (plain, few))
+        drawn = theirs.extensions.pop("few_labeled", None)
+        if drawn:
+            assert drawn == {"n_labeled": theirs.n_labeled, "n_unlabeled": theirs.n_unlabeled}
+            rows.append((theirs.n_labeled, theirs.n_unlabeled))
+            assert ours.n_labeled > 24
+        else:
+            assert theirs.n_labeled == ours.n_labeled
+        assert (theirs.activations, theirs.n_features) == (ours.activations, ours.n_features)
+        assert theirs.extensions == ours.extensions
+    assert len(rows) == pytest.approx(400, abs=60)
+    for counts, (low, high) in zip(np.transpose(rows), ranges.values(), strict=True):
+        assert (counts.min() >= low) & (counts.max() <= high)
+        edges = np.log([low - 0.5, high + 0.5])
+        uniform = (np.log(counts) - edges[0]) / np.diff(edges)
+        assert np.mean(uniform) == pytest.approx(0.5, abs=4 / np.sqrt(12 * len(rows)))
+        assert np.mean(uniform < 0.25) == pytest.approx(0.25, abs=0.1)
+
+
+def test_few_labelled_rows_keep_to_max_rows():
+    few = {"few_labeled": 1.0, "few_labeled_unlabeled_rows": (60, 500), "eta": (0.5, 0.5)}
+    prior = config({"n_labeled": (12, 30)}, max_rows=90, **few).prior
+    drawn = [draw_factors(prior, PAPER_LAST, step, 0) for step in range(100)]
+    rows = [f.n_labeled + f.n_unlabeled for f in drawn]
+    assert max(rows) == 90
+    assert min(rows) >= 64
+    with pytest.raises(ValidationError, match="max_rows 80 is less than the 84 rows"):
+        config({"n_labeled": (12, 30)}, max_rows=80, **few)
 
 
 @pytest.mark.parametrize("kinds", list(combinations(RULE_KINDS, 7))[:2])

@@ -46,6 +46,7 @@ SWITCHED = {
     "missing": 0.3,
     "proportional": 0.3,
     "factorial": 0.2,
+    "few_labeled": 0.2,
 }
 WIDE = {"n_features": (1, 12), "n_labeled": (4, 60), "eta": (0.5, 4.0), "pi": (0.03, 0.97)}
 EVERYTHING = {"share": 1.0, **SWITCHED, **WIDE}
@@ -72,11 +73,16 @@ def test_a_plan_without_what_came_later_keeps_its_name():
     prior = load_config("cpu").prior
     named = "0286e2260503e66bc4c006b3ba421413e657e31fae28cc6fe15f1a3a3e739ed5"
     assert plan_digest(prior) == named
-    for name, size in (("proportional", [1.0, 20.0]), ("factorial", [2.0, 8.0])):
+    for name, key, value in (
+        ("proportional", "proportional_size", [1.0, 20.0]),
+        ("factorial", "factorial_size", [2.0, 8.0]),
+        ("few_labeled", "few_labeled_rows", [4, 24]),
+        ("few_labeled", "few_labeled_unlabeled_rows", [60, 500]),
+    ):
         extended = {**prior.extensions.model_dump(), name: 0.1}
         later = PriorConfig(**{**prior.model_dump(), "extensions": extended})
         assert plan_digest(later) != named
-        assert plan_of(later)["prior"]["extensions"][f"{name}_size"] == size
+        assert plan_of(later)["prior"]["extensions"][key] == value
 
 
 def test_without_extensions_every_factor_and_tag_is_the_one_it_always_was():
@@ -299,6 +305,8 @@ def test_an_extended_plan_survives_its_yaml_and_has_a_digest_of_its_own(tmp_path
         ("pi=[0.1, 1.0]", "less than 1, got 1.0"),
         ("n_labeled=[1, 20]", "at least two are needed"),
         ("max_rows=100", "is less than the 450 rows that the largest n_labeled needs"),
+        ("few_labeled_rows=[0, 4]", "greater than or equal to 1, got 0"),
+        ("few_labeled_unlabeled_rows=[1, 60]", "greater than or equal to 2, got 1"),
         ("max_rows=1", "greater than or equal to 2, got 1"),
     ],
 )
