@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from extended import ALPHA, extended_by, microbatches, with_labels
+from extended import extended_by, microbatches, with_labels
+from prior_draws import ALPHA
 from scipy import stats
 
 from prior_gen.extensions import discrete, factorial, warped

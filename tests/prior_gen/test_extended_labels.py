@@ -2,7 +2,6 @@
 
 import numpy as np
 from extended import (
-    ALPHA,
     PAPER_LAST,
     config,
     cross_fitted_auc,
@@ -10,6 +9,7 @@ from extended import (
     microbatches,
     with_labels,
 )
+from prior_draws import ALPHA
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier

@@ -5,13 +5,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 from extended import (
-    ALPHA,
     PAPER_LAST,
     config,
     extended_by,
     microbatches,
     with_labels,
 )
+from prior_draws import ALPHA
 from pydantic import ValidationError
 from scipy import stats
 

@@ -5,10 +5,10 @@ from itertools import combinations, permutations, product
 import numpy as np
 import pytest
 from extended import (
-    ALPHA,
     config,
     grid,
 )
+from prior_draws import ALPHA
 from scipy import stats
 
 from prior_gen.extensions import rules

@@ -7,7 +7,6 @@ from sklearn.model_selection import cross_val_predict
 from prior_gen import generate_microbatch
 from puicl_config import Config
 
-ALPHA = 1e-4
 SMALL = {"n_labeled": (40, 80), "n_features": (4, 8), "tasks_per_microbatch": 4}
 PAPER_LAST = 100
 
