@@ -1,7 +1,7 @@
 """The generated parts of the model card: origin, benchmark and sweeps, never typed.
 
 `python -m pu_bench.report.card docs/model_card.md` rewrites what stands between the markers, from
-the card of the shipped weights and from results/published; `--check` only says whether it would.
+the cards of the shipped weights and from results/published; `--check` only says whether it would.
 """
 
 import json
@@ -16,7 +16,7 @@ from pu_bench.report.tables import number
 from pu_bench.run.files import RESULTS, SWEEP_RESULTS
 from pu_bench.sweeps.sweeps import SWEEPS
 from puicl_config import duration, exit_on_input_error
-from puicl_model import find_weights
+from puicl_model import find_weights, shipped_weights
 
 _NOT_YET = "Not measured for these weights yet."
 _OURS = "puicl"
@@ -46,7 +46,7 @@ def origin(card: dict[str, Any]) -> str:
 
 
 def benchmark(folder: Path) -> str:
-    """Markdown: means over the 20 tasks of the shipped weights' variants."""
+    """Markdown: means over the 20 tasks of the shipped weights and their variants."""
     if not (folder / RESULTS).is_file():
         return _NOT_YET
     results = load_results(folder)
@@ -82,12 +82,11 @@ def sweeps(folder: Path) -> str:
 
 def with_blocks(text: str, results: Path) -> str:
     """A model card with its blocks renewed; raises `InputError` where a marker is missing."""
-    card = json.loads(find_weights(None).with_suffix(".json").read_text(encoding="utf-8"))
-    blocks = {
-        "origin": origin(card),
-        "benchmark": benchmark(results),
-        "sweeps": sweeps(results),
-    }
+    blocks = {}
+    for name in shipped_weights():
+        card = json.loads(find_weights(name).with_suffix(".json").read_text(encoding="utf-8"))
+        blocks[f"origin of {name}"] = origin(card)
+    blocks |= {"benchmark": benchmark(results), "sweeps": sweeps(results)}
     return renewed(text, blocks)
 
 

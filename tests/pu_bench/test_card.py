@@ -13,21 +13,22 @@ from puicl_model import shipped_weights
 ROOT = Path(__file__).resolve().parents[2]
 MARKED = "".join(
     f"# {name}\n<!-- {name}: generated -->\nold\n<!-- /{name} -->\n"
-    for name in ("origin", "benchmark", "sweeps")
+    for name in ("origin of default", "origin of paper", "benchmark", "sweeps")
 )
 
 
 @pytest.fixture
 def origin_told(shipped):
-    """The shipped weights' card with what `puicl weights export` adds."""
-    path = shipped / "default.json"
-    card = json.loads(path.read_text())
-    config = Config().model_dump(mode="json")
-    card |= {"model": config["model"], "config": config, "steps": 1234, "training_seconds": 61}
-    card |= {"lineage": [{"step": 55}], "git_commit": "c" * 40}
-    card |= dict.fromkeys(("run_digest", "plan_digest", "data"), "d" * 64)
-    card["environments"] = [{"gpu": None, "cpu": "a processor", "torch": "2.13.0"}]
-    path.write_text(json.dumps(card))
+    """The shipped weights' cards with what `puicl weights export` adds."""
+    for name, steps in (("default", 1234), ("paper", 5678)):
+        path = shipped / f"{name}.json"
+        card = json.loads(path.read_text())
+        config = Config().model_dump(mode="json")
+        card |= {"model": config["model"], "config": config, "steps": steps, "training_seconds": 61}
+        card |= {"lineage": [{"step": 55}], "git_commit": "c" * 40}
+        card |= dict.fromkeys(("run_digest", "plan_digest", "data"), "d" * 64)
+        card["environments"] = [{"gpu": None, "cpu": "a processor", "torch": "2.13.0"}]
+        path.write_text(json.dumps(card))
 
 
 @pytest.mark.usefixtures("origin_told")
@@ -35,10 +36,11 @@ def test_blocks_tell_origin_and_say_what_is_not_measured(tmp_path):
     text = with_blocks(MARKED, tmp_path)
     assert "old" not in text
     assert "1,234 steps of 48 tasks in 1m01s, on a processor, torch 2.13.0" in text
-    assert "| runs before it | 55 steps |" in text
+    assert "5,678 steps of 48 tasks" in text[text.index("# origin of paper") :]
+    assert text.count("| runs before it | 55 steps |") == 2
     assert text.count("Not measured for these weights yet.") == 2
     assert with_blocks(text, tmp_path) == text
-    with pytest.raises(InputError, match="lacks the markers of its block origin"):
+    with pytest.raises(InputError, match="lacks the markers of its block origin of default"):
         with_blocks("# Card\n", tmp_path)
 
 
