@@ -9,7 +9,9 @@ Fits `puicl_model.class_prior.fit_calibration` on held-out synthetic tasks; half
 the other half gave. `--write` puts the result of all tasks into the weights' card as
 `class_prior_calibration`. With `--data` (a folder as for `puicl bench --data`) it is also held
 against real tables with the share of positives swept from .1 to .9, and with `--rivals` against
-best-bin estimation, KM2 and EMPU on the same rows. Errors are those of the share; the calibration
+best-bin estimation, KM2 and EMPU on the same rows; with `--widen` the interval is widened until it
+covers its share of those tables, too, and what that gives is told by leaving out one table at a
+time. Errors are those of the share; the calibration
 error (10 bins, all rows pooled) and accuracy are those of the probabilities before and after they
 are shifted to the corrected share.
 """
@@ -29,7 +31,7 @@ from pu_bench.methods import METHODS
 from pu_bench.methods.class_prior import best_bin_estimate, km2
 from puicl_config import write_atomically
 from puicl_model import PUICLClassifier, find_weights
-from puicl_model.class_prior import estimate, fit_calibration, shift_to
+from puicl_model.class_prior import estimate, fit_calibration, shift_to, widened
 from shard_io import open_shards
 
 _COVERAGE = 0.9
@@ -55,8 +57,11 @@ def main() -> None:
     parser.add_argument("--n-estimators", type=int, default=4)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--rivals", action="store_true")
+    parser.add_argument("--widen", action="store_true")
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
+    if arguments.widen and not arguments.data:
+        parser.error("--widen needs --data")
     warnings.simplefilter("ignore")
     path = find_weights(arguments.model)
 
@@ -76,6 +81,10 @@ def main() -> None:
         show("real, shares .1 to .9", tables, calibration)
         if arguments.rivals:
             show_rivals(tables)
+        if arguments.widen:
+            show_left_out(tables, calibration)
+            calibration = widened_for(tables, calibration)
+            show("synthetic, widened", tasks, calibration)
     if arguments.write:
         card = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
         card["class_prior_calibration"] = calibration
@@ -88,6 +97,28 @@ def calibration_of(answers: list[Answer]) -> dict:
     true = np.array([a.y.mean() for a in answers])
     labeled = np.array([len(a.P) for a in answers])
     return fit_calibration([a.log_odds for a in answers], labeled, true, _COVERAGE)
+
+
+def widened_for(answers: list[Answer], calibration: dict) -> dict:
+    """`calibration` with an interval that covers its share of these tables."""
+    true = np.array([a.y.mean() for a in answers])
+    labeled = np.array([len(a.P) for a in answers])
+    return widened(calibration, [a.log_odds for a in answers], labeled, true)
+
+
+def show_left_out(answers: list[Answer], calibration: dict) -> None:
+    """Coverage of the shares of each table by an interval that was widened for the others."""
+    inside, widths = [], []
+    for table in range(0, len(answers), len(_SHARES)):
+        own = answers[table : table + len(_SHARES)]
+        others = answers[:table] + answers[table + len(_SHARES) :]
+        card = {"class_prior_calibration": widened_for(others, calibration)}
+        for a in own:
+            _, low, high = estimate(a.log_odds, len(a.P), card)
+            inside.append(low <= a.y.mean() <= high)
+            widths.append(high - low)
+    covered, width = np.mean(inside), np.mean(widths)
+    print(f"| | widened for the other tables | | {covered:.2f} | {width:.2f} | | |", flush=True)
 
 
 def synthetic(folder: str, count: int, answer: Callable[..., Answer]) -> list[Answer]:

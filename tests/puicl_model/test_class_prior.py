@@ -6,7 +6,7 @@ from scipy.special import expit, logit
 
 from puicl_config import ModelConfig
 from puicl_model import PUICL, PUICLClassifier, save_model
-from puicl_model.class_prior import estimate, fit_calibration, shift_to
+from puicl_model.class_prior import estimate, fit_calibration, shift_to, widened
 
 # Only the mean probability and a constant count; the spread falls with the number of rows.
 CALIBRATION = {
@@ -63,6 +63,27 @@ def test_the_fitted_calibration_corrects_and_covers_as_it_says():
     assert ((low <= true[600:]) & (true[600:] <= high)).mean() == pytest.approx(0.9, abs=0.04)
     weak = np.array([4 * (expit(x) * expit(-x)).mean() for x in log_odds[600:]]) > 0.8
     assert (high - low)[weak].mean() > 1.5 * (high - low)[~weak].mean()
+
+
+def test_an_interval_is_widened_until_it_covers_other_tasks_and_never_narrowed():
+    rng = np.random.default_rng(1)
+    tasks = [drawn_task(rng, strength) for strength in rng.uniform(0.5, 4, size=400)]
+    log_odds, true = [task[0] for task in tasks], np.array([task[1] for task in tasks])
+    n_labeled = np.full(len(tasks), 100)
+    known = fit_calibration(log_odds, n_labeled, true, 0.9)
+    moved = expit(logit(true) + rng.choice([-1.0, 1.0], size=len(true)))
+
+    def covered(calibration):
+        card = {"class_prior_calibration": calibration}
+        _, low, high = np.array([estimate(x, 100, card) for x in log_odds]).T
+        return ((low <= moved) & (moved <= high)).mean()
+
+    assert covered(known) < 0.7
+    wide = widened(known, log_odds, n_labeled, moved)
+    assert covered(wide) == pytest.approx(0.9, abs=0.005)
+    assert wide | {"quantile": 0} == known | {"quantile": 0}
+    middles = [estimate(x, 100, {"class_prior_calibration": known})[0] for x in log_odds]
+    assert widened(known, log_odds, n_labeled, np.array(middles)) == known
 
 
 def test_the_classifier_takes_the_correction_from_the_card_and_its_probabilities_follow(tmp_path):
