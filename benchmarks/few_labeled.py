@@ -1,0 +1,72 @@
+"""How far a handful of labelled rows goes: networks and rivals with 5 to 50 labelled positives.
+
+    python benchmarks/few_labeled.py --data DIR --models default M.safetensors --rivals bagging_pu
+
+Every table of DIR (a folder as for `puicl bench --data`), `--draws` times: so many labelled
+positives beside 200 unlabelled rows, or what the table has, half of them positive. Means over
+tables of AUC, accuracy and the error of the share of positives; networks in a single pass.
+"""
+
+import argparse
+import warnings
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.metrics import roc_auc_score
+
+from pu_bench.data import load_collection
+from pu_bench.methods import METHODS
+from pu_bench.methods.in_context import PUICLSinglePass
+
+_LABELED = (5, 10, 20, 50)
+_UNLABELED = 200
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--models", nargs="+", default=["default"])
+    parser.add_argument("--rivals", nargs="*", default=[])
+    parser.add_argument("--draws", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=1)
+    arguments = parser.parse_args()
+    models, rivals = arguments.models, arguments.rivals
+    tables = load_collection(arguments.data).tables.values()
+    tasks = [
+        (table, n, draw) for n in _LABELED for table in tables for draw in range(arguments.draws)
+    ]
+    found = Parallel(n_jobs=arguments.jobs)(
+        delayed(_figures)(*task, models, rivals) for task in tasks
+    )
+    figures = np.array(found).reshape(len(_LABELED), -1, len(models) + len(rivals), 3)
+    print("| labelled | method | AUC | accuracy | error of the share |")
+    print("|---|---|---|---|---|")
+    for n, rows in zip(_LABELED, figures.mean(axis=1), strict=True):
+        for name, (auc, accuracy, error) in zip([*models, *rivals], rows, strict=True):
+            print(f"| {n} | {name} | {auc:.3f} | {accuracy:.3f} | {error:.3f} |")
+
+
+def _figures(table, n_labeled: int, draw: int, models: list, rivals: list) -> list[tuple]:
+    """AUC, accuracy and error of the share of each network and rival on one draw."""
+    warnings.simplefilter("ignore")
+    rng = np.random.default_rng([n_labeled, draw])
+    positives = rng.permutation(np.flatnonzero(table.positive))
+    negatives = rng.permutation(np.flatnonzero(~table.positive))
+    each = min(_UNLABELED // 2, len(negatives), len(positives) - n_labeled)
+    rows = np.concatenate([positives[n_labeled : n_labeled + each], negatives[:each]])
+    y = table.positive[rows].astype(int)
+    methods = [PUICLSinglePass(model) for model in models] + [METHODS[name]() for name in rivals]
+    figures = []
+    for method in methods:
+        told = method.fit_predict(table.x[positives[:n_labeled]], table.x[rows], draw)
+        share = told.class_prior if told.class_prior is not None else np.nan
+        figures.append(
+            (roc_auc_score(y, told.score), (told.label == y).mean(), abs(share - y.mean()))
+        )
+    return figures
+
+
+if __name__ == "__main__":
+    main()
