@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from pu_bench.data import load_collection
 from puicl_cli.main import main
 from puicl_config import ModelConfig
 from puicl_model import PUICL, save_model
@@ -86,3 +87,8 @@ def bench(monkeypatch, capsys):
         return stop.value.code or 0, captured.out, captured.err
 
     return run
+
+
+@pytest.fixture(scope="module")
+def collection(little_tables):
+    return load_collection(little_tables)

@@ -1,0 +1,164 @@
+"""What a run finished is kept: killed, stopped, widened or published, it goes on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from little_runs import CHEAP, figures, ones, plan_of, register
+
+from pu_bench import Prediction
+from pu_bench.data import load_collection
+from pu_bench.run import run_benchmark
+from pu_bench.run.store import CellLog
+from puicl_config import InputError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_failed_cells_are_run_again_only_when_asked_to(monkeypatch, collection, tmp_path):
+    calls = []
+
+    def flaky(P, U, seed):
+        calls.append(seed)
+        if len(calls) == 1:
+            raise RuntimeError("once")
+        return ones(U)
+
+    register(monkeypatch, "flaky", flaky)
+    plan = plan_of(collection, ["flaky"], 1)
+    assert sum(r["error"] is not None for r in run_benchmark(plan, tmp_path)) == 1
+    assert sum(r["error"] is not None for r in run_benchmark(plan, tmp_path)) == 1
+    assert len(calls) == 3
+    again = plan_of(collection, ["flaky"], 1, retry_failed=True)
+    assert not any(r["error"] for r in run_benchmark(again, tmp_path))
+    assert len(calls) == 4
+    assert calls[3] == calls[0]
+
+
+def test_more_methods_tasks_and_repeats_leave_old_cells_alone(collection, tmp_path):
+    before = run_benchmark(plan_of(collection, ["all_positive"], 1), tmp_path)
+    after = run_benchmark(plan_of(collection, CHEAP, 2), tmp_path)
+    kept = [r for r in after if r["method"] == "all_positive" and r["repeat"] == 0]
+    assert kept == before  # with their times: not run again
+    assert len(after) == 12
+    run = json.loads((tmp_path / "run.json").read_text())
+    assert list(run["methods"]) == ["all_positive", "logistic"]
+    environment = json.loads((tmp_path / "environment.json").read_text())
+    assert environment[-1]["numpy"] == np.__version__
+
+
+def test_a_line_that_a_kill_cut_off_is_no_record_and_harms_no_other(tmp_path):
+    log = CellLog(tmp_path / "cells.jsonl")
+    log.append({"n": 1})
+    with log.path.open("ab") as file:
+        file.write(b'{"n": 2, "x')
+    assert list(log.records(lambda r: r["n"])) == [1]
+    log.append({"n": 3})
+    assert list(log.records(lambda r: r["n"])) == [1, 3]
+
+
+SLOW = """
+import sys, time
+from pathlib import Path
+from pu_bench import METHODS, Method, Prediction
+from pu_bench.data import load_collection
+from pu_bench.run import Plan, run_benchmark
+
+class Slow(Method):
+    name, title, reference = "slow", "slow", "a test"
+    def fit_predict(self, P, U, seed):
+        time.sleep(0.15)
+        return Prediction(U[:, 0] + seed % 97, (U[:, 0] > 0).astype(int), 0.5)
+
+METHODS["slow"] = Slow
+run_benchmark(Plan(load_collection(Path(sys.argv[1])), ["slow"], 4), Path(sys.argv[2]))
+"""
+
+
+def test_a_run_killed_with_minus_nine_goes_on_where_it_stood(
+    little_tables, collection, tmp_path, monkeypatch
+):
+    out = tmp_path / "out"
+    running = subprocess.Popen(
+        [sys.executable, "-c", SLOW, str(little_tables), str(out)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.DEVNULL,
+    )
+    cells = out / "cells.jsonl"
+    deadline = time.monotonic() + 300
+    while not (cells.exists() and cells.read_bytes().count(b"\n") >= 4):
+        assert time.monotonic() < deadline
+        assert running.poll() is None
+        time.sleep(0.02)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    finished = cells.read_bytes().splitlines()
+    assert 4 <= len(finished) < 12
+    calls = []
+
+    def same(P, U, seed):
+        calls.append(seed)
+        return Prediction(U[:, 0] + seed % 97, (U[:, 0] > 0).astype(int), 0.5)
+
+    register(monkeypatch, "slow", same)
+    records = run_benchmark(plan_of(collection, ["slow"], 4), out)
+    assert len(records) == 12
+    assert len(calls) == 12 - len(finished)
+    assert cells.read_bytes().splitlines()[: len(finished)] == finished
+    assert len(pd.read_csv(out / "results.csv")) == 12
+    whole = run_benchmark(plan_of(collection, ["slow"], 4), tmp_path / "never killed")
+    assert figures(whole) == figures(records)
+
+
+def test_results_of_another_collection_are_refused(collection, tmp_path):
+    run_benchmark(plan_of(collection, ["all_positive"], 1), tmp_path)
+    other = load_collection(None, ["wdbc"])
+    with pytest.raises(InputError, match="give another --out"):
+        run_benchmark(plan_of(other, ["all_positive"], 1), tmp_path)
+
+
+def test_a_published_folder_goes_on_without_its_cells(collection, tmp_path):
+    first = run_benchmark(plan_of(collection, ["all_positive", "logistic"], 1), tmp_path)
+    published = {name: (tmp_path / name).read_bytes() for name in ("results.csv", "details.csv")}
+    (tmp_path / "cells.jsonl").unlink()
+    again = run_benchmark(plan_of(collection, ["all_positive", "logistic"], 1), tmp_path)
+    assert {name: (tmp_path / name).read_bytes() for name in published} == published
+    assert [r["rows_seen"] for r in again] == [r["rows_seen"] for r in first]
+    assert [r["auc"] for r in again] == [float(f"{r['auc']:.6g}") for r in first]
+    assert [r["collapsed"] for r in again] == [r["collapsed"] for r in first]
+    longer = run_benchmark(plan_of(collection, ["all_positive"], 2), tmp_path)
+    assert len(longer) == 2 * len(first) // 2
+    (tmp_path / "cells.jsonl").unlink()
+    details = (tmp_path / "details.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "details.csv").write_text("".join(details[:-1]))
+    with pytest.raises(InputError, match="hold different cells"):
+        run_benchmark(plan_of(collection, ["all_positive"], 1), tmp_path)
+
+
+def test_a_stopped_run_keeps_what_is_finished_and_says_how_to_go_on(
+    bench, little_tables, tmp_path, monkeypatch
+):
+    calls = []
+
+    def stopped(P, U, seed):
+        calls.append(seed)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return ones(U)
+
+    register(monkeypatch, "stopped", stopped)
+    common = ["--data", little_tables, "--methods", "stopped", "--repeats", 2, "--jobs", 1]
+    code, _, err = bench(*common, "--out", tmp_path)
+    assert code == 130
+    assert f"stopped; the same command goes on from what {tmp_path} holds" in err
+    assert len(pd.read_csv(tmp_path / "results.csv")) == 2
+    assert bench(*common, "--out", tmp_path)[0] == 0
+    assert len(calls) == 3 + 4
+    assert len(pd.read_csv(tmp_path / "results.csv")) == 6
