@@ -2,9 +2,10 @@
 
 import pytest
 import torch
+from little_table import S, table
 
 from puicl_config import ModelConfig
-from puicl_model import PUICL, threads
+from puicl_model import PUICL, PUICLClassifier, save_model, threads
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +27,24 @@ def random_model():
         return model.eval()
 
     return build
+
+
+@pytest.fixture(scope="module")
+def weights(random_model, tmp_path_factory):
+    model = random_model(seed=11)
+    path = tmp_path_factory.mktemp("weights") / "model.safetensors"
+    save_model(path, model.state_dict(), {"model": model.config.model_dump()})
+    return path
+
+
+@pytest.fixture
+def classifier(weights):
+    return PUICLClassifier(weights)
+
+
+@pytest.fixture(scope="module")
+def fitted(weights):
+    return PUICLClassifier(weights).fit(table(), S)
 
 
 @pytest.fixture(params=["of PyTorch", "of our own"])

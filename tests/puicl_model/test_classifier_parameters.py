@@ -3,37 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from little_table import LABELED, N, S, table
 
-from puicl_model import PUICLClassifier, save_model
+from puicl_model import PUICLClassifier
 
 pytestmark = pytest.mark.filterwarnings("ignore:only 7 labelled")
-
-N, D = 24, 3
-LABELED = np.zeros(N, dtype=bool)
-LABELED[[1, 4, 5, 9, 14, 20, 23]] = True  # interleaved with the unlabelled rows
-S = LABELED.astype(int)
-
-
-@pytest.fixture(scope="module")
-def weights(random_model, tmp_path_factory):
-    model = random_model(seed=11)
-    path = tmp_path_factory.mktemp("weights") / "model.safetensors"
-    save_model(path, model.state_dict(), {"model": model.config.model_dump()})
-    return path
-
-
-@pytest.fixture
-def classifier(weights):
-    return PUICLClassifier(weights)
-
-
-@pytest.fixture(scope="module")
-def fitted(weights):
-    return PUICLClassifier(weights).fit(table(), S)
-
-
-def table(seed: int = 0, n: int = N) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=(n, D)) * [1, 5, 0.1] + [0, 3, -1]
 
 
 def test_text_labels_need_to_be_told_which_is_positive(weights, fitted):

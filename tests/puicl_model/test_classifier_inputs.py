@@ -1,0 +1,180 @@
+"""What the classifier takes as a table and as labels, and what it refuses."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+from little_table import LABELED, D, N, S, table
+from scipy import sparse
+
+from puicl_model import PUICLClassifier
+
+pytestmark = pytest.mark.filterwarnings("ignore:only 7 labelled", "ignore:A column-vector")
+
+
+FORMS = {
+    "one and zero": S,
+    "one and minus one": np.where(LABELED, 1, -1),
+    "bool": LABELED,
+    "one and NaN": np.where(LABELED, 1, np.nan),
+    "list with None": [1 if labeled else None for labeled in LABELED],
+    "True and None": np.array([True if labeled else None for labeled in LABELED], dtype=object),
+    "nullable integers": pd.array([1 if labeled else None for labeled in LABELED], dtype="Int64"),
+    "nullable booleans": pd.array(
+        [True if labeled else None for labeled in LABELED], dtype="boolean"
+    ),
+    "series with an index of its own": pd.Series(S, index=np.arange(N)[::-1]),
+    "column": S.reshape(-1, 1),  # with scikit-learn's warning
+    "float": S.astype(np.float32),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_way_to_write_the_labels_means_the_same(classifier, fitted, form):
+    classifier.fit(table(), FORMS[form])
+    np.testing.assert_array_equal(classifier.unlabeled_rows_, fitted.unlabeled_rows_)
+    np.testing.assert_array_equal(classifier.unlabeled_proba_, fitted.unlabeled_proba_)
+
+
+@pytest.mark.parametrize(
+    "s",
+    [
+        pd.Series(np.where(LABELED, "case", None), dtype="string"),
+        pd.Series(np.where(LABELED, "case", "open"), dtype="category"),
+        np.where(LABELED, "case", ""),
+        ["case" if labeled else None for labeled in LABELED],
+    ],
+    ids=["pandas text with NA", "categorical", "numpy text", "list with None"],
+)
+def test_text_labels_in_every_form_with_positive_label(weights, fitted, s):
+    other = PUICLClassifier(weights, positive_label="case").fit(table(), s)
+    np.testing.assert_array_equal(other.unlabeled_proba_, fitted.unlabeled_proba_)
+
+
+@pytest.mark.parametrize(
+    ("s", "message"),
+    [
+        (np.zeros(N), "no labelled positive"),
+        (np.full(N, -1), "no labelled positive"),
+        (np.full(N, np.nan), "no labelled positive"),
+        (np.ones(N), "no unlabelled row"),
+        (S[:-1], "24 rows but s has 23"),
+        (np.append(S, 0), "24 rows but s has 25"),
+        (np.where(LABELED, 2, 0), "row 1 holds"),
+        (np.where(LABELED, 1, np.inf), "row 0 holds"),
+        (np.where(LABELED, 1.0, 0.5), "row 0 holds"),
+        (np.where(LABELED, "yes", "no"), "row 0 holds"),
+        (np.stack([S, S], axis=1), "one entry a row"),
+        (None, "one entry a row"),
+    ],
+    ids=[
+        *("all 0", "all -1", "all NaN", "all 1", "too short", "too long", "two", "infinite"),
+        *("fraction", "words", "two columns", "None"),
+    ],
+)
+def test_labels_that_make_no_pu_task_are_refused(classifier, s, message):
+    with pytest.raises(ValueError, match=message):
+        classifier.fit(table(), s)
+
+
+def test_a_data_frame_gives_the_same_answer_and_its_names(classifier, fitted):
+    frame = pd.DataFrame(table(), columns=["age", "height", "dose"])
+    classifier.fit(frame, pd.Series(S))
+    assert list(classifier.feature_names_in_) == ["age", "height", "dose"]
+    np.testing.assert_array_equal(classifier.unlabeled_proba_, fitted.unlabeled_proba_)
+    np.testing.assert_array_equal(classifier.predict_proba(frame), fitted.predict_proba(table()))
+    with pytest.raises(ValueError, match="feature names should match"):
+        classifier.predict_proba(frame[["dose", "age", "height"]])
+
+
+def test_integers_and_float32_are_read_as_the_same_numbers(classifier):
+    x = np.random.default_rng(0).integers(-50, 50, size=(N, D))
+    expected = classifier.fit(x.astype(np.float64), S).unlabeled_proba_
+    for other in (x, x.astype(np.float32), x.tolist()):
+        np.testing.assert_array_equal(classifier.fit(other, S).unlabeled_proba_, expected)
+
+
+def test_polars_tables_and_labels_mean_what_the_pandas_ones_mean(weights):
+    pl = pytest.importorskip("polars")
+    x = table()
+    seconds = (3600 * x[:, 1]).astype(int).tolist()
+    numbers = [None if row % 5 == 0 else int(row) + 2**60 for row in range(N)]
+    pandas = pd.DataFrame(
+        {
+            "a": x[:, 0],
+            "whole": pd.array(numbers, dtype="Int64"),
+            "ward": ["north", None, "west"] * 8,
+            "seen": pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(N) * 40, unit="D"),
+            "waited": pd.to_timedelta(seconds, unit="s"),
+            "yes": x[:, 2] > -1,
+        }
+    )
+    columns = {
+        "a": x[:, 0],
+        "whole": numbers,
+        "ward": pl.Series(["north", None, "west"] * 8).cast(pl.Categorical),
+        "seen": pandas["seen"].dt.to_pydatetime().tolist(),
+        "waited": [datetime.timedelta(seconds=value) for value in seconds],
+        "yes": pandas["yes"].to_list(),
+    }
+    expected = PUICLClassifier(weights).fit(pandas, LABELED)
+    s = pl.Series([1 if labeled else None for labeled in LABELED])
+    found = PUICLClassifier(weights).fit(pl.DataFrame(columns), s)
+    assert found.report_["columns"] == expected.report_["columns"]
+    assert found.report_["columns"]["waited"] == "number"
+    np.testing.assert_allclose(found.unlabeled_proba_, expected.unlabeled_proba_, atol=1e-6)
+    with pytest.raises(ValueError, match="lazy polars frame: give X"):
+        PUICLClassifier(weights).fit(pl.DataFrame(columns).lazy(), s)
+
+
+def test_masked_cells_are_missing(classifier):
+    x, mask = table(), np.random.default_rng(0).random((N, D)) < 0.2
+    expected = classifier.fit(np.where(mask, np.nan, x), S).unlabeled_proba_
+    found = classifier.fit(np.ma.masked_array(x, mask), S).unlabeled_proba_
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        (np.inf, "x1: row 3 holds inf"),
+        (-np.inf, "x1: row 3 holds inf"),
+        ("red", "row 3 holds 'red'"),
+    ],
+)
+def test_an_infinite_cell_and_text_among_numbers_are_refused_with_their_place(
+    classifier, fitted, cell, message
+):
+    x = table().astype(object)
+    x[3, 1] = cell
+    with pytest.raises(ValueError, match=message):
+        classifier.fit(x, S)
+    with pytest.raises(ValueError, match=message):
+        fitted.predict_proba(x)
+
+
+def test_a_table_of_one_dimension_is_refused(classifier):
+    with pytest.raises(ValueError, match="2D"):
+        classifier.fit(table()[:, 0], S)
+
+
+@pytest.mark.parametrize("d", [1, D - 1, D + 1])
+def test_another_number_of_features_is_refused_when_predicting(fitted, d):
+    with pytest.raises(ValueError, match=f"X has {d} features"):
+        fitted.predict_proba(np.zeros((2, d)))
+
+
+def test_what_is_no_table_is_refused_in_one_clear_sentence(classifier):
+    x = table()
+    for wrong, message in (
+        (pd.DataFrame(x, columns=["a", "a", "b"]), "more than one column 'a'"),
+        (x.astype(complex), "Complex data not supported: give real and imaginary parts"),
+        (pd.DataFrame({"a": x[:, 0], "b": x[:, 1] * 1j}), "column b: Complex data not supported"),
+        (pd.Series(x[:, 0]), "2-dimensional"),
+    ):
+        with pytest.raises(ValueError, match=message) as told:
+            classifier.fit(wrong, S)
+        assert "\n" not in str(told.value)
+    with pytest.raises(TypeError, match="Sparse labels"):
+        classifier.fit(x, sparse.csr_matrix(S[:, None]))
