@@ -9,12 +9,26 @@ from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
 from puicl_cli.main import app
+from puicl_config import load_config
 from puicl_model import PUICLClassifier, find_weights, load_model, shipped_weights
 
 
-def test_the_default_weights_are_there_and_say_what_they_are():
-    assert shipped_weights()[0] == "default"
-    path = find_weights(None)
+def test_both_networks_are_there_and_the_default_is_the_first():
+    assert shipped_weights() == ["default", "paper"]
+    assert find_weights(None) == find_weights("default")
+
+
+def test_the_papers_network_is_the_papers():
+    model, card = load_model(find_weights("paper"))
+    assert sum(parameter.numel() for parameter in model.parameters()) == 1_226_882
+    assert card["model"] == load_config("paper").model.model_dump(mode="json")
+    assert card["config"]["prior"]["stages"] == 100
+    assert "extensions" not in card["config"]["prior"] and card["lineage"] == []
+
+
+@pytest.mark.parametrize("name", ["default", "paper"])
+def test_the_weights_say_what_they_are(name):
+    path = find_weights(name)
     assert path.stat().st_size < 6e6
     _, card = load_model(path)
     assert card["steps"] == card["of_steps"]
@@ -22,19 +36,35 @@ def test_the_default_weights_are_there_and_say_what_they_are():
     assert len(card["class_prior_calibration"]["weights"]) == 7
 
 
-@pytest.mark.parametrize("n_estimators", [1, 4])
-def test_they_rank_a_table_they_never_saw(n_estimators):
+@pytest.mark.parametrize(("name", "n_estimators"), [("default", 1), ("default", 4), ("paper", 1)])
+def test_they_rank_a_table_they_never_saw(name, n_estimators):
     table = load_breast_cancer()
     rng = np.random.default_rng(0)
     benign = rng.permutation(np.flatnonzero(table.target == 1))
     rows = np.concatenate([benign, rng.permutation(np.flatnonzero(table.target == 0))])
     s = np.arange(len(rows)) < len(benign) // 3
-    clf = PUICLClassifier(n_estimators=n_estimators).fit(table.data[rows], s)
+    clf = PUICLClassifier(name, n_estimators=n_estimators).fit(table.data[rows], s)
     truth = table.target[rows][~s]
     assert roc_auc_score(truth, clf.unlabeled_proba_) > 0.97
     assert abs(clf.class_prior_ - truth.mean()) < 0.2
     low, high = clf.class_prior_interval_
     assert low < truth.mean() < high
+
+
+def test_a_handful_of_labelled_rows_does_not_make_all_rows_one_class():
+    """What the weights before these did: an error of the share of .38 with five labelled rows."""
+    table = load_breast_cancer()
+    rng = np.random.default_rng(2)
+    errors = []
+    for share in (0.3, 0.5, 0.7):
+        benign, other = (rng.permutation(np.flatnonzero(table.target == c)) for c in (1, 0))
+        n = round(200 * share)
+        rows = np.concatenate([benign[: 5 + n], other[: 200 - n]])
+        with pytest.warns(UserWarning, match="only 5 labelled positives"):
+            clf = PUICLClassifier(n_estimators=1).fit(table.data[rows], np.arange(len(rows)) < 5)
+        errors.append(abs(clf.class_prior_ - share))
+        assert roc_auc_score(table.target[rows[5:]], clf.unlabeled_proba_) > 0.9
+    assert np.mean(errors) < 0.2
 
 
 def test_they_tell_nothing_where_there_is_nothing_to_tell():
@@ -47,10 +77,12 @@ def test_they_tell_nothing_where_there_is_nothing_to_tell():
 
 def test_the_list_names_them():
     told = CliRunner().invoke(app, ["weights", "list"]).output
-    assert re.match(r"default: [0-9]+ steps of cpu_anneal, [0-9a-f]{64}, /", told)
+    assert re.match(r"default: [0-9]+ steps of cpu_long, [0-9a-f]{64}, /", told)
+    assert re.search(r"^paper: [0-9]+ steps of cpu_paper, [0-9a-f]{64}, /", told, re.MULTILINE)
 
 
 @pytest.mark.slow
-def test_their_first_shards_are_made_again_to_the_same_content():
-    result = CliRunner().invoke(app, ["weights", "verify"])
+@pytest.mark.parametrize("name", ["default", "paper"])
+def test_their_first_shards_are_made_again_to_the_same_content(name):
+    result = CliRunner().invoke(app, ["weights", "verify", name])
     assert "parts of the first steps are the same" in result.output, result.output
