@@ -10,10 +10,17 @@ import joblib
 from joblib.externals.loky.backend import resource_tracker as loky_resource_tracker
 
 from puicl_config.errors import InputError
-from puicl_config.workers.lifeline import Lifeline, hold, lifeline, unless_dropped
+from puicl_config.workers.lifeline import Failure, Lifeline, hold, lifeline, unless_dropped
 from puicl_config.workers.stopping import signals_deferred
 
 Backend = Literal["loky", "dask", "ray"]
+
+
+class WorkerTraceback(Exception):
+    """Where in a worker process an exception was raised; its cause, for whoever reads a report."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
 
 
 def run_all(
@@ -25,11 +32,12 @@ def run_all(
 ) -> list[Any]:
     """The results of `work(*call)` for every call, in order, made by `jobs` workers.
 
-    `address` joins a running cluster: a Dask scheduler's (tcp://host:port) or Ray's ("auto" or
-    ray://host:port); without it, dask and ray start `jobs` local workers. On Ctrl-C or SIGTERM
-    workers of this machine drop what they make at the next `drop_if_told`, end as usual, and then
-    the signal takes effect. Raises `InputError` where the backend is not installed, the cluster
-    cannot be reached, or a worker was killed from outside.
+    The first exception of a call, with the worker's traceback as its cause, ends the run as a
+    signal does. `address` joins a running cluster: a Dask scheduler's (tcp://host:port) or Ray's
+    ("auto" or ray://host:port); without it, dask and ray start `jobs` local workers. On Ctrl-C or
+    SIGTERM workers of this machine drop what they make at the next `drop_if_told`, end as usual,
+    and then the signal takes effect. Raises `InputError` where the backend is not installed, the
+    cluster cannot be reached, or a worker was killed from outside.
     """
     if backend == "loky":
         if address:
@@ -59,17 +67,32 @@ def _run_on(
     line: Lifeline, work: Callable[..., Any], calls: Iterable[tuple[Any, ...]], jobs: int
 ) -> list[Any]:
     where = {"initializer": hold, "initargs": line.ends} if jobs > 1 else {}
+    tasks = (joblib.delayed(_numbered)(number, work, *call) for number, call in enumerate(calls))
+    failed, answers = None, {}
     try:
         with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1, **where):
-            return joblib.Parallel()(joblib.delayed(unless_dropped)(work, *call) for call in calls)
+            # As they come, so that the first failure ends the others' work too.
+            for number, answer in joblib.Parallel(return_as="generator_unordered")(tasks):
+                if isinstance(answer, Failure):
+                    failed = failed or answer
+                    line.cut()
+                answers[number] = answer
     except BrokenProcessPool:
-        if line.is_cut:
-            return []
-        raise InputError(
-            "a worker process was killed from outside (perhaps the system ran out of "
-            "memory); what is published is whole: run the same command again to go on, "
-            "perhaps with fewer --jobs"
-        ) from None
+        if not line.is_cut:
+            raise InputError(
+                "a worker process was killed from outside (perhaps the system ran out of "
+                "memory); what is published is whole: run the same command again to go on, "
+                "perhaps with fewer --jobs"
+            ) from None
+    if failed:
+        if jobs > 1:
+            failed.error.__cause__ = WorkerTraceback(failed.traceback)
+        raise failed.error
+    return [answers[number] for number in sorted(answers)]
+
+
+def _numbered(number: int, work: Callable[..., Any], *call: Any) -> tuple[int, Any]:
+    return number, unless_dropped(work, *call)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,9 @@ import signal
 import socket
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -97,11 +99,28 @@ def drop_if_told() -> None:
         raise Dropped
 
 
-def unless_dropped(work: Callable[..., Result], *arguments: object) -> Result | None:
-    """`work(*arguments)`, or None where the run ended first; the wrapper of a worker's task."""
+@dataclass(frozen=True)
+class Failure:
+    """What a worker's task raised, and where, told to the run instead of thrown at it."""
+
+    error: Exception
+    traceback: str
+
+
+def unless_dropped(work: Callable[..., Result], *arguments: object) -> Result | Failure | None:
+    """`work(*arguments)`, or None where the run ended first; the wrapper of a worker's task.
+
+    An exception is an answer like any other: one that reached joblib would have it kill the other
+    workers, which could not put their half-written files away.
+    """
     with _working, contextlib.suppress(Dropped):
         drop_if_told()
-        return work(*arguments)
+        try:
+            return work(*arguments)
+        except Dropped:
+            raise
+        except Exception as error:
+            return Failure(error, traceback.format_exc())
     return None
 
 

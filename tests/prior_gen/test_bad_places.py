@@ -2,7 +2,6 @@
 
 import errno
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -70,10 +69,6 @@ def test_a_folder_that_becomes_unwritable_during_the_run(fails, tiny_yaml, tmp_p
     (folder / "parts").write_text("a file where the parts should lie")
     assert f"{folder} cannot be used: " in fails(*makes)
     assert open_shards(folder).published_parts() == []
-    # The other worker may be about to put its own away: it is told to drop its part, not killed.
-    patience = time.monotonic() + 60
-    while (folder / ".staging").exists() and time.monotonic() < patience:
-        time.sleep(0.05)
     assert not (folder / ".staging").exists()
     (folder / "parts").unlink()
 
