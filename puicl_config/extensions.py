@@ -29,7 +29,7 @@ RULE_KINDS = (
     "product",
 )
 # Those above are the default; what came later is drawn only where `rule_kinds` names it.
-RuleKind = Literal[*RULE_KINDS, "tally", "terms", "switch", "blocks", "multiplexer"]
+RuleKind = Literal[*RULE_KINDS, "tally", "terms", "switch", "blocks", "multiplexer", "logistic"]
 
 
 class ExtensionsConfig(Section):

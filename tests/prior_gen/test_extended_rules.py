@@ -4,12 +4,10 @@ from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
-from extended import (
-    config,
-    grid,
-)
+from extended import config, cross_fitted_auc, grid
 from prior_draws import ALPHA
 from scipy import stats
+from sklearn.linear_model import LogisticRegression
 
 from prior_gen.extensions import rules
 from prior_gen.extensions.border import ClassCounts
@@ -45,7 +43,7 @@ def test_a_count_depends_on_how_many_columns_have_the_code_and_nothing_else():
         assert any(explains(code, k) for code in range(3) for k in range(1, 7))
 
 
-LATER = ("tally", "terms", "switch", "blocks", "multiplexer")
+LATER = ("tally", "terms", "switch", "blocks", "multiplexer", "logistic")
 
 
 def subsets_of_codes(values):
@@ -144,7 +142,7 @@ def test_a_rules_class_is_a_function_of_the_columns_it_names(kind, levels):
         assert facts["forced"] == 0
         assert facts["negative_share"] == pytest.approx(negative.mean(), abs=1e-4)
         named = x[:, facts["columns"]]
-        if levels:
+        if levels and kind != "logistic":  # whose classes overlap
             _, cell = np.unique(named, axis=0, return_inverse=True)
             for members in np.unique(cell):
                 assert len(set(negative[cell == members])) == 1
@@ -195,6 +193,34 @@ def test_blocks_are_terms_without_a_common_column():
     assert {parameters["arity"] for parameters in drawn} == {*range(7, 13)}
     drawn = [rules.draw(np.random.default_rng(k), only("blocks"), 9, {}) for k in range(60)]
     assert {parameters["arity"] for parameters in drawn} == {7, 8, 9}
+
+
+def test_a_logistic_model_finds_its_own_classes_and_its_noise_bounds_what_can_be_known():
+    rng = np.random.default_rng(11)
+    x = rng.standard_normal((4000, 5)).astype(np.float32)
+    codes = np.stack([rules.quantile_bins(column, 3) for column in x.T], axis=1)
+    aucs = []
+    for seed in range(60):
+        holds = rules.logistic(np.random.default_rng(seed), codes, x)
+        assert 0.24 < holds.mean() < 0.76
+        # Straight, bent and turning effects of single columns: all that there is to know.
+        bends = [np.clip(x, cut - 1, cut + 1) for cut in (-1.5, 0, 1.5)]
+        turns = [np.abs(x - at) for at in (-1, 0, 1)]
+        steps = [codes == code for code in range(3)]
+        features = np.concatenate([x, *bends, *turns, *steps], axis=1)
+        aucs.append(cross_fitted_auc(LogisticRegression(C=0.3, max_iter=300), features, holds))
+    # From barely better than chance to nearly certain, as the strength of the signal goes.
+    assert min(aucs) < 0.68
+    assert max(aucs) > 0.95
+    assert 0.75 < np.median(aucs) < 0.92
+    drawn = [rules.draw(np.random.default_rng(k), only("logistic"), 12, {}) for k in range(60)]
+    assert {parameters["arity"] for parameters in drawn} == {*range(7, 13)}
+
+
+def test_a_logistic_model_over_columns_that_do_not_vary_is_noise():
+    codes = np.zeros((500, 3), dtype=int)
+    holds = rules.logistic(np.random.default_rng(0), codes, codes.astype(np.float32))
+    assert 0.2 < holds.mean() < 0.8
 
 
 def test_the_kinds_that_came_later_are_drawn_only_where_they_are_named():
