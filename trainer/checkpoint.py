@@ -2,14 +2,13 @@
 
 import contextlib
 import json
-import os
 import re
 import shutil
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor
 
 from puicl_config import InputError
@@ -51,9 +50,8 @@ def save_checkpoint(folder: Path, state: CheckpointState, tensors: dict[str, Ten
     shutil.rmtree(staging, ignore_errors=True)
     staging.mkdir(parents=True)
     tensors = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
-    save_file(tensors, staging / TENSORS)
-    with (staging / TENSORS).open("rb") as file:
-        os.fsync(file.fileno())
+    # By way of bytes: safetensors' own file could be read by nobody but who wrote it.
+    write_synced(staging / TENSORS, save(tensors))
     state = replace(state, tensors_digest=weights_digest(tensors))
     write_synced(staging / STATE, (json.dumps(asdict(state), indent=1) + "\n").encode())
     sync_folder(staging)

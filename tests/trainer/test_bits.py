@@ -46,6 +46,12 @@ def test_the_shipped_weights_of_a_run_are_the_moving_average(reference_run):
     assert not weights["decoder.outer.weight"].equal(tensors["model.decoder.outer.weight"])
 
 
+def test_whoever_may_read_a_run_may_read_its_checkpoints(reference_run):
+    newest = checkpoints(reference_run / "checkpoints")[-1]
+    modes = {path.stat().st_mode for path in (reference_run / "config.yaml", *newest.iterdir())}
+    assert len(modes) == 1
+
+
 @pytest.mark.parametrize("processes", [2, 3])
 def test_several_processes_give_the_same_bits_as_one(
     tiny_yaml, all_shards, reference_run, run_command, tmp_path, processes, arguments, run_bytes
