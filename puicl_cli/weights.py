@@ -53,11 +53,17 @@ def export(
     run: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
     out: Annotated[Path, typer.Option(help="The .safetensors file to write.")],
     shards: Annotated[str, typer.Option(help="The shards it was trained on.")] = "shards",
+    start_share: Annotated[
+        float,
+        typer.Option(
+            min=0.0, max=0.99, help="How far to go back towards the weights it began from."
+        ),
+    ] = 0.0,
 ) -> None:
     """Write a run's final weights with a card that `verify` can check."""
     if out.suffix != ".safetensors":
         raise InputError(f"--out {out}: give a file that ends in .safetensors")
-    export_weights(run, shards, out)
+    export_weights(run, shards, out, start_share=start_share)
     print(f"{out} and {out.with_suffix('.json')} are written")
 
 

@@ -12,6 +12,7 @@ import torch
 from puicl_config import Config, InputError, load_config, parse_config
 from puicl_model import load_model, save_model
 from shard_io import open_shards
+from trainer.checkpoint import load_checkpoint
 from trainer.fit import fit
 from trainer.ledger import read_ledger
 from trainer.sampler import stages_of_steps
@@ -20,13 +21,25 @@ from trainer.world import World, choose_algorithms
 RECORDED_STEPS = 3
 
 
-def export_weights(run: Path, shards: str | Path, out: Path, steps: int = RECORDED_STEPS) -> None:
+def export_weights(
+    run: Path,
+    shards: str | Path,
+    out: Path,
+    steps: int = RECORDED_STEPS,
+    start_share: float = 0.0,
+) -> None:
     """Write the run's final weights to `out` (NAME.safetensors) with a card that can be checked.
+
+    With a `start_share` above 0 the weights lie on the straight line between the moving averages
+    at the run's start (`train.init_from`) and at its end, that share of the way back: what a
+    stretch on other tasks took may return faster than what it gave goes (Wortsman et al., Robust
+    fine-tuning of zero-shot models, CVPR 2022). The card says so.
 
     To what the trainer wrote come the whole config, environments, seconds of training, the content
     digests of the stages that the first `steps` steps read, and those steps' ledger. What is in
     the card of `out` already and is no fact of a run (a calibration) is not kept: it belonged to
-    other weights. Raises `InputError` where the run is unfinished, or its folder incomplete.
+    other weights. Raises `InputError` where the run is unfinished, its folder incomplete, or the
+    checkpoint at its start not the one it began from.
     """
     model, card = load_model(run / "model.safetensors")
     if card["steps"] < card["of_steps"]:
@@ -50,7 +63,33 @@ def export_weights(run: Path, shards: str | Path, out: Path, steps: int = RECORD
             "parts": {part.name: reader.entry(part).content_digest for part in parts},
         },
     }
-    save_model(out, model.state_dict(), card)
+    weights = model.state_dict()
+    if start_share:
+        start = _weights_at_start(config.train.init_from, card["lineage"])
+        weights = {
+            name: start_share * start[name].double() + (1 - start_share) * end.double()
+            for name, end in weights.items()
+        }
+        weights = {name: weight.float() for name, weight in weights.items()}
+        card["start_share"] = start_share
+    save_model(out, weights, card)
+
+
+def _weights_at_start(
+    init_from: str | None, ancestors: Sequence[Mapping[str, Any]]
+) -> dict[str, torch.Tensor]:
+    """The moving averages in the checkpoint that a run began from."""
+    if init_from is None:
+        raise InputError("the run began from its seed: there is no start to go back to")
+    about, tensors = load_checkpoint(Path(init_from))
+    if about.tensors_digest != ancestors[-1]["tensors_digest"]:
+        raise InputError(f"{init_from} is not the checkpoint that the run began from")
+    prefix = "ema."
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
+    }
 
 
 def recorded_stages(card: Mapping[str, Any]) -> tuple[Config, list[int]]:

@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 from typer.testing import CliRunner
@@ -122,6 +123,38 @@ def test_weights_without_a_record_and_unfinished_runs_are_refused(
     with pytest.raises(InputError, match="step 7 of 18"):
         export_weights(run, all_shards, tmp_path / "out.safetensors")
     assert not (tmp_path / "out.safetensors").exists()
+
+
+def test_weights_between_a_runs_start_and_its_end(
+    reference_run, tiny_yaml, all_shards, arguments, run_command, tmp_path
+):
+    start = checkpoints(reference_run / "checkpoints")[-1]
+    run, out, half = tmp_path / "run", tmp_path / "end.safetensors", tmp_path / "half.safetensors"
+    run_command(*arguments(tiny_yaml, all_shards, run, f"train.init_from={start}"))
+    export_weights(run, all_shards, out)
+    export = ("weights", "export", run, "--shards", all_shards, "--out", half)
+    told = CliRunner().invoke(app, [*map(str, export), "--start-share", "0.25"])
+    assert told.exit_code == 0, told.output
+    first, last, between = (
+        load_file(path) for path in (reference_run / "model.safetensors", out, half)
+    )
+    for name, weight in between.items():
+        expected = 0.25 * first[name].astype(float) + 0.75 * last[name].astype(float)
+        np.testing.assert_array_equal(weight, expected.astype(np.float32))
+    assert any((first[name] != last[name]).any() for name in first)
+    _, card = load_model(half)
+    assert card["start_share"] == 0.25
+    assert "start_share" not in load_model(out)[1]
+    code, told = verify(half, "--replay")
+    assert code == 0, told
+    # Another checkpoint in its place is found out; a run from a seed has no start to go back to.
+    with pytest.raises(InputError, match="began from its seed"):
+        export_weights(reference_run, all_shards, tmp_path / "x.safetensors", start_share=0.5)
+    config = run / "config.yaml"
+    another = str(checkpoints(reference_run / "checkpoints")[0])
+    config.write_text(config.read_text().replace(str(start), another))
+    with pytest.raises(InputError, match="is not the checkpoint that the run began from"):
+        export_weights(run, all_shards, tmp_path / "x.safetensors", start_share=0.5)
 
 
 def test_names_are_of_shipped_weights_and_nothing_else(tmp_path, monkeypatch):
