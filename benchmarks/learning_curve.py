@@ -56,8 +56,9 @@ def draw(points: pd.DataFrame, path: Path) -> None:
             face = color if end.annealed else "white"
             axes.plot(end.steps, end.auc, "o", color=color, markerfacecolor=face)
         last = some.iloc[-1]
-        # The newest below its point: its neighbour's name stands above theirs.
-        place = {"ha": "right", "va": "top" if prior == points.prior.max() else "bottom"}
+        # Of the crowd at the end: the newest above, the one before it below, so that none overlap.
+        below = prior == points.prior.max() - 1
+        place = {"ha": "right", "va": "top" if below else "bottom"}
         axes.annotate(f"prior {prior} ", (last.steps, last.auc), color=color, **place)
     axes.set(xscale="log", xlabel="training steps of 16 tasks, in all", ylabel="mean AUC")
     ticks = points.steps[points.steps > 1.15 * points.steps.shift(fill_value=0)]

@@ -35,6 +35,7 @@ def origin(card: dict[str, Any]) -> str:
         "last run": f"{card['steps']:,} steps of {tasks} tasks in "
         f"{duration(card['training_seconds'])}, on {where['gpu'] or where['cpu']}, torch "
         f"{where['torch']}",
+        **_between(card),
         "runs before it": ", ".join(f"{a['step']:,} steps" for a in card["lineage"]) or "none",
         "code": f"commit `{card['git_commit'][:12]}`",
         "digest of the weights": f"`{card['weights_digest']}`",
@@ -43,6 +44,13 @@ def origin(card: dict[str, Any]) -> str:
         "hash of the parts consumed": f"`{card['data']}`",
     }
     return plain_table(["", ""], [[name, value] for name, value in rows.items()])
+
+
+def _between(card: dict[str, Any]) -> dict[str, str]:
+    share = card.get("start_share")
+    if not share:
+        return {}
+    return {"weights": f"{share:.0%} those it began from, {1 - share:.0%} those at its end"}
 
 
 def benchmark(folder: Path) -> str:

@@ -100,7 +100,7 @@ def test_a_run_that_began_elsewhere_asks_for_its_checkpoint(copied, reference_ru
     change(copied, ("recorded", "init_from"), str(copied.parent / "gone"))
     code, told = verify(copied, "--replay")
     assert code != 0
-    assert "gone, at which the run began, is not here: do this in a checkout of commit" in told
+    assert "gone, at which the run began, is not here: do this in a checkout that holds it" in told
     start = checkpoints(reference_run / "checkpoints")[-1]
     code, told = verify(copied, "--replay", "--checkpoint", start)
     assert code == 1  # from there the steps are others
