@@ -1,4 +1,4 @@
-"""Tables like most: noisy sums of the columns' effects. Networks beside logistic regression.
+"""Noisy sums of the columns' effects, as in many real tables. Networks beside logistic regression.
 
     python benchmarks/noisy_sums.py --models default paper some.safetensors --jobs 2
 

@@ -128,7 +128,7 @@ def replay(
     if init_from and not Path(init_from).is_dir():
         raise InputError(
             f"the checkpoint {init_from}, at which the run began, is not here: do this in a "
-            f"checkout that holds it, or say with --checkpoint where it lies"
+            "checkout that holds it, or say with --checkpoint where it lies"
         )
     recorded: Sequence[dict] = card["recorded"]["ledger"]
     changes = {

@@ -2,6 +2,7 @@
 
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -77,7 +78,9 @@ def test_a_run_that_follows_prior_gen_has_the_bits_of_one_started_afterwards(
     status, printed = pair.end()
     assert status == 0
     # Once for each part that is not there when its turn comes, which depends on who is faster.
-    waits = [line for line in printed.splitlines() if "waiting" in line]
+    # (A wait that goes on is told again, with how long it has been.)
+    waits = re.findall(r"waiting for (stage-\S+):", printed)
+    assert waits[0] == "stage-0002-part-000"
     assert len(set(waits)) == len(waits)
     assert run_bytes(out) == run_bytes(reference_run)
 
