@@ -14,6 +14,7 @@ from trainer.data import DataChain, check_plan, describe_reuse, last_trainable_s
 from trainer.follow import Follower, await_manifest
 from trainer.gradient import microbatch_gradient
 from trainer.loader import read_ahead, rounded
+from trainer.precision import computed_in
 from trainer.reveal import revealed_share
 from trainer.run import Run, say
 from trainer.run_folder import check_same_run, lock_run
@@ -55,6 +56,11 @@ def fit(config: Config, shards: str | Path, out: Path, world: World, generate: s
         tell(reuse)
     if world.device.type == "cuda" and not train.deterministic:
         tell("train.deterministic is false: fast algorithms, whose bits differ from run to run")
+    if computed_in(train.precision, world.device) != train.precision:
+        tell(
+            "this processor multiplies bfloat16 a hundred times more slowly than float32: the "
+            "blocks are computed in float32"
+        )
     tell(f"training {config.name} from step {state.step} to {stop} on {world.size} processes")
     _steps(run, reader, stop, asked)
     if state.step == stop:

@@ -9,6 +9,7 @@ from torch import Tensor
 from puicl_config import TrainConfig
 from puicl_model import PUICL
 from trainer.loader import Batch
+from trainer.precision import computed_in
 from trainer.reveal import revealed_rows
 from trainer.state import TrainState
 
@@ -28,7 +29,8 @@ def microbatch_gradient(
     """
     device = state.gradient.device
     state.gradient.zero_()
-    state.model.precision, state.model.recompute = train.precision, train.recompute
+    state.model.precision = computed_in(train.precision, device)
+    state.model.recompute = train.recompute
     n_tasks = len(batch.x)
     slices = train.tasks_per_forward or tasks_together(state.model, batch, device)
     shown = None

@@ -14,6 +14,7 @@ from puicl_config import Config
 from puicl_model import PUICL
 from shard_io import PartId, ShardError, ShardReader, open_shards
 from trainer.loader import Batch, as_batch
+from trainer.precision import computed_in
 from trainer.world import World
 
 
@@ -55,7 +56,7 @@ class HeldoutSet:
         self._world, self._train, self._count = world, train, count
         self._mine = [_batch_at(reader, *chosen[number]) for number in world.mine(count)]
         self._model = PUICL(config.model).to(world.device).eval().requires_grad_(False)
-        self._model.precision = train.precision
+        self._model.precision = computed_in(train.precision, world.device)
 
     def evaluate(self, weights: dict[str, Tensor]) -> HeldoutFigures:
         """Figures of `weights`, by parameter name; every process must call this at once."""

@@ -15,6 +15,7 @@ from trainer.cli import _resolve
 from trainer.gradient import microbatch_gradient, tasks_together
 from trainer.ledger import read_ledger
 from trainer.loader import Batch, load
+from trainer.precision import computed_in, multiplies_bfloat16
 from trainer.sampler import addresses_of_step
 from trainer.schedule import learning_rate
 from trainer.state import TrainState
@@ -93,6 +94,13 @@ def test_slices_of_tasks_give_the_gradient_of_the_whole(settings, all_shards, sl
     torch.testing.assert_close(parts, whole, atol=2e-6, rtol=1e-4)
 
 
+@pytest.fixture
+def bfloat16_everywhere(monkeypatch):
+    """Computed in bfloat16 on whatever processor tests run."""
+    monkeypatch.setattr("trainer.precision.multiplies_bfloat16", lambda: True)
+
+
+@pytest.mark.usefixtures("bfloat16_everywhere")
 def test_bfloat16_keeps_weights_gradients_and_loss_in_float32(settings, all_shards):
     state = TrainState(settings, CPU)
     batch = load(open_shards(all_shards), (1, 0, 0))
@@ -108,6 +116,36 @@ def test_bfloat16_keeps_weights_gradients_and_loss_in_float32(settings, all_shar
     assert cosine > 0.98
 
 
+@pytest.mark.parametrize("fast", [True, False])
+def test_where_bfloat16_is_slow_float32_is_computed_and_the_digest_stays(
+    settings, all_shards, monkeypatch, fast
+):
+    monkeypatch.setattr("trainer.precision.multiplies_bfloat16", lambda: fast)
+    state = TrainState(settings, CPU)
+    batch = load(open_shards(all_shards), (1, 0, 0))
+    exact = microbatch_gradient(state, batch, settings.train)
+    asked = settings.train.model_copy(update={"precision": "bfloat16"})
+    assert microbatch_gradient(state, batch, asked).equal(exact) != fast
+    assert computed_in("bfloat16", torch.device("cuda")) == "bfloat16"
+    assert computed_in("float32", CPU) == "float32"
+
+
+@pytest.mark.parametrize(
+    ("machine", "capability", "fast"),
+    [
+        ("x86_64", "AVX512", True),
+        ("x86_64", "AVX2", False),
+        ("AMD64", "DEFAULT", False),
+        ("arm64", "DEFAULT", True),
+    ],
+)
+def test_which_processors_multiply_bfloat16(monkeypatch, machine, capability, fast):
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: capability)
+    assert multiplies_bfloat16() == fast
+
+
+@pytest.mark.usefixtures("bfloat16_everywhere")
 def test_recomputing_changes_no_bit_and_no_digest(settings, all_shards):
     state = TrainState(settings, CPU)
     batch = load(open_shards(all_shards), (1, 0, 0))
