@@ -1,6 +1,7 @@
 """One optimizer step, written out by hand; and a whole run as nothing but such steps."""
 
 import math
+import platform
 from pathlib import Path
 
 import numpy as np
@@ -128,6 +129,19 @@ def test_where_bfloat16_is_slow_float32_is_computed_and_the_digest_stays(
     assert microbatch_gradient(state, batch, asked).equal(exact) != fast
     assert computed_in("bfloat16", torch.device("cuda")) == "bfloat16"
     assert computed_in("float32", CPU) == "float32"
+
+
+@pytest.mark.skipif(
+    platform.machine() not in ("x86_64", "AMD64"), reason="the variable is one of x86 processors"
+)
+def test_the_trainer_says_what_it_computes_in_where_bfloat16_is_slow(
+    tiny_yaml, all_shards, run_command, arguments, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "avx2")
+    overrides = ("train.precision=bfloat16", "train.max_steps=1")
+    done = run_command(*arguments(tiny_yaml, all_shards, tmp_path / "run", *overrides))
+    assert "the blocks are computed in float32" in done.stdout
+    assert "precision: bfloat16" in (tmp_path / "run" / "config.yaml").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
