@@ -14,6 +14,7 @@ from puicl_config.loading import config_yaml, find_config, load_config, parse_co
 from puicl_config.prior import ACTIVATIONS, PriorConfig
 from puicl_config.progress import ProgressReport, duration
 from puicl_config.schema import Config, ModelConfig, ShardsConfig
+from puicl_config.surroundings import cpu_name, git_commit
 from puicl_config.train import (
     RUN_DIGEST_EXCLUDES,
     SAMPLERS,
@@ -41,9 +42,11 @@ __all__ = [
     "TrainConfig",
     "canonical_json",
     "config_yaml",
+    "cpu_name",
     "duration",
     "exit_on_input_error",
     "find_config",
+    "git_commit",
     "load_config",
     "parse_config",
     "plan_digest",

@@ -3,15 +3,13 @@
 import json
 import os
 import platform
-import subprocess
-import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from puicl_config import write_atomically
+from puicl_config import cpu_name, git_commit, write_atomically
 from trainer.world import World
 
 # Variables that make the same libraries choose other instructions.
@@ -25,13 +23,13 @@ def describe_environment(world: World, threads: int) -> dict[str, Any]:
         "python": platform.python_version(),
         **{name: version(name) for name in _PACKAGES},
         "machine": platform.machine(),
-        "cpu": _cpu_name(),
+        "cpu": cpu_name(),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         "gpu": torch.cuda.get_device_name(world.device) if world.device.type == "cuda" else None,
         "cuda": torch.version.cuda if world.device.type == "cuda" else None,
         "threads_per_process": threads,
         "variables": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
-        "git_commit": _git_commit(),
+        "git_commit": git_commit(),
     }
 
 
@@ -48,23 +46,3 @@ def record_environment(path: Path, environment: dict[str, Any], step: int) -> li
         stretches.append({"from_step": step, **environment})
         write_atomically(path, (json.dumps(stretches, indent=1) + "\n").encode())
     return differing
-
-
-def _cpu_name() -> str:
-    if sys.platform == "linux":
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor()
-
-
-def _git_commit() -> str | None:
-    root = Path(__file__).resolve().parent.parent
-    if not (root / ".git").exists():
-        return None
-    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()

@@ -1,0 +1,28 @@
+"""What a result's environment says of the machine and of this code."""
+
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+
+def cpu_name() -> str:
+    """The processor's model, as far as the system tells."""
+    if sys.platform == "linux":
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()
+
+
+def git_commit() -> str | None:
+    """The checkout's commit, "-dirty" where files differ from it; None outside a checkout."""
+    root = Path(__file__).resolve().parent.parent
+    if not (root / ".git").exists():
+        return None
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
