@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
-# A mean probability nearer to 0 or 1 says no more than this.
+# A share nearer to 0 or 1 is as good as this one.
 _EDGE = 0.01
 
 # Keeps the logarithm of an error that is near zero by chance from counting much.
@@ -32,81 +32,73 @@ def estimate(
 ) -> tuple[float, float, float]:
     """Class prior and the ends of its interval, from the unlabelled rows' `log_odds` [n_u].
 
-    With `class_prior_calibration` in the weights' card (`benchmarks/calibrate_class_prior.py`
-    writes it, from synthetic tasks): a line in `evidence` on the log-odds scale, give or take a
-    spread that was fitted as a line in `spread_evidence`, times what covered the share `coverage`
-    of the synthetic tasks. Without it: the mean probability, and NaN for the ends.
+    The estimate is the mean probability. The ends are NaN unless the weights' card has a
+    `class_prior_interval` (`benchmarks/calibrate_class_prior.py` writes it): give or take, on the
+    log-odds scale, a spread that was fitted as a line in `spread_evidence` to the errors on
+    synthetic tasks, times what covered the share `coverage` of them.
     """
-    known = card.get("class_prior_calibration")
+    share = float(expit(log_odds).mean())
+    known = card.get("class_prior_interval")
     if known is None:
-        return float(expit(log_odds).mean()), np.nan, np.nan
-    middle = evidence(log_odds, n_labeled) @ known["weights"]
+        return share, np.nan, np.nan
+    middle = _logit(share)
     half = np.exp(spread_evidence(log_odds, n_labeled) @ known["spread"]) * known["quantile"]
-    return tuple(float(expit(value)) for value in (middle, middle - half, middle + half))
+    low, high = expit(middle - half), expit(middle + half)
+    return share, float(min(low, share)), float(max(high, share))
 
 
-def evidence(log_odds: np.ndarray, n_labeled: int) -> np.ndarray:
-    """What the estimate is a line in, [7]: mean probability, doubt, numbers of rows.
+def spread_evidence(log_odds: np.ndarray, n_labeled: int) -> np.ndarray:
+    """What the logarithm of the estimate's error is a line in, [5]: doubt, numbers of rows.
 
     Doubt is the mean of 4 p (1 - p). A network that cannot tell the classes apart answers with the
     share it saw on average, and one that can answers with the table's.
     """
     p = expit(log_odds)
-    mean, doubt = logit(np.clip(p.mean(), _EDGE, 1 - _EDGE)), 4 * (p * (1 - p)).mean()
-    n, labeled = np.log(len(p)), np.log(n_labeled)
-    return np.array([1.0, mean, doubt, doubt * mean, n, n * mean, labeled])
-
-
-def spread_evidence(log_odds: np.ndarray, n_labeled: int) -> np.ndarray:
-    """What the logarithm of the estimate's error is a line in, [5]."""
-    p = expit(log_odds)
     doubt = 4 * (p * (1 - p)).mean()
     return np.array([1.0, doubt, doubt**2, np.log(len(p)), np.log(n_labeled)])
 
 
-def fit_calibration(
+def fit_interval(
     log_odds: list[np.ndarray], n_labeled: np.ndarray, true: np.ndarray, coverage: float
 ) -> dict[str, Any]:
     """The card's entry from tasks with known shares: log-odds [tasks][n_u], the rest [tasks].
 
-    Least squares with a little ridge on the log-odds scale; errors are those of five-fold
-    cross-fitting, so that the interval is not narrower than it may be.
+    Least squares with a little ridge on the logarithm of the errors' size.
     """
-    x = np.array([evidence(*task) for task in zip(log_odds, n_labeled, strict=True)])
-    y = logit(np.clip(true, _EDGE, 1 - _EDGE))
-    fold = np.arange(len(y)) % 5
-    error = np.empty(len(y))
-    for held_out in range(5):
-        inside = fold != held_out
-        error[~inside] = np.abs(y - x @ _ridge(x[inside], y[inside]))[~inside]
-    z = np.array([spread_evidence(*task) for task in zip(log_odds, n_labeled, strict=True)])
-    spread = _ridge(z, np.log(error + _SMALL_ERROR))
+    tasks = list(zip(log_odds, n_labeled, strict=True))
+    error, x = _errors(log_odds, true), np.array([spread_evidence(*task) for task in tasks])
+    y = np.log(error + _SMALL_ERROR)
+    spread = np.linalg.solve(x.T @ x + 1e-2 * np.eye(x.shape[1]), x.T @ y)
     return {
-        "weights": _ridge(x, y).tolist(),
         "spread": spread.tolist(),
-        "quantile": float(np.quantile(error / np.exp(z @ spread), coverage)),
+        "quantile": float(np.quantile(error / np.exp(x @ spread), coverage)),
         "coverage": coverage,
         "n_tasks": len(y),
     }
 
 
 def widened(
-    calibration: dict[str, Any],
+    interval: dict[str, Any],
     log_odds: list[np.ndarray],
     n_labeled: np.ndarray,
     true: np.ndarray,
 ) -> dict[str, Any]:
-    """`calibration` with an interval that covers its share of these tasks too, where it did not.
+    """`interval` made to cover its share of these tasks too, where it did not.
 
-    What `fit_calibration` gives covers tasks like those it saw; real tables are other ones.
+    What `fit_interval` gives covers tasks like those it saw; real tables are other ones.
     """
-    tasks = list(zip(log_odds, n_labeled, strict=True))
-    middle = np.array([evidence(*task) @ calibration["weights"] for task in tasks])
-    spread = np.array([spread_evidence(*task) @ calibration["spread"] for task in tasks])
-    error = np.abs(logit(np.clip(true, _EDGE, 1 - _EDGE)) - middle)
-    needed = float(np.quantile(error / np.exp(spread), calibration["coverage"], method="higher"))
-    return {**calibration, "quantile": max(calibration["quantile"], needed)}
+    tasks = zip(log_odds, n_labeled, strict=True)
+    spread = np.array([spread_evidence(*task) @ interval["spread"] for task in tasks])
+    needed = np.quantile(
+        _errors(log_odds, true) / np.exp(spread), interval["coverage"], method="higher"
+    )
+    return {**interval, "quantile": max(interval["quantile"], float(needed))}
 
 
-def _ridge(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.linalg.solve(x.T @ x + 1e-2 * np.eye(x.shape[1]), x.T @ y)
+def _errors(log_odds: list[np.ndarray], true: np.ndarray) -> np.ndarray:
+    """[tasks]: how far the mean probabilities lie from the true shares, on the log-odds scale."""
+    return np.abs(_logit(true) - _logit([expit(task).mean() for task in log_odds]))
+
+
+def _logit(share: Any) -> np.ndarray:
+    return logit(np.clip(share, _EDGE, 1 - _EDGE))

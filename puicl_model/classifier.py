@@ -82,8 +82,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     class_prior_ : float
         Estimated share of positives among the unlabelled rows, or the one given.
     class_prior_interval_ : tuple of float
-        Its interval (`puicl_model.class_prior.estimate`); NaN where the weights bring no
-        calibration.
+        Its interval (`puicl_model.class_prior.estimate`); NaN where the weights' card
+        says nothing of it.
     estimator_log_odds_ : ndarray [n_estimators, n_u]
         What was averaged. Estimators that could not differ (networks that do not see the order of
         columns, tables that fit as a whole) are run once.
@@ -307,9 +307,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             found = (float(class_prior),) * 3
         self.class_prior_, *ends = found
         self.class_prior_interval_ = tuple(ends)
-        known = class_prior is not None or not np.isnan(ends[0])
-        # Probabilities whose mean is the class prior: a corrected or given one moves them.
-        self._offset = priors.shift_to(log_odds, self.class_prior_) if known else 0.0
+        # Probabilities whose mean is the class prior: a given one moves them.
+        self._offset = 0.0 if class_prior is None else priors.shift_to(log_odds, class_prior)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from puicl_model import PUICLClassifier, find_weights
 NETWORK = ("weights", "inference")
 # What changes the scores of the same table, seed and weights: entries of the card, and parameters
 # of the classifier.
-_DESCRIBED = ("model", "trained_range", "class_prior_calibration")
+_DESCRIBED = ("model", "trained_range", "class_prior_interval")
 _DECISIVE = ("n_estimators", "scalings", "columns", "blend", "preprocessing")
 
 

@@ -126,9 +126,9 @@ def _figures(classifier: PUICLClassifier) -> str:
     if low == high:
         note = "of the unlabelled rows positive, as was given"
     elif np.isnan(low):
-        note += "; these weights bring no calibration, so there is no interval"
+        note += "; these weights do not say how sure, so there is no interval"
     else:
-        coverage = classifier.model_card_["class_prior_calibration"]["coverage"]
+        coverage = classifier.model_card_["class_prior_interval"]["coverage"]
         note += f"; {coverage:.0%} interval {low:.1%} to {high:.1%}"
     band = "" if np.isnan(low) else _band(low, high)
     track = f'<div class="track">{band}<b style="left:{100 * share:.1f}%"></b></div>'

@@ -215,7 +215,7 @@ def test_the_page_draws_the_class_priors_interval_and_puts_the_columns_that_matt
 
     def page(share, interval):
         fitted.class_prior_, fitted.class_prior_interval_ = share, interval
-        fitted.model_card_ = {"class_prior_calibration": {"coverage": 0.9}}
+        fitted.model_card_ = {"class_prior_interval": {"coverage": 0.9}}
         return report_page(fitted, table, scores, None, "t.csv", [])
 
     html = page(0.4, (0.2, 0.65))

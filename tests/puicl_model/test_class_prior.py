@@ -6,11 +6,10 @@ from scipy.special import expit, logit
 
 from puicl_config import ModelConfig
 from puicl_model import PUICL, PUICLClassifier, save_model
-from puicl_model.class_prior import estimate, fit_calibration, shift_to, widened
+from puicl_model.class_prior import estimate, fit_interval, shift_to, widened
 
-# Only the mean probability and a constant count; the spread falls with the number of rows.
-CALIBRATION = {
-    "weights": [0.5, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+# The spread falls with the number of rows.
+INTERVAL = {
     "spread": [0.0, 0.0, 0.0, -0.5, 0.0],
     "quantile": 3.0,
     "coverage": 0.9,
@@ -34,7 +33,7 @@ def test_the_shift_gives_the_wanted_mean(share, spread):
     assert expit(log_odds + shift_to(log_odds, share)).mean() == pytest.approx(share, rel=1e-9)
 
 
-def test_without_calibration_the_estimate_is_the_mean_and_has_no_interval():
+def test_without_a_fitted_interval_the_estimate_is_the_mean_alone():
     found, low, high = estimate(logit([0.1, 0.5]), 200, {})
     assert found == pytest.approx(0.3)
     assert np.isnan(low)
@@ -42,24 +41,29 @@ def test_without_calibration_the_estimate_is_the_mean_and_has_no_interval():
 
 
 @pytest.mark.parametrize("n", [20, 400])
-def test_estimate_and_interval_are_the_cards_lines_on_the_log_odds_scale(n):
-    card = {"class_prior_calibration": CALIBRATION}
+def test_the_interval_is_the_cards_line_around_the_mean_on_the_log_odds_scale(n):
+    card = {"class_prior_interval": INTERVAL}
     found = estimate(np.full(n, logit(0.3)), 50, card)
-    middle, half = 0.5 + 2 * logit(0.3), 3 / np.sqrt(n)
-    np.testing.assert_allclose(found, expit([middle, middle - half, middle + half]))
+    middle, half = logit(0.3), 3 / np.sqrt(n)
+    np.testing.assert_allclose(found, [0.3, expit(middle - half), expit(middle + half)])
 
 
-def test_the_fitted_calibration_corrects_and_covers_as_it_says():
+@pytest.mark.parametrize("share", [1e-6, 1 - 1e-6])
+def test_the_interval_holds_the_estimate_where_nearly_all_rows_are_one_class(share):
+    card = {"class_prior_interval": INTERVAL | {"quantile": 0.0}}
+    found, low, high = estimate(np.full(50, logit(share)), 50, card)
+    assert low <= found <= high
+    assert high > low
+
+
+def test_the_fitted_interval_covers_as_it_says_and_is_wider_where_classes_overlap():
     rng = np.random.default_rng(0)
     tasks = [drawn_task(rng, strength) for strength in rng.uniform(0.5, 4, size=1200)]
     log_odds, true = [task[0] for task in tasks], np.array([task[1] for task in tasks])
     n_labeled = np.full(len(tasks), 100)
-    card = {
-        "class_prior_calibration": fit_calibration(log_odds[:600], n_labeled[:600], true[:600], 0.9)
-    }
+    card = {"class_prior_interval": fit_interval(log_odds[:600], n_labeled[:600], true[:600], 0.9)}
     found, low, high = np.array([estimate(x, 100, card) for x in log_odds[600:]]).T
-    raw = np.array([expit(x).mean() for x in log_odds[600:]])
-    assert np.abs(found - true[600:]).mean() < 0.8 * np.abs(raw - true[600:]).mean()
+    np.testing.assert_allclose(found, [expit(x).mean() for x in log_odds[600:]])
     assert ((low <= true[600:]) & (true[600:] <= high)).mean() == pytest.approx(0.9, abs=0.04)
     weak = np.array([4 * (expit(x) * expit(-x)).mean() for x in log_odds[600:]]) > 0.8
     assert (high - low)[weak].mean() > 1.5 * (high - low)[~weak].mean()
@@ -70,11 +74,11 @@ def test_an_interval_is_widened_until_it_covers_other_tasks_and_never_narrowed()
     tasks = [drawn_task(rng, strength) for strength in rng.uniform(0.5, 4, size=400)]
     log_odds, true = [task[0] for task in tasks], np.array([task[1] for task in tasks])
     n_labeled = np.full(len(tasks), 100)
-    known = fit_calibration(log_odds, n_labeled, true, 0.9)
+    known = fit_interval(log_odds, n_labeled, true, 0.9)
     moved = expit(logit(true) + rng.choice([-1.0, 1.0], size=len(true)))
 
-    def covered(calibration):
-        card = {"class_prior_calibration": calibration}
+    def covered(interval):
+        card = {"class_prior_interval": interval}
         _, low, high = np.array([estimate(x, 100, card) for x in log_odds]).T
         return ((low <= moved) & (moved <= high)).mean()
 
@@ -82,11 +86,11 @@ def test_an_interval_is_widened_until_it_covers_other_tasks_and_never_narrowed()
     wide = widened(known, log_odds, n_labeled, moved)
     assert covered(wide) == pytest.approx(0.9, abs=0.005)
     assert wide | {"quantile": 0} == known | {"quantile": 0}
-    middles = [estimate(x, 100, {"class_prior_calibration": known})[0] for x in log_odds]
+    middles = [expit(x).mean() for x in log_odds]
     assert widened(known, log_odds, n_labeled, np.array(middles)) == known
 
 
-def test_the_classifier_takes_the_correction_from_the_card_and_its_probabilities_follow(tmp_path):
+def test_the_classifier_takes_the_interval_from_the_card_and_a_given_share_moves_it(tmp_path):
     config = ModelConfig(embedding_size=8, layers=1, heads=2, feedforward_size=8)
     path = tmp_path / "model.safetensors"
     save_model(path, PUICL(config).state_dict(), {"model": config.model_dump()})
@@ -95,19 +99,19 @@ def test_the_classifier_takes_the_correction_from_the_card_and_its_probabilities
     assert np.isnan(plain.class_prior_interval_).all()
     assert plain.unlabeled_proba_.mean() == pytest.approx(plain.class_prior_)
     card = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-    card |= {"class_prior_calibration": CALIBRATION}
+    card |= {"class_prior_interval": INTERVAL}
     path.with_suffix(".json").write_text(json.dumps(card), encoding="utf-8")
-    corrected = PUICLClassifier(path).fit(x, s)
+    sure = PUICLClassifier(path).fit(x, s)
     expected = estimate(logit(plain.unlabeled_proba_), 15, card)
     np.testing.assert_allclose(
-        (corrected.class_prior_, *corrected.class_prior_interval_), expected, rtol=1e-6
+        (sure.class_prior_, *sure.class_prior_interval_), expected, rtol=1e-6
     )
-    low, high = corrected.class_prior_interval_
-    assert low < corrected.class_prior_ < high
-    assert corrected.unlabeled_proba_.mean() == pytest.approx(corrected.class_prior_)
-    order = np.argsort(plain.unlabeled_proba_)
-    assert (np.diff(corrected.unlabeled_proba_[order]) >= 0).all()
+    low, high = sure.class_prior_interval_
+    assert low < sure.class_prior_ < high
+    np.testing.assert_array_equal(sure.unlabeled_proba_, plain.unlabeled_proba_)
     known = PUICLClassifier(path).fit(x, s, class_prior=0.2)
     assert known.class_prior_ == 0.2
     assert known.class_prior_interval_ == (0.2, 0.2)
     assert known.unlabeled_proba_.mean() == pytest.approx(0.2)
+    order = np.argsort(plain.unlabeled_proba_)
+    assert (np.diff(known.unlabeled_proba_[order]) >= 0).all()

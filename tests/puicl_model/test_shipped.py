@@ -37,7 +37,7 @@ def test_the_weights_say_what_they_are(name):
     _, card = load_model(path)
     assert card["steps"] == card["of_steps"]
     assert {"config", "environments", "lineage", "recorded", "git_commit"} <= card.keys()
-    assert len(card["class_prior_calibration"]["weights"]) == 7
+    assert card["class_prior_interval"]["coverage"] == 0.9
 
 
 @pytest.mark.parametrize(("name", "n_estimators"), [("default", 1), ("default", 4), ("paper", 1)])
