@@ -6,6 +6,8 @@ import numba
 import numpy as np
 from scipy.special import erf
 
+from prior_gen import elementary
+
 BANK: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "tanh": np.tanh,
     "relu": lambda x: np.maximum(x, 0),
@@ -20,17 +22,21 @@ BANK: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def activate(name: str, x: np.ndarray, clamp: float) -> np.ndarray:
+def activate(name: str, x: np.ndarray, clamp: float, portable: bool = False) -> np.ndarray:
     """phi(x) of x clamped to +-`clamp`, in x's dtype; x stays as it is.
 
     In float32 the functions without a transcendental part take one pass, and GELU's error
-    function is a rational one.
+    function is a rational one; portable: the others are those of `prior_gen.elementary`, whose
+    bits are the same on every processor.
     """
     if x.dtype != np.float32:
         return BANK[name](np.clip(x, -clamp, clamp)).astype(x.dtype)
     out = np.empty(x.shape, x.dtype)
-    kernel = _ONE_PASS.get(name, _clamp)
+    kernels = {**_ONE_PASS, **_PORTABLE} if portable else _ONE_PASS
+    kernel = kernels.get(name, _clamp)
     kernel(np.ascontiguousarray(x).reshape(-1), np.float32(clamp), out.reshape(-1))
+    if name in _PORTABLE and portable:
+        return out
     if name == "rbf":
         np.exp(out, out=out)
     elif name in ("tanh", "sin"):
@@ -109,6 +115,13 @@ def _gelu(x, clamp, out):
         out[i] = np.float32(0.5) * value * (np.float32(1.0) + z * p / q)
 
 
+@_jit
+def _rbf(x, clamp, out):
+    _minus_square(x, clamp, out)
+    elementary.exp_below_0(out, out)
+
+
+_PORTABLE = {"tanh": elementary.tanh, "sin": elementary.sin, "rbf": _rbf}
 _ONE_PASS = {
     "relu": _relu,
     "gelu": _gelu,

@@ -58,7 +58,7 @@ def canary_digest(prior: PriorConfig) -> str:
             x, y, pi = generate_task(rng, prior, factors)
             digest.update(x.tobytes() + y.tobytes() + pi.hex().encode())
         if prior.extensions.share:
-            digest.update(warped_sample().tobytes())
+            digest.update(warped_sample(prior.portable).tobytes())
     return digest.hexdigest()
 
 
@@ -75,5 +75,5 @@ def software() -> dict[str, str]:
         "python": platform.python_version(),
         **{name: version(name) for name in _PACKAGES},
         "blas": ", ".join(sorted(set(blas))),
-        "simd": " ".join([*simd["baseline"], *simd["found"]]),
+        "simd": " ".join([*simd["baseline"], *simd.get("found", [])]),
     }

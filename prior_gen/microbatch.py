@@ -69,7 +69,7 @@ def generate_task(
     pi = float(rng.uniform(*factors.pi))
     sizes = task_sizes(factors.n_labeled, factors.n_unlabeled, pi)
     draws = draw_scm(rng, prior, factors, sizes.n_rows, factors.blocks_read)
-    features, score = run_scm(draws, factors, prior.state_clamp)
+    features, score = run_scm(draws, factors, prior.state_clamp, prior.portable)
     score = standardize(score, prior.value_clip)
     rows, y = split_rows(rng, negative_rows(rng, score, sizes.n_negative), sizes)
     return standardize(features, prior.value_clip, rows), y, pi

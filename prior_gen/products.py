@@ -16,19 +16,23 @@ _ROWS = 4  # handled together, so that each weight that is loaded is used as oft
 _VECTOR = ir.VectorType(ir.FloatType(), _LANES)
 _MOST_VECTORS = 5
 # Below as many multiplications BLAS has kernels for small matrices, which sum in other orders.
-# What was made with them must stay as it is.
+# What was made with them must stay as it is, unless the plan asks for portable arithmetic.
 _SMALL = 2**16
 
 
-def multiply_rows(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """x [n, k] times the transpose of weight [h, k]: [n, h]. In other dtypes, numpy's product."""
-    if x.dtype != np.float32 or weight.dtype != np.float32 or x.size * len(weight) < _SMALL:
+def multiply_rows(x: np.ndarray, weight: np.ndarray, portable: bool = False) -> np.ndarray:
+    """x [n, k] times the transpose of weight [h, k]: [n, h]. In other dtypes, numpy's product.
+
+    portable: float32 products of any size have the bits described above, and none are BLAS'.
+    """
+    small = x.size * len(weight) < _SMALL and not portable
+    if x.dtype != np.float32 or weight.dtype != np.float32 or small:
         return x @ weight.T
     n, h = len(x), len(weight)
     # Eight columns are stored at once: the end of a row spills into the next one, which is
     # written afterwards, and the end of the last row into what is cut off here.
     out = np.empty(n * h + _LANES, np.float32)[: n * h].reshape(n, h)
-    _multiply_rows(np.ascontiguousarray(x), weight, out)
+    _multiply_rows(np.ascontiguousarray(x), np.ascontiguousarray(weight), out)
     return out
 
 

@@ -84,31 +84,39 @@ def draw_scm(
 
 
 def hidden_block(
-    state: np.ndarray, activation: str, weight: np.ndarray, noise: np.ndarray, clamp: float
+    state: np.ndarray,
+    activation: str,
+    weight: np.ndarray,
+    noise: np.ndarray,
+    clamp: float,
+    portable: bool = False,
 ) -> np.ndarray:
     """h^(l) = W_l phi_l(h^(l-1)) + eps^(l), for [n, h] rows.
 
     The state is clamped to +-`clamp` before the activation, so that squares of squares stay
     finite in float32.
     """
-    block = multiply_rows(activate(activation, state, clamp), weight)
+    block = multiply_rows(activate(activation, state, clamp, portable), weight, portable)
     block += noise
     return block
 
 
-def run_scm(draws: ScmDraws, factors: Factors, clamp: float) -> tuple[np.ndarray, np.ndarray]:
+def run_scm(
+    draws: ScmDraws, factors: Factors, clamp: float, portable: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """Raw features [n, d] and label score [n] of one SCM, before standardisation.
 
     Runs the hidden blocks that were drawn; `Factors.blocks_read` says how many are needed.
+    portable: see `PriorConfig.arithmetic`.
     """
-    state = multiply_rows(draws.causes, draws.input_weight)
+    state = multiply_rows(draws.causes, draws.input_weight, portable)
     h = factors.hidden_width
     x = np.empty((len(state), factors.n_features), state.dtype)
     score = None
 
     for block, activation in enumerate(factors.activations[: len(draws.noise)]):
         state = hidden_block(
-            state, activation, draws.hidden_weights[block], draws.noise[block], clamp
+            state, activation, draws.hidden_weights[block], draws.noise[block], clamp, portable
         )
         if factors.causal:
             _take_columns(state, factors.feature_nodes, block * h, x)
@@ -119,8 +127,10 @@ def run_scm(draws: ScmDraws, factors: Factors, clamp: float) -> tuple[np.ndarray
         return x, score
     if factors.source == "causes":
         _take_columns(draws.causes, factors.feature_order, 0, x)
+        if portable:
+            return x, multiply_rows(state, draws.readouts[-1:], portable)[:, 0]
         return x, state @ draws.readouts[-1]
-    read = state @ draws.readouts.T
+    read = multiply_rows(state, draws.readouts, portable) if portable else state @ draws.readouts.T
     _take_columns(read, factors.feature_order, 0, x)
     return x, read[:, -1]
 

@@ -102,13 +102,24 @@ class PriorConfig(Section):
     state_clamp: float = Field(default=1e6, gt=0, le=1e12)
     value_clip: PositiveFloat = 20.0
 
-    # Beyond the paper, off by default; the last key, and left out of a plan that lacks it.
+    # "portable": the same bytes on every processor. "libraries": numpy's and BLAS' functions, whose
+    # last bit differs between instruction sets; then left out of the plan, as older ones lack it.
+    arithmetic: Literal["libraries", "portable"] = "libraries"
+
+    # Beyond the paper, off by default; the last key.
     extensions: ExtensionsConfig = ExtensionsConfig()
 
+    @property
+    def portable(self) -> bool:
+        """Whether tasks are computed with `prior_gen.elementary` and sums in one order."""
+        return self.arithmetic == "portable"
+
     @model_serializer(mode="wrap")
-    def _without_default_extensions(self, dump):
-        """Plain data; `extensions` is written only where it is not the default."""
+    def _without_later_keys(self, dump):
+        """Plain data; `arithmetic` and `extensions` are written only where not the default."""
         plain = dump(self)
+        if not self.portable:
+            plain.pop("arithmetic", None)
         if self.extensions == ExtensionsConfig():
             plain.pop("extensions", None)
         return plain

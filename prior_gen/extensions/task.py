@@ -133,12 +133,13 @@ def _columns(
         )
     else:
         draws = draw_scm(rng, prior, factors, n, factors.blocks_read)
-        x, score = run_scm(draws, factors, prior.state_clamp)
+        x, score = run_scm(draws, factors, prior.state_clamp, prior.portable)
         score = standardize(score, prior.value_clip)
     x = standardize(x, prior.value_clip)
 
     if "warped" in chosen:
-        x = standardize(warp_columns(chosen["warped"], x), prior.value_clip).astype(np.float32)
+        x = warp_columns(chosen["warped"], x, prior.portable)
+        x = standardize(x, prior.value_clip).astype(np.float32)
     codes = np.full(x.shape, CONTINUOUS)
     if "discrete" in chosen:
         codes = level_codes(streams.of("discrete"), chosen["discrete"], x)

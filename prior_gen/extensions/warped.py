@@ -6,6 +6,7 @@ could find stay as they are; only the marginal changes.
 
 import numpy as np
 
+from prior_gen import elementary
 from puicl_config import ExtensionsConfig
 
 IDENTITY = ["identity", 0.0, 0.0]
@@ -22,22 +23,28 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
     return {"warps": warps} if any(warp is not IDENTITY for warp in warps) else None
 
 
-def warp_columns(parameters: dict, x: np.ndarray) -> np.ndarray:
-    """Warp the standardised columns of x [n, d]; the result is not standardised."""
+def warp_columns(parameters: dict, x: np.ndarray, portable: bool = False) -> np.ndarray:
+    """Warp the standardised columns of x [n, d]; the result is not standardised.
+
+    portable: with the functions of `prior_gen.elementary` instead of numpy's.
+    """
+    library = elementary if portable else np
     out = x.astype(np.float64)
     for column, (kind, a, b) in enumerate(parameters["warps"]):
         if kind != "identity":
-            out[:, column] = WARPS[kind](out[:, column], a, b)
+            out[:, column] = WARPS[kind](library, out[:, column], a, b)
     return out
 
 
 WARPS = {
     # Jones and Pewsey's: a skews, b < 1 makes both tails heavy.
-    "sinh_arcsinh": lambda z, a, b: np.sinh((np.arcsinh(z) + a) / b),
+    "sinh_arcsinh": lambda lib, z, a, b: lib.sinh((lib.arcsinh(z) + a) / b),
     # Log-normal-like to the side of a's sign.
-    "exp": lambda z, a, b: np.sign(a) * np.exp(a * z),
+    "exp": lambda lib, z, a, b: np.sign(a) * lib.exp(a * z),
     # Powers above 1 stretch both tails, those below 1 open a gap around the mean.
-    "power": lambda z, a, b: np.sign(z) * np.abs(z) ** a,
+    "power": lambda lib, z, a, b: (
+        np.sign(z) * (np.abs(z) ** a if lib is np else lib.power(np.abs(z), a))
+    ),
 }
 
 
@@ -52,7 +59,7 @@ def _warp(rng: np.random.Generator) -> list:
     return [kind, round(float(a), 4), round(float(b), 4)]
 
 
-def warped_sample() -> np.ndarray:
+def warped_sample(portable: bool = False) -> np.ndarray:
     """Every warp at fixed places: what a machine with another mathematical library gets wrong."""
     z = np.linspace(-5, 5, 1001, dtype=np.float32)[:, None].repeat(len(WARPS), axis=1)
-    return warp_columns({"warps": [[kind, 0.7, 0.6] for kind in WARPS]}, z)
+    return warp_columns({"warps": [[kind, 0.7, 0.6] for kind in WARPS]}, z, portable)

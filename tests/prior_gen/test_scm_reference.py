@@ -120,12 +120,13 @@ def reference_scm(draws, factors, clamp=CLAMP, number=float):
 
 @pytest.mark.parametrize("activation", TEN)
 @pytest.mark.parametrize("scale", [1.0, 1e7])
-def test_a_float32_layer_agrees_with_the_reference_on_the_same_input(activation, scale):
+@pytest.mark.parametrize("portable", [False, True])
+def test_a_float32_layer_agrees_with_the_reference_on_the_same_input(activation, scale, portable):
     rng = np.random.default_rng(1)
     state = (scale * rng.standard_normal((N, WIDTH))).astype(np.float32)
     weight = (0.8 * rng.standard_normal((WIDTH, WIDTH))).astype(np.float32)
     noise = (0.02 * rng.standard_normal((N, WIDTH))).astype(np.float32)
-    fast = hidden_block(state, activation, weight, noise, CLAMP)
+    fast = hidden_block(state, activation, weight, noise, CLAMP, portable)
     slow = reference.hidden_layer(
         reference.numbers(state, np.float32),
         activation,
@@ -140,18 +141,20 @@ def test_a_float32_layer_agrees_with_the_reference_on_the_same_input(activation,
 
 @pytest.mark.parametrize("activations", SCHEDULES, ids="-".join)
 @pytest.mark.parametrize("inputs", ["gaussian", "uniform"])
-def test_every_float32_layer_agrees_when_fed_the_others_input(activations, inputs):
+@pytest.mark.parametrize("portable", [False, True])
+def test_every_float32_layer_agrees_when_fed_the_others_input(activations, inputs, portable):
     factors = some_factors("head", None, "graph", inputs, activations)
     draws = draw_scm(np.random.default_rng(3), PRIOR, factors, N)
     layers = []
 
-    def spy(state, activation, weight, noise, clamp):
+    def spy(state, activation, weight, noise, clamp, as_asked):
+        assert as_asked == portable
         layers.append((state, activation, weight, noise, clamp))
-        return hidden_block(state, activation, weight, noise, clamp)
+        return hidden_block(state, activation, weight, noise, clamp, portable)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("prior_gen.scm.hidden_block", spy)
-        features, score = run_scm(draws, factors, CLAMP)
+        features, score = run_scm(draws, factors, CLAMP, portable)
 
     assert len(layers) == factors.hidden_layers - 1
     h0 = reference.input_layer(
@@ -173,7 +176,7 @@ def test_every_float32_layer_agrees_when_fed_the_others_input(activations, input
             CLAMP,
             np.float32,
         )
-        fast = hidden_block(state, activation, weight, noise, clamp)
+        fast = hidden_block(state, activation, weight, noise, clamp, portable)
         assert_within_rounding(fast, np.array(slow), state, activation, weight)
         if block + 1 < len(layers):
             np.testing.assert_array_equal(layers[block + 1][0], fast)

@@ -1,0 +1,128 @@
+"""Elementary functions whose bits no library and no processor can change.
+
+numpy's exp, tanh, sin and their like are other code on processors with AVX2, with AVX-512 and with
+neither, and differ in the last place. These are made of additions, multiplications, divisions and
+roundings alone, each of which IEEE 754 fixes to the bit, in an order of their own. `activate` uses
+those of float32, the warps those of float64, where `prior.arithmetic` is "portable".
+"""
+
+import numba
+import numpy as np
+
+# fastmath stays off: it would allow other roundings. error_model="numpy": a check for division by
+# zero would keep the loops from being vectorised.
+_jit = numba.njit(cache=True, boundscheck=False, error_model="numpy")
+
+_LOG2E = 1.4426950408889634
+# log(2) in two parts: the first has zeros at its end, so that whole multiples of it are exact.
+_LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
+# The least exponent whose power of two float32 holds with all its digits.
+_SMALLEST = np.float32(-87.0)
+
+
+def exp(x: np.ndarray | float) -> np.ndarray:
+    """e^x of float64 x with |x| <= 700, to a few units of the last place."""
+    x = np.asarray(x, np.float64)
+    whole = np.floor(x * _LOG2E + 0.5)
+    rest = (x - whole * _LN2_HIGH) - whole * _LN2_LOW  # |rest| <= log(2) / 2
+    series = np.ones_like(rest)
+    for n in range(13, 0, -1):
+        series = 1.0 + rest * series / n
+    return np.ldexp(series, whole.astype(np.int64))
+
+
+def log(x: np.ndarray | float) -> np.ndarray:
+    """Natural logarithm of float64 x >= 0, to a few units of the last place; -inf at 0."""
+    x = np.asarray(x, np.float64)
+    mantissa, exponent = np.frexp(np.where(x > 0, x, 1.0))
+    low = mantissa < 0.5**0.5
+    mantissa, exponent = np.where(low, 2 * mantissa, mantissa), exponent - low
+    # log(m) = 2 artanh(s) with |s| <= 0.172
+    s = (mantissa - 1) / (mantissa + 1)
+    squared, series = s * s, np.zeros_like(s)
+    for n in range(21, 0, -2):
+        series = series * squared + 1.0 / n
+    value = exponent * _LN2_HIGH + (exponent * _LN2_LOW + 2 * s * series)
+    return np.where(x > 0, value, -np.inf)
+
+
+def power(x: np.ndarray, exponent: float) -> np.ndarray:
+    """x^exponent of float64 x >= 0 for an exponent above 0."""
+    return np.where(x > 0, exp(exponent * log(np.where(x > 0, x, 1.0))), 0.0)
+
+
+def sinh(x: np.ndarray) -> np.ndarray:
+    """Hyperbolic sine of float64 x; near 0 exact to 1e-16, not to the last place."""
+    grown = exp(x)
+    return (grown - 1 / grown) / 2
+
+
+def arcsinh(x: np.ndarray) -> np.ndarray:
+    """Inverse of `sinh`, likewise."""
+    size = np.abs(x)
+    return np.sign(x) * log(size + np.sqrt(size * size + 1))
+
+
+@_jit
+def exp_below_0(x, out):
+    """e^x of float32 x [n] <= 0, within 2 units of the last place; 0 where it is below 1.6e-38."""
+    bits = np.empty(x.size, np.int32)
+    for i in range(x.size):
+        value = max(x[i], _SMALLEST)
+        whole = np.floor(value * np.float32(1.44269504) + np.float32(0.5))
+        bits[i] = (np.int32(whole) + np.int32(127)) << np.int32(23)
+        rest = value - whole * np.float32(0.693359375)
+        rest = rest - whole * np.float32(-2.12194440e-4)
+        p = np.float32(1.9875691500e-4)
+        p = p * rest + np.float32(1.3981999507e-3)
+        p = p * rest + np.float32(8.3334519073e-3)
+        p = p * rest + np.float32(4.1665795894e-2)
+        p = p * rest + np.float32(1.6666665459e-1)
+        p = p * rest + np.float32(5.0000001201e-1)
+        out[i] = p * rest * rest + rest + np.float32(1.0)
+    scale = bits.view(np.float32)
+    for i in range(x.size):
+        out[i] = out[i] * scale[i] if x[i] >= _SMALLEST else np.float32(0.0)
+
+
+@_jit
+def tanh(x, clamp, out):
+    """tanh of float32 x [n] clamped to +-clamp: a quotient of polynomials, within 3e-7."""
+    for i in range(x.size):
+        value = min(max(x[i], -clamp), clamp)
+        # Beyond, it is +-1 to within half a unit of the last place.
+        value = min(max(value, np.float32(-7.90531110763549805)), np.float32(7.90531110763549805))
+        z = value * value
+        p = np.float32(-2.76076847742355e-16)
+        p = p * z + np.float32(2.00018790482477e-13)
+        p = p * z + np.float32(-8.60467152213735e-11)
+        p = p * z + np.float32(5.12229709037114e-08)
+        p = p * z + np.float32(1.48572235717979e-05)
+        p = p * z + np.float32(6.37261928875436e-04)
+        p = p * z + np.float32(4.89352455891786e-03)
+        q = np.float32(1.19825839466702e-06)
+        q = q * z + np.float32(1.18534705686654e-04)
+        q = q * z + np.float32(2.26843463243900e-03)
+        q = q * z + np.float32(4.89352518554385e-03)
+        out[i] = value * p / q
+
+
+@_jit
+def sin(x, clamp, out):
+    """Sine of float32 x [n] clamped to +-clamp <= 1e9, within 3e-7.
+
+    Whole turns are taken off in float64, where what is left of 1e9 has 7 digits still.
+    """
+    for i in range(x.size):
+        value = np.float64(min(max(x[i], -clamp), clamp))
+        half_turns = np.floor(value * 0.3183098861837907 + 0.5)
+        rest = value - half_turns * 3.1415926218032837
+        rest = rest - half_turns * 3.178650954705639e-08
+        odd = half_turns - 2.0 * np.floor(half_turns * 0.5)
+        angle = np.float32(rest) * np.float32(1.0 - 2.0 * odd)
+        a2 = angle * angle
+        sine = np.float32(2.5904300855e-6)
+        sine = sine * a2 + np.float32(-1.9800865266e-4)
+        sine = sine * a2 + np.float32(8.3328988403e-3)
+        sine = sine * a2 + np.float32(-1.6666647792e-1)
+        out[i] = sine * a2 * angle + angle

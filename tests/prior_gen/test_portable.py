@@ -1,0 +1,148 @@
+"""Portable arithmetic: accurate, and the same bits whatever the libraries and the processor."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from prior_gen import elementary
+from prior_gen.activations import BANK, activate
+from prior_gen.canary import canary_digest
+from prior_gen.extensions.warped import WARPS, warp_columns
+from prior_gen.products import multiply_rows
+from puicl_config import PriorConfig, load_config, plan_of
+
+ROOT = Path(__file__).resolve().parents[2]
+PLANS = {
+    "paper": PriorConfig(arithmetic="portable"),
+    "extended": PriorConfig(arithmetic="portable", extensions={"share": 1.0, "warped": 0.5}),
+}
+# What any processor must find; another value means other shards, and another plan by name.
+CANARIES = {
+    "paper": "d6e268d4cbb0586e77c48bf2283a11171dde0dd4c1d90cc9dd30fea544cecc48",
+    "extended": "a4db0e9827236436619d2838274d0c2441f67ba15ad22defb92f727a5fbe4cd1",
+}
+CLAMP = np.float32(1e6)
+
+
+def spread_out(dtype=np.float32):
+    """Numbers of all sizes and both signs, and the special ones."""
+    z = np.random.default_rng(0).normal(size=20_000)
+    sizes = np.repeat([1e-4, 0.1, 1.0, 5.0, 1e3], len(z) // 5)
+    return np.concatenate([z * sizes, [0.0, -0.0, 1.0, -1.0, 87.0, -87.0, 1e6]]).astype(dtype)
+
+
+@pytest.mark.parametrize("name", BANK)
+def test_portable_activations_are_the_banks(name):
+    x = np.concatenate([spread_out(), np.float32([3e6, -3e6])])
+    expected = BANK[name](np.clip(x.astype(np.float64), -1e6, 1e6))
+    actual = activate(name, x, CLAMP, portable=True)
+    assert actual.dtype == np.float32
+    np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=2e-6)
+
+
+def test_portable_activations_leave_their_input_and_keep_their_bounds():
+    x = spread_out()
+    for name, low, high in (("tanh", -1, 1), ("sin", -1, 1), ("rbf", 0, 1)):
+        before = x.copy()
+        out = activate(name, x, CLAMP, portable=True)
+        np.testing.assert_array_equal(x, before)
+        assert low <= out.min() < out.max() <= high
+
+
+def test_the_exponential_of_small_numbers_is_zero_and_of_zero_is_one():
+    x = np.float32([-1e30, -88, -87, -1e-30, 0])
+    out = np.empty_like(x)
+    elementary.exp_below_0(x, out)
+    np.testing.assert_allclose(out, [0, 0, np.exp(-87.0), 1, 1], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"), [("exp", -300, 300), ("sinh", -30, 30), ("arcsinh", -1e6, 1e6)]
+)
+def test_functions_of_float64_are_numpys_to_the_last_places(name, low, high):
+    x = np.random.default_rng(1).uniform(low, high, 10_000)
+    np.testing.assert_allclose(
+        getattr(elementary, name)(x), getattr(np, name)(x), rtol=1e-14, atol=1e-15
+    )
+
+
+def test_logarithms_and_powers_are_numpys_to_the_last_places():
+    x = np.exp(np.random.default_rng(2).uniform(-50, 50, 10_000))
+    np.testing.assert_allclose(elementary.log(x), np.log(x), rtol=4e-16, atol=1e-15)
+    assert elementary.log(0.0) == -np.inf
+    assert elementary.log(1.0) == 0
+    np.testing.assert_allclose(elementary.power(x, 2.3), x**2.3, rtol=1e-13)
+    np.testing.assert_array_equal(elementary.power(np.array([0.0, 1.0]), 0.4), [0, 1])
+
+
+@pytest.mark.parametrize("kind", WARPS)
+@pytest.mark.parametrize("a", [0.7, 2.0])
+def test_portable_warps_are_the_others_to_the_last_places(kind, a):
+    z = np.linspace(-5, 5, 1001, dtype=np.float32)[:, None]
+    parameters = {"warps": [[kind, a, 0.6]]}
+    np.testing.assert_allclose(
+        warp_columns(parameters, z, portable=True), warp_columns(parameters, z), rtol=1e-12
+    )
+
+
+def test_a_portable_product_is_one_chain_of_fused_additions_whatever_its_size():
+    rng = np.random.default_rng(3)
+    for n, k, h in ((1, 3, 1), (5, 12, 13), (700, 36, 20)):
+        x, weight = (rng.normal(size=(rows, k)).astype(np.float32) for rows in (n, h))
+        total = np.zeros((n, h), np.float32)
+        for i in range(k):
+            # Two float32 multiply exactly in float64, so that rounding the sum is nearly one step.
+            step = np.multiply.outer(x[:, i].astype(np.float64), weight[:, i].astype(np.float64))
+            total = (total + step).astype(np.float32)
+        actual = multiply_rows(x, weight, portable=True)
+        assert (actual == total).mean() > 0.999  # float64's own rounding aside
+        np.testing.assert_allclose(actual, x @ weight.T, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_the_canary_has_the_bits_of_every_processor(plan):
+    assert canary_digest(PLANS[plan]) == CANARIES[plan]
+
+
+def simd() -> str:
+    """Every instruction set that numpy found beyond its least."""
+    return " ".join(np.show_config(mode="dicts")["SIMD Extensions"].get("found", []))
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"NPY_DISABLE_CPU_FEATURES": simd()},
+        {"OPENBLAS_CORETYPE": "Nehalem"},
+        pytest.param(
+            {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": "cache"},
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=["numpy's least", "another BLAS kernel", "compiled for any processor"],
+)
+def test_another_processor_has_the_same_canary(variables, tmp_path):
+    code = (
+        "import sys; from puicl_config import PriorConfig; from prior_gen.canary import *\n"
+        "print(canary_digest(PriorConfig.model_validate_json(sys.argv[1])))"
+    )
+    plan = PLANS["extended"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, plan.model_dump_json()],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
+    )
+    assert done.stdout.strip() == CANARIES["extended"]
+
+
+def test_older_plans_keep_their_names_and_new_ones_say_what_they_are():
+    assert "arithmetic" not in plan_of(PriorConfig())["prior"]
+    assert plan_of(PLANS["paper"])["prior"]["arithmetic"] == "portable"
+    assert load_config("paper", ["prior.arithmetic=portable"]).prior == PLANS["paper"]
