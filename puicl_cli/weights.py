@@ -5,10 +5,11 @@ import tempfile
 from pathlib import Path
 from typing import Annotated
 
+import torch
 import typer
 
 from prior_gen import generate_shards
-from puicl_config import InputError
+from puicl_config import Config, InputError
 from puicl_model import find_weights, load_model, shipped_weights
 from shard_io import ShardError
 from trainer import differing_parts, export_weights, recorded_stages, replay
@@ -75,7 +76,7 @@ def _verify_origin(card: dict, folder: Path, do_replay: bool, checkpoint: Path |
     except ShardError as error:
         raise InputError(f"the shards cannot be made again: {error}") from None
     if odd := differing_parts(card, shards):
-        print(f"shards: {odd[0]} is another one here, made by other software or another processor")
+        print(f"shards: {odd[0]} is another one here: {_why_shards_differ(config, card)}")
         sys.exit(1)
     print(f"shards: the {len(card['recorded']['parts'])} parts of the first steps are the same")
     if not do_replay:
@@ -85,3 +86,16 @@ def _verify_origin(card: dict, folder: Path, do_replay: bool, checkpoint: Path |
         print(f"replay: {difference}")
         sys.exit(1)
     print(f"replay: {len(card['recorded']['ledger'])} steps, the same bits")
+
+
+def _why_shards_differ(config: Config, card: dict) -> str:
+    """The likeliest reason; the card knows on what the run was trained, as a rule on what made its
+    shards."""
+    then = card["environments"][0].get("cpu_capability")
+    here = torch.backends.cpu.get_cpu_capability()
+    if not config.prior.portable and then != here:
+        return (
+            f"the run's processor has {then}, this one {here}, and a plan without "
+            "prior.arithmetic=portable has other last bits there; try on one like it"
+        )
+    return "made by other software, or damaged"

@@ -85,10 +85,17 @@ def test_the_list_names_them():
     assert re.search(r"^paper: [0-9]+ steps of cpu_paper, [0-9a-f]{64}, /", told, re.MULTILINE)
 
 
+def skip_on_another_processor(told):
+    """Where shards of plans without portable arithmetic cannot have the recorded bits."""
+    if "try on one like it" in told:
+        pytest.skip(next(line for line in told.splitlines() if line.startswith("shards:")))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["default", "paper"])
 def test_their_first_shards_are_made_again_to_the_same_content(name):
     result = CliRunner().invoke(app, ["weights", "verify", name])
+    skip_on_another_processor(result.output)
     assert "parts of the first steps are the same" in result.output, result.output
 
 
@@ -100,6 +107,7 @@ def test_their_first_steps_are_trained_again_to_the_same_bits(name):
     puicl = "from puicl_cli.main import main; main()"
     call = [sys.executable, "-c", puicl, "weights", "verify", name, "--replay"]
     told = subprocess.run(call, cwd=root, capture_output=True, text=True, check=False)
+    skip_on_another_processor(told.stdout)
     # What differs stands in brackets; another commit alone is no excuse.
     found = re.search(r"\((.* was .*, here it is .*)\)$", told.stdout, re.MULTILINE)
     differing = found[1].split("; ") if found else []

@@ -84,6 +84,11 @@ def test_another_part_than_recorded_is_named(copied):
     code, told = verify(copied)
     assert code == 1
     assert part in told
+    assert "made by other software, or damaged" in told
+    change(copied, ("environments", 0, "cpu_capability"), "AVX1024")
+    assert "the run's processor has AVX1024, this one" in verify(copied)[1]
+    change(copied, ("config", "prior", "arithmetic"), "portable")
+    assert "made by other software, or damaged" in verify(copied)[1]
 
 
 def test_a_step_that_went_otherwise_is_named(copied):
