@@ -14,6 +14,7 @@ CELLS, RUN, ENVIRONMENT = "cells.jsonl", "run.json", "environment.json"
 RESULTS, DETAILS = "results.csv", "details.csv"
 SWEEP_CELLS, SWEEP_RUN, SWEEP_RESULTS = "sweep_cells.jsonl", "sweeps.json", "sweeps.csv"
 RESULT_COLUMNS = ("task", "method", "repeat", *METRICS, "seconds", "error")
+_TEXTS = ("task", "method", "error", "rows_seen", "sweep", "kind", "pool")
 DETAIL_COLUMNS = (
     *("task", "method", "repeat", "collapsed", "n_labeled", "n_unlabeled", "n_features", "pi"),
     *("rows_seen", "reliability"),
@@ -32,16 +33,17 @@ def read_results(out: Path) -> list[Record]:
 
     Raises `InputError` where the two tables do not belong together.
     """
-    rows = [_rows(out / name) for name in (RESULTS, DETAILS)]
+    rows = [read_rows(out / name) for name in (RESULTS, DETAILS)]
     if [_key(row) for row in rows[0]] != [_key(row) for row in rows[1]]:
         raise InputError(f"{out}: {RESULTS} and {DETAILS} hold different cells")
     return [
-        {column: _value(column, text) for column, text in (first | second).items()}
+        {column: value_of(column, text) for column, text in (first | second).items()}
         for first, second in zip(*rows, strict=True)
     ]
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Rows of a table with a head, as text; raises `InputError` where there is none."""
     if not path.is_file():
         raise InputError(f"there is no {path}")
     with path.open(newline="", encoding="utf-8") as file:
@@ -52,10 +54,11 @@ def _key(row: dict[str, str]) -> tuple[str, ...]:
     return row["task"], row["method"], row["repeat"]
 
 
-def _value(column: str, text: str) -> object:
+def value_of(column: str, text: str) -> object:
+    """What the text in a column of a results table stands for."""
     if text == "":
         return None
-    if column in ("task", "method", "error", "rows_seen"):
+    if column in _TEXTS:
         return text
     if column == "collapsed":
         return text == "True"

@@ -13,7 +13,7 @@ import numpy as np
 from pu_bench.protocol import PUTask
 from pu_bench.run.cells import Cell, run_cell, seed_of
 from pu_bench.run.environment import describe_environment
-from pu_bench.run.files import SWEEP_CELLS, SWEEP_RESULTS, SWEEP_RUN
+from pu_bench.run.files import SWEEP_CELLS, SWEEP_RESULTS, SWEEP_RUN, read_rows, value_of
 from pu_bench.run.networks import give_way, network_facts
 from pu_bench.run.runner import make_method
 from pu_bench.run.store import CellLog, Record, is_done, only_run_in
@@ -52,8 +52,13 @@ class SweepPlan:
                 for pool, wanted in SWEEPS[name].pools(value, self.pools):
                     for repeat in range(self.repeats if pool.kind == "real" else 1):
                         for method in self.methods:
-                            task = f"{name}={value:g}@{pool.name}"
-                            yield name, value, pool, wanted, Cell(task, method, repeat)
+                            cell = Cell(task_name(name, value, pool.name), method, repeat)
+                            yield name, value, pool, wanted, cell
+
+
+def task_name(sweep: str, value: float, pool: str) -> str:
+    """Name of the draws from a pool at one value of a sweep."""
+    return f"{sweep}={value:g}@{pool}"
 
 
 def run_sweeps(plan: SweepPlan, out: Path) -> list[Record]:
@@ -110,6 +115,8 @@ def _cell_of(record: Record) -> Cell:
 
 
 def _claim(out: Path, plan: SweepPlan, log: CellLog) -> None:
+    if (out / SWEEP_RESULTS).exists() and not log.path.exists():  # a published folder
+        log.rewrite(_published(out / SWEEP_RESULTS))
     path = out / SWEEP_RUN
     now = {
         "shards": plan.shards_digest,
@@ -122,6 +129,16 @@ def _claim(out: Path, plan: SweepPlan, log: CellLog) -> None:
     now["shards"] = now["shards"] or before.get("shards")
     now = give_way(out, log, before, now, plan.new_weights)
     write_atomically(path, (json.dumps(now, indent=1) + "\n").encode())
+
+
+def _published(path: Path) -> list[Record]:
+    """The records that `_csv` wrote, figures to 6 digits."""
+    found = []
+    for row in read_rows(path):
+        record: Record = {column: value_of(column, text) for column, text in row.items()}
+        task = task_name(record["sweep"], record["value"], record["pool"])
+        found.append({"task": task, **record})
+    return found
 
 
 def _csv(records: Sequence[Record]) -> bytes:

@@ -217,6 +217,23 @@ def test_a_sweep_with_other_weights_is_refused_or_runs_its_method_again(small_we
         assert json.loads((tmp_path / "sweeps.json").read_text())[fact] == facts[fact]
 
 
+def test_a_published_sweep_is_gone_on_from_and_loses_no_row(tmp_path):
+    """A published folder has the table and not the log of cells."""
+    pools = [make_pool(name="table")]
+
+    def plan(methods):
+        return SweepPlan(["scar_score"], pools, methods, 1, None, 1, None)
+
+    run_sweeps(plan(["all_positive", "random"]), tmp_path)
+    before = pd.read_csv(tmp_path / "sweeps.csv")
+    (tmp_path / "sweep_cells.jsonl").unlink()
+    run_sweeps(plan(["random", "one_class_svm"]), tmp_path)
+    after = pd.read_csv(tmp_path / "sweeps.csv")
+    assert set(after.method) == {"all_positive", "random", "one_class_svm"}
+    kept = after[after.method.isin(["all_positive", "random"])].reset_index(drop=True)
+    pd.testing.assert_frame_equal(kept, before)
+
+
 def test_failed_cells_of_a_sweep_are_retried_when_asked(tmp_path):
     pools = [make_pool(name="table")]
 
