@@ -17,6 +17,7 @@ from small_plan import make_shards, small_config
 from shard_io import open_shards
 from trainer.gradient import microbatch_gradient
 from trainer.loader import load
+from trainer.precision import computed_in
 from trainer.sampler import addresses_of_step
 from trainer.schedule import learning_rate
 from trainer.state import TrainState
@@ -69,6 +70,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=300)
     options = parser.parse_args()
     torch.set_num_threads(1)
+    if computed_in("bfloat16", torch.device("cpu")) != "bfloat16":
+        print("this processor computes the bfloat16 curve in float32")
     shards, _ = make_shards(options.out, jobs=1)
     curves = {}
     for way in WAYS:

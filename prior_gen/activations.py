@@ -27,15 +27,15 @@ def activate(name: str, x: np.ndarray, clamp: float, portable: bool = False) -> 
 
     In float32 the functions without a transcendental part take one pass, and GELU's error
     function is a rational one; portable: the others are those of `prior_gen.elementary`, whose
-    bits are the same on every processor.
+    bits no instruction set changes.
     """
     if x.dtype != np.float32:
         return BANK[name](np.clip(x, -clamp, clamp)).astype(x.dtype)
     out = np.empty(x.shape, x.dtype)
-    kernels = {**_ONE_PASS, **_PORTABLE} if portable else _ONE_PASS
-    kernel = kernels.get(name, _clamp)
+    whole = _PORTABLE.get(name) if portable else None
+    kernel = whole or _ONE_PASS.get(name, _clamp)
     kernel(np.ascontiguousarray(x).reshape(-1), np.float32(clamp), out.reshape(-1))
-    if name in _PORTABLE and portable:
+    if whole:
         return out
     if name == "rbf":
         np.exp(out, out=out)
@@ -115,13 +115,7 @@ def _gelu(x, clamp, out):
         out[i] = np.float32(0.5) * value * (np.float32(1.0) + z * p / q)
 
 
-@_jit
-def _rbf(x, clamp, out):
-    _minus_square(x, clamp, out)
-    elementary.exp_below_0(out, out)
-
-
-_PORTABLE = {"tanh": elementary.tanh, "sin": elementary.sin, "rbf": _rbf}
+_PORTABLE = {"tanh": elementary.tanh, "sin": elementary.sin, "rbf": elementary.rbf}
 _ONE_PASS = {
     "relu": _relu,
     "gelu": _gelu,

@@ -1,9 +1,11 @@
-"""Elementary functions whose bits no library and no processor can change.
+"""Elementary functions whose bits neither numpy nor the processor's instruction set can change.
 
 numpy's exp, tanh, sin and their like are other code on processors with AVX2, with AVX-512 and with
 neither, and differ in the last place. These are made of additions, multiplications, divisions and
 roundings alone, each of which IEEE 754 fixes to the bit, in an order of their own. `activate` uses
-those of float32, the warps those of float64, where `prior.arithmetic` is "portable".
+those of float32, each a whole activation (numba's cache does not notice where a function it
+inlined from another file has changed), the warps those of float64, where `prior.arithmetic` is
+"portable".
 """
 
 import numba
@@ -28,7 +30,7 @@ def exp(x: np.ndarray | float) -> np.ndarray:
     series = np.ones_like(rest)
     for n in range(13, 0, -1):
         series = 1.0 + rest * series / n
-    return np.ldexp(series, whole.astype(np.int64))
+    return np.ldexp(series, whole.astype(np.int32))
 
 
 def log(x: np.ndarray | float) -> np.ndarray:
@@ -64,11 +66,15 @@ def arcsinh(x: np.ndarray) -> np.ndarray:
 
 
 @_jit
-def exp_below_0(x, out):
-    """e^x of float32 x [n] <= 0, within 2 units of the last place; 0 where it is below 1.6e-38."""
+def rbf(x, clamp, out):
+    """e^(-v^2) for float32 x [n] clamped to v in +-clamp; 0 where it is below 1.6e-38.
+
+    e^y is within 2 units of the last place of the float32 y = -v^2.
+    """
     bits = np.empty(x.size, np.int32)
     for i in range(x.size):
-        value = max(x[i], _SMALLEST)
+        value = min(max(x[i], -clamp), clamp)
+        value = max(-(value * value), _SMALLEST)
         whole = np.floor(value * np.float32(1.44269504) + np.float32(0.5))
         bits[i] = (np.int32(whole) + np.int32(127)) << np.int32(23)
         rest = value - whole * np.float32(0.693359375)
@@ -82,7 +88,8 @@ def exp_below_0(x, out):
         out[i] = p * rest * rest + rest + np.float32(1.0)
     scale = bits.view(np.float32)
     for i in range(x.size):
-        out[i] = out[i] * scale[i] if x[i] >= _SMALLEST else np.float32(0.0)
+        value = min(max(x[i], -clamp), clamp)
+        out[i] = out[i] * scale[i] if -(value * value) >= _SMALLEST else np.float32(0.0)
 
 
 @_jit
@@ -109,9 +116,9 @@ def tanh(x, clamp, out):
 
 @_jit
 def sin(x, clamp, out):
-    """Sine of float32 x [n] clamped to +-clamp <= 1e9, within 3e-7.
+    """Sine of float32 x [n] clamped to +-clamp, within 3e-7 up to 1e9 (1e-4 up to 1e12).
 
-    Whole turns are taken off in float64, where what is left of 1e9 has 7 digits still.
+    Half turns are taken off in float64.
     """
     for i in range(x.size):
         value = np.float64(min(max(x[i], -clamp), clamp))

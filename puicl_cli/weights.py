@@ -93,7 +93,7 @@ def _why_shards_differ(config: Config, card: dict) -> str:
     shards."""
     then = card["environments"][0].get("cpu_capability")
     here = torch.backends.cpu.get_cpu_capability()
-    if not config.prior.portable and then != here:
+    if not config.prior.portable and then not in (None, here):
         return (
             f"the run's processor has {then}, this one {here}, and a plan without "
             "prior.arithmetic=portable has other last bits there; try on one like it"

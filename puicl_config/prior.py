@@ -102,8 +102,8 @@ class PriorConfig(Section):
     state_clamp: float = Field(default=1e6, gt=0, le=1e12)
     value_clip: PositiveFloat = 20.0
 
-    # "portable": the same bytes on every processor. "libraries": numpy's and BLAS' functions, whose
-    # last bit differs between instruction sets; then left out of the plan, as older ones lack it.
+    # "portable": the same bytes on every x86-64 processor. "libraries": numpy and BLAS functions,
+    # whose last bit differs between instruction sets; then left out, as older plans lack the key.
     arithmetic: Literal["libraries", "portable"] = "libraries"
 
     # Beyond the paper, off by default; the last key.

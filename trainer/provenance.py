@@ -37,7 +37,7 @@ def export_weights(
 
     To what the trainer wrote come the whole config, environments, seconds of training, the content
     digests of the stages that the first `steps` steps read, and those steps' ledger. What is in
-    the card of `out` already and is no fact of a run (a calibration) is not kept: it belonged to
+    the card of `out` already and is no fact of a run (an interval) is not kept: it belonged to
     other weights. Raises `InputError` where the run is unfinished, its folder incomplete, or the
     checkpoint at its start not the one it began from.
     """

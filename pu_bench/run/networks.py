@@ -13,8 +13,8 @@ from puicl_config import InputError, sha256_of
 from puicl_model import PUICLClassifier, find_weights
 
 NETWORK = ("weights", "inference")
-# What changes the scores of the same table, seed and weights: entries of the card, and parameters
-# of the classifier.
+# What an answer depends on, the same table, seed and weights given: entries of the card, and
+# parameters of the classifier.
 _DESCRIBED = ("model", "trained_range", "class_prior_interval")
 _DECISIVE = ("n_estimators", "scalings", "columns", "blend", "preprocessing")
 
@@ -23,7 +23,7 @@ def network_facts(methods: Iterable[Method]) -> dict[str, dict[str, str]]:
     """Hex SHA-256 by method, for those that are PUICL: of its `weights`, and of its `inference`.
 
     `weights` is of the file; `inference` of what else the scores depend on: network, trained range
-    and calibration in the card, and the classifier's parameters (scalings, passes, blend).
+    and class prior in the card, and the classifier's parameters (scalings, passes, blend).
     """
     networks = [method for method in methods if isinstance(method, PUICLMethod)]
     paths = {method.name: find_weights(method.model) for method in networks}
@@ -62,7 +62,7 @@ def give_way(
     others = other_networks(before, now)
     if others and not new_weights:
         name, fact = next(iter(others.items()))
-        kind = "weights" if fact == "weights" else "calibration or parameters"
+        kind = "weights" if fact == "weights" else "card or parameters"
         raise InputError(
             f"{out} holds results of {name} with other {kind} "
             f"({before.get(fact, {}).get(name, 'unknown')[:16]}...); give another --out, or "

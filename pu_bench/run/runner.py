@@ -163,8 +163,6 @@ def _cell_of(record: Record) -> Cell:
 
 def _claim(out: Path, plan: Plan, log: CellLog) -> None:
     """Write what the folder's results are of, or check that the plan continues them."""
-    if (out / RESULTS).exists() and not (out / CELLS).exists():  # a published folder
-        log.rewrite(read_results(out))
     tables = plan.collection.tables
     now = {
         "protocol": PROTOCOL,
@@ -187,7 +185,8 @@ def _claim(out: Path, plan: Plan, log: CellLog) -> None:
     if path.is_file():
         before = json.loads(path.read_text(encoding="utf-8"))
         now = _continued(before, now, out)
-        now = give_way(out, log, before, now, plan.new_weights)
+        with log.begun_from(out / RESULTS, lambda _: read_results(out)):
+            now = give_way(out, log, before, now, plan.new_weights)
     write_atomically(path, (json.dumps(now, indent=1) + "\n").encode())
     _record_environment(out / ENVIRONMENT, plan.jobs)
 

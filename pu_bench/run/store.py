@@ -41,6 +41,22 @@ class CellLog:
         lines = (json.dumps(record, allow_nan=False, separators=(",", ":")) for record in records)
         write_atomically(self.path, "".join(f"{line}\n" for line in lines).encode())
 
+    @contextlib.contextmanager
+    def begun_from(self, table: Path, read: Callable[[Path], Iterable[Record]]) -> Iterator[None]:
+        """Where there is no log, as in a published folder, begin with what `read` finds in `table`.
+
+        Should what follows raise `InputError`, the folder is as it was.
+        """
+        begins = table.is_file() and not self.path.exists()
+        if begins:
+            self.rewrite(read(table))
+        try:
+            yield
+        except InputError:
+            if begins:
+                self.path.unlink()
+            raise
+
     def records(self, key: Callable[[Record], Any]) -> dict[Any, Record]:
         """The last record of each key, in the order of the first."""
         found: dict[Any, Record] = {}

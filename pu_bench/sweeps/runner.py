@@ -115,19 +115,20 @@ def _cell_of(record: Record) -> Cell:
 
 
 def _claim(out: Path, plan: SweepPlan, log: CellLog) -> None:
-    if (out / SWEEP_RESULTS).exists() and not log.path.exists():  # a published folder
-        log.rewrite(_published(out / SWEEP_RESULTS))
     path = out / SWEEP_RUN
     now = {
         "shards": plan.shards_digest,
         **network_facts(make_method(name, plan.model) for name in plan.methods),
-        "environment": describe_environment(plan.jobs),
     }
     before = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    here = describe_environment(plan.jobs)
+    earlier = [each for each in before.get("environments", []) if each != here]
+    now["environments"] = [*earlier, here]
     if before.get("shards") and now["shards"] and before["shards"] != now["shards"]:
         raise InputError(f"{out} holds sweeps with other shards; give another --out")
     now["shards"] = now["shards"] or before.get("shards")
-    now = give_way(out, log, before, now, plan.new_weights)
+    with log.begun_from(out / SWEEP_RESULTS, _published):
+        now = give_way(out, log, before, now, plan.new_weights)
     write_atomically(path, (json.dumps(now, indent=1) + "\n").encode())
 
 

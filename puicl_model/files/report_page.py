@@ -128,8 +128,9 @@ def _figures(classifier: PUICLClassifier) -> str:
     elif np.isnan(low):
         note += "; these weights do not say how sure, so there is no interval"
     else:
-        coverage = classifier.model_card_["class_prior_interval"]["coverage"]
-        note += f"; {coverage:.0%} interval {low:.1%} to {high:.1%}"
+        known = classifier.model_card_.get("class_prior_interval")  # older saved fits lack it
+        nominal = f"{known['coverage']:.0%} " if known else ""
+        note += f"; {nominal}interval {low:.1%} to {high:.1%}"
     band = "" if np.isnan(low) else _band(low, high)
     track = f'<div class="track">{band}<b style="left:{100 * share:.1f}%"></b></div>'
     called = int((classifier.unlabeled_proba_ >= 0.5).sum())

@@ -1,6 +1,7 @@
 """Portable arithmetic: accurate, and the same bits whatever the libraries and the processor."""
 
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from prior_gen import elementary
 from prior_gen.activations import BANK, activate
-from prior_gen.canary import canary_digest
+from prior_gen.canary import canary_digest, software
 from prior_gen.extensions.warped import WARPS, warp_columns
 from prior_gen.products import multiply_rows
 from puicl_config import PriorConfig, load_config, plan_of
@@ -20,7 +21,8 @@ PLANS = {
     "paper": PriorConfig(arithmetic="portable"),
     "extended": PriorConfig(arithmetic="portable", extensions={"share": 1.0, "warped": 0.5}),
 }
-# What any processor must find; another value means other shards, and another plan by name.
+OLD = PriorConfig(extensions={"share": 1.0, "warped": 0.5})
+# What any x86-64 processor must find; another value means other shards, and another plan by name.
 CANARIES = {
     "paper": "d6e268d4cbb0586e77c48bf2283a11171dde0dd4c1d90cc9dd30fea544cecc48",
     "extended": "a4db0e9827236436619d2838274d0c2441f67ba15ad22defb92f727a5fbe4cd1",
@@ -46,18 +48,19 @@ def test_portable_activations_are_the_banks(name):
 
 def test_portable_activations_leave_their_input_and_keep_their_bounds():
     x = spread_out()
-    for name, low, high in (("tanh", -1, 1), ("sin", -1, 1), ("rbf", 0, 1)):
+    for name, low, high in (("tanh", -1, 1), ("sin", -1 - 2e-7, 1 + 2e-7), ("rbf", 0, 1)):
         before = x.copy()
         out = activate(name, x, CLAMP, portable=True)
         np.testing.assert_array_equal(x, before)
         assert low <= out.min() < out.max() <= high
 
 
-def test_the_exponential_of_small_numbers_is_zero_and_of_zero_is_one():
-    x = np.float32([-1e30, -88, -87, -1e-30, 0])
-    out = np.empty_like(x)
-    elementary.exp_below_0(x, out)
-    np.testing.assert_allclose(out, [0, 0, np.exp(-87.0), 1, 1], rtol=1e-6)
+def test_the_bump_is_one_at_zero_and_zero_far_out_and_precise_between():
+    x = np.float32([0, 1e-20, 2, -9.3, 9.4, -1e6, 1e9])
+    out = activate("rbf", x, CLAMP, portable=True)
+    exact = np.exp(-np.square(x).astype(np.float64))
+    np.testing.assert_allclose(out[:4], exact[:4], rtol=3e-7)
+    np.testing.assert_array_equal(out[4:], 0)
 
 
 @pytest.mark.parametrize(
@@ -103,6 +106,17 @@ def test_a_portable_product_is_one_chain_of_fused_additions_whatever_its_size():
         np.testing.assert_allclose(actual, x @ weight.T, rtol=1e-4, atol=1e-5)
 
 
+# Plans without portable arithmetic have bits of the instruction set; older shards have them, too.
+OF_LIBRARIES = {"X86_V2 X86_V3": "55f173646773337ddfff37116797494c7688d082a00b86854707a1c2b98a3230"}
+
+
+def test_other_plans_keep_the_bits_they_had():
+    found = software()["simd"]
+    if found not in OF_LIBRARIES or "Haswell" not in software()["blas"]:
+        pytest.skip(f"no bits are known of {found}, {software()['blas']}")
+    assert canary_digest(OLD) == OF_LIBRARIES[found]
+
+
 @pytest.mark.parametrize("plan", PLANS)
 def test_the_canary_has_the_bits_of_every_processor(plan):
     assert canary_digest(PLANS[plan]) == CANARIES[plan]
@@ -128,18 +142,21 @@ def simd() -> str:
 def test_another_processor_has_the_same_canary(variables, tmp_path):
     code = (
         "import sys; from puicl_config import PriorConfig; from prior_gen.canary import *\n"
-        "print(canary_digest(PriorConfig.model_validate_json(sys.argv[1])))"
+        "for plan in sys.argv[1:]: print(canary_digest(PriorConfig.model_validate_json(plan)))"
     )
-    plan = PLANS["extended"]
+    plans = (PLANS["extended"], OLD)
     done = subprocess.run(
-        [sys.executable, "-c", code, plan.model_dump_json()],
+        [sys.executable, "-c", code, *(plan.model_dump_json() for plan in plans)],
         capture_output=True,
         text=True,
         check=True,
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
     )
-    assert done.stdout.strip() == CANARIES["extended"]
+    portable, libraries = done.stdout.split()
+    assert portable == CANARIES["extended"]
+    if simd() and platform.machine() in ("x86_64", "AMD64") and "NUMBA_CPU_NAME" not in variables:
+        assert libraries != canary_digest(OLD)  # the variable does switch something
 
 
 def test_older_plans_keep_their_names_and_new_ones_say_what_they_are():

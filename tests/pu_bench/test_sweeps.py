@@ -200,8 +200,8 @@ def test_a_sweep_with_other_weights_is_refused_or_runs_its_method_again(small_we
     zeros = {"puicl_single": "0" * 64}
     for fact, held, named in (
         ("weights", zeros, "weights (0000000000000000...)"),
-        ("inference", zeros, "calibration or parameters (0000000000000000...)"),
-        ("inference", {}, "calibration or parameters (unknown...)"),
+        ("inference", zeros, "card or parameters (0000000000000000...)"),
+        ("inference", {}, "card or parameters (unknown...)"),
     ):
         other = {**facts, fact: held}
         (tmp_path / "sweeps.json").write_text(json.dumps(other))
@@ -217,21 +217,35 @@ def test_a_sweep_with_other_weights_is_refused_or_runs_its_method_again(small_we
         assert json.loads((tmp_path / "sweeps.json").read_text())[fact] == facts[fact]
 
 
-def test_a_published_sweep_is_gone_on_from_and_loses_no_row(tmp_path):
+def test_a_published_sweep_is_gone_on_from_and_loses_no_row(small_weights, tmp_path):
     """A published folder has the table and not the log of cells."""
-    pools = [make_pool(name="table")]
+    pools, cells = [make_pool(name="table")], tmp_path / "sweep_cells.jsonl"
 
-    def plan(methods):
-        return SweepPlan(["scar_score"], pools, methods, 1, None, 1, None)
+    def plan(methods, **options):
+        return SweepPlan(["scar_score"], pools, methods, 1, small_weights, 1, None, **options)
 
-    run_sweeps(plan(["all_positive", "random"]), tmp_path)
+    run_sweeps(plan(["puicl_single", "random"]), tmp_path)
     before = pd.read_csv(tmp_path / "sweeps.csv")
-    (tmp_path / "sweep_cells.jsonl").unlink()
+    cells.unlink()
     run_sweeps(plan(["random", "one_class_svm"]), tmp_path)
     after = pd.read_csv(tmp_path / "sweeps.csv")
-    assert set(after.method) == {"all_positive", "random", "one_class_svm"}
-    kept = after[after.method.isin(["all_positive", "random"])].reset_index(drop=True)
+    assert set(after.method) == {"puicl_single", "random", "one_class_svm"}
+    kept = after[after.method.isin(["puicl_single", "random"])].reset_index(drop=True)
     pd.testing.assert_frame_equal(kept, before)
+
+    facts = json.loads((tmp_path / "sweeps.json").read_text())
+    assert len(facts["environments"]) == 1
+    (tmp_path / "sweeps.json").write_text(
+        json.dumps({**facts, "weights": {"puicl_single": "0" * 64}, "environments": [{"cpus": 0}]})
+    )
+    cells.unlink()
+    with pytest.raises(InputError, match="other weights"):
+        run_sweeps(plan(["puicl_single"]), tmp_path)
+    assert not cells.exists()  # refused: the folder is as it was
+    run_sweeps(plan(["puicl_single"], new_weights=True), tmp_path)
+    assert len(pd.read_csv(tmp_path / "sweeps.csv")) == len(after)
+    environments = json.loads((tmp_path / "sweeps.json").read_text())["environments"]
+    assert environments == [{"cpus": 0}, *facts["environments"]]
 
 
 def test_failed_cells_of_a_sweep_are_retried_when_asked(tmp_path):
