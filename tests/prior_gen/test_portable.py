@@ -127,36 +127,60 @@ def simd() -> str:
     return " ".join(np.show_config(mode="dicts")["SIMD Extensions"].get("found", []))
 
 
-@pytest.mark.parametrize(
-    "variables",
-    [
-        {"NPY_DISABLE_CPU_FEATURES": simd()},
-        {"OPENBLAS_CORETYPE": "Nehalem"},
-        pytest.param(
-            {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": "cache"},
-            marks=pytest.mark.slow,
-        ),
-    ],
-    ids=["numpy's least", "another BLAS kernel", "compiled for any processor"],
-)
-def test_another_processor_has_the_same_canary(variables, tmp_path):
-    code = (
-        "import sys; from puicl_config import PriorConfig; from prior_gen.canary import *\n"
-        "for plan in sys.argv[1:]: print(canary_digest(PriorConfig.model_validate_json(plan)))"
-    )
-    plans = (PLANS["extended"], OLD)
+# Canaries of plans, and microbatches of a config with every extension that a plan so far has.
+MADE = """
+import sys
+from puicl_config import PriorConfig, load_config
+from prior_gen import generate_microbatch
+from prior_gen.canary import canary_digest
+
+for plan in sys.argv[1:]:
+    print(canary_digest(PriorConfig.model_validate_json(plan)))
+config = load_config("cpu_all", ["prior.extensions.share=1", "prior.extensions.sar=0.3"])
+for step in range(16):
+    print(generate_microbatch(config, 12, step, step % 8).digest().hex())
+"""
+
+
+def made(folder: Path, **variables) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-c", code, *(plan.model_dump_json() for plan in plans)],
+        [sys.executable, "-c", MADE, *(p.model_dump_json() for p in (PLANS["extended"], OLD))],
         capture_output=True,
         text=True,
         check=True,
-        cwd=tmp_path,
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
     )
-    portable, libraries = done.stdout.split()
+    return done.stdout.split()
+
+
+@pytest.fixture(scope="module")
+def made_here(tmp_path_factory):
+    return made(tmp_path_factory.mktemp("here"))
+
+
+@pytest.mark.parametrize(
+    ("variables", "bites"),
+    [
+        ({"NPY_DISABLE_CPU_FEATURES": simd()}, bool(simd())),
+        ({"OPENBLAS_CORETYPE": "Nehalem"}, True),
+        # The C library's variants; how much they differ is for its version to say.
+        ({"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX2_Usable,-FMA_Usable"}, False),
+        pytest.param(
+            {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": "cache"},
+            False,  # nothing that numba compiles depends on it, in either arithmetic
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=["numpy's least", "another BLAS kernel", "another C library", "compiled for any"],
+)
+def test_another_processor_makes_the_same_bytes(variables, bites, made_here, tmp_path):
+    portable, libraries, *microbatches = made(tmp_path, **variables)
     assert portable == CANARIES["extended"]
-    if simd() and platform.machine() in ("x86_64", "AMD64") and "NUMBA_CPU_NAME" not in variables:
-        assert libraries != canary_digest(OLD)  # the variable does switch something
+    assert microbatches == made_here[2:]
+    assert len(set(microbatches)) == 16
+    if bites and platform.machine() in ("x86_64", "AMD64"):
+        assert libraries != made_here[1]  # the variable does switch something
 
 
 def test_older_plans_keep_their_names_and_new_ones_say_what_they_are():
