@@ -94,7 +94,7 @@ def rbf(x, clamp, out):
 
 @_jit
 def tanh(x, clamp, out):
-    """tanh of float32 x [n] clamped to +-clamp: a quotient of polynomials, within 3e-7."""
+    """tanh of float32 x [n] clamped to +-clamp: a quotient of polynomials, within 4e-7."""
     for i in range(x.size):
         value = min(max(x[i], -clamp), clamp)
         # Beyond, it is +-1 to within half a unit of the last place.

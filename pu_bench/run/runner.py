@@ -182,10 +182,10 @@ def _claim(out: Path, plan: Plan, log: CellLog) -> None:
         "skipped": plan.skipped,
     }
     path = out / RUN
-    if path.is_file():
-        before = json.loads(path.read_text(encoding="utf-8"))
-        now = _continued(before, now, out)
-        with log.begun_from(out / RESULTS, lambda _: read_results(out)):
+    with log.begun_from(out / RESULTS, lambda _: read_results(out)):
+        if path.is_file():
+            before = json.loads(path.read_text(encoding="utf-8"))
+            now = _continued(before, now, out)
             now = give_way(out, log, before, now, plan.new_weights)
     write_atomically(path, (json.dumps(now, indent=1) + "\n").encode())
     _record_environment(out / ENVIRONMENT, plan.jobs)

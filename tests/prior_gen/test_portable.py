@@ -28,6 +28,9 @@ CANARIES = {
     "extended": "a4db0e9827236436619d2838274d0c2441f67ba15ad22defb92f727a5fbe4cd1",
 }
 CLAMP = np.float32(1e6)
+on_x86 = pytest.mark.skipif(
+    platform.machine() not in ("x86_64", "AMD64"), reason="the bits are promised for x86-64"
+)
 
 
 def spread_out(dtype=np.float32):
@@ -117,6 +120,7 @@ def test_other_plans_keep_the_bits_they_had():
     assert canary_digest(OLD) == OF_LIBRARIES[found]
 
 
+@on_x86
 @pytest.mark.parametrize("plan", PLANS)
 def test_the_canary_has_the_bits_of_every_processor(plan):
     assert canary_digest(PLANS[plan]) == CANARIES[plan]
@@ -159,6 +163,7 @@ def made_here(tmp_path_factory):
     return made(tmp_path_factory.mktemp("here"))
 
 
+@on_x86
 @pytest.mark.parametrize(
     ("variables", "bites"),
     [
@@ -179,7 +184,7 @@ def test_another_processor_makes_the_same_bytes(variables, bites, made_here, tmp
     assert portable == CANARIES["extended"]
     assert microbatches == made_here[2:]
     assert len(set(microbatches)) == 16
-    if bites and platform.machine() in ("x86_64", "AMD64"):
+    if bites:
         assert libraries != made_here[1]  # the variable does switch something
 
 

@@ -127,6 +127,10 @@ def test_where_bfloat16_is_slow_float32_is_computed_and_the_digest_stays(
     exact = microbatch_gradient(state, batch, settings.train)
     asked = settings.train.model_copy(update={"precision": "bfloat16"})
     assert microbatch_gradient(state, batch, asked).equal(exact) != fast
+    digests = {
+        run_digest(settings.model_copy(update={"train": t})) for t in (asked, settings.train)
+    }
+    assert len(digests) == 2  # the run's is that of its config, whatever computes it
     assert computed_in("bfloat16", torch.device("cuda")) == "bfloat16"
     assert computed_in("float32", CPU) == "float32"
 
