@@ -13,6 +13,10 @@ from puicl_config import InputError, write_atomically
 from trainer.ledger import read_ledger
 
 
+# Up to so many runs are named inside the first panel, more beside the last.
+_NAMED_INSIDE = 5
+
+
 @dataclass(frozen=True)
 class Curves:
     """One run's figures: `loss` [steps] of each step, and AUC [evaluations] with its steps.
@@ -89,7 +93,11 @@ def draw_curves(runs: Sequence[Path], out: Path, smooth: int) -> None:
         axes[2].set(xlabel="seconds of training", title="Held-out AUC against time")
     for axis in axes:
         axis.spines[["top", "right"]].set_visible(False)
-    axes[0].legend(frameon=False, fontsize="small")
+    if len(curves) <= _NAMED_INSIDE:
+        axes[0].legend(frameon=False, fontsize="small")
+    else:  # inside, so many names would lie on the curves
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize="small")
     content = io.BytesIO()
     figure.savefig(content, dpi=120, format="png")
     plt.close(figure)
