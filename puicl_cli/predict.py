@@ -11,7 +11,6 @@ from puicl_model.files import (
     STREAM,
     Options,
     check_target,
-    read_table,
     report_page,
     score_table,
     split_columns,
@@ -101,12 +100,14 @@ def predict(
             raise InputError(f"{name} is for a folder of tables, but {data} is none")
 
     name = "stdin" if data == STREAM else data
-    table = read_table(data)
+    table = options.read(data)
     split_columns(table, name, options)
     check_target(out, data)
     if report is not None:
+        if str(report) == STREAM:
+            raise InputError("--report needs a file: - is for --data and --out")
         check_target(str(report), data, "--report")
-        if out != STREAM and report.absolute() == Path(out).absolute():
+        if out != STREAM and report.resolve() == Path(out).resolve():
             raise InputError(f"--report and --out are both {out}; give two files")
     scored = score_table(table, name, options)
     try:

@@ -1,15 +1,27 @@
 """Writing a file so that nobody ever sees half of it: temporary name, fsync, rename."""
 
 import os
+import shutil
 import uuid
 from pathlib import Path
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that a reader sees the old content, the new, or nothing in between."""
+    """Write a file so that a reader sees the old content, the new, or nothing in between.
+
+    A link is followed and an old file's permissions are kept; what is no regular file (a pipe, a
+    device) cannot be replaced, and is written to.
+    """
+    path = path.resolve()
+    there = path.exists()
+    if there and not path.is_file():
+        path.write_bytes(content)
+        return
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         write_synced(temporary, content)
+        if there:
+            shutil.copymode(path, temporary)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

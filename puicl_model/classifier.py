@@ -57,8 +57,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     preprocessing : "auto", None or a scikit-learn transformer
         "auto" is `TablePreprocessor(categorical_features)`; None takes finite numbers as they
         are; a transformer must make finite numbers.
-    categorical_features : sequence of int or str, or None
-        Columns of numbers that are codes of categories, for "auto".
+    categorical_features : sequence of int or str, or of bool, or None
+        Columns of numbers that are codes of categories, for "auto": names, positions or a mask.
     random_state : int, RandomState or None
         Draws everything that is random.
     device : str
@@ -181,15 +181,17 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[positive.astype(int)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Area under the ROC curve of P(positive) for `y` [m]: 1 or True against all else.
+        """Area under the ROC curve of P(positive) for `y` [m], which says positive as `s` did.
 
+        That is by `positive_label` where it was given; booleans mean what they say all the same.
         With true classes that is the AUC. With PU labels of rows that were not in the fit, and
         labelled positives drawn at random, it is alpha / 2 + (1 - alpha) AUC, with alpha the share
         of positives among the unlabelled rows: too low, but ordering models as the AUC does.
         Accuracy has no such use: PU labels are no classes. Raises `ValueError` where `y` holds
-        one kind alone.
+        one kind alone, or something else.
         """
-        truth = labeled_mask(y, self.positive_label)
+        booleans = np.asarray(y).dtype == bool
+        truth = labeled_mask(y, None if booleans else self.positive_label, name="y")
         if truth.all() or not truth.any():
             raise ValueError("score needs rows of both kinds in y")
         return float(roc_auc_score(truth, self.decision_function(X), sample_weight=sample_weight))
@@ -296,7 +298,9 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
                 self.preprocessor_ = TablePreprocessor(self.categorical_features)
             elif self.preprocessing is not None:
                 self.preprocessor_ = clone(self.preprocessing)
-        if self.preprocessor_ is not None:
+        if reset and isinstance(self.preprocessor_, TablePreprocessor):
+            X = self.preprocessor_.fit_quietly(X)  # its warning is the report's first
+        elif self.preprocessor_ is not None:
             X = (self.preprocessor_.fit_transform if reset else self.preprocessor_.transform)(X)
         return check_array(X, dtype=np.float64) + 0.0  # -0.0 is 0.0
 

@@ -11,7 +11,7 @@ from puicl_model.model import PUICL
 
 # Cells (rows times columns, the label's included) in one forward pass. On two CPU cores larger
 # batches are no faster; on a GPU they are.
-_CELLS = {"cpu": 30_000, "cuda": 2_000_000}
+_CELLS, _CELLS_ON_GPU = 30_000, 2_000_000
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,8 @@ def resolve_device(name: str) -> torch.device:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         raise ValueError(f"device {name!r}: {str(error).splitlines()[0]}") from None
+    if device.type == "meta":
+        raise ValueError("device 'meta' computes nothing")
     return device
 
 
@@ -62,12 +64,13 @@ def log_odds(
     Holds one batch in memory at a time; `done` is told how many jobs were finished.
     """
     device = network.unlabeled_token.device
+    together = _CELLS if device.type == "cpu" else _CELLS_ON_GPU
     by_shape: dict[tuple, list[int]] = {}
     for number, job in enumerate(jobs):
         by_shape.setdefault(job.shape, []).append(number)
     answers: list[np.ndarray] = [np.empty(0)] * len(jobs)
     for (n_labeled, n_rows, n_columns), numbers in by_shape.items():
-        size = max(1, _CELLS[device.type] // (n_rows * (n_columns + 1)))
+        size = max(1, together // (n_rows * (n_columns + 1)))
         for start in range(0, len(numbers), size):
             batch = numbers[start : start + size]
             x = torch.from_numpy(np.stack([jobs[number].rows() for number in batch]))
@@ -80,5 +83,5 @@ def log_odds(
 
 def difference(logits: torch.Tensor) -> np.ndarray:
     """Log-odds [B, n] from logits [B, n, 2] of (negative, positive)."""
-    logits = logits.double()
-    return (logits[..., 1] - logits[..., 0]).cpu().numpy()
+    logits = logits.cpu().double()
+    return (logits[..., 1] - logits[..., 0]).numpy()

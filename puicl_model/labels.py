@@ -33,11 +33,12 @@ def labels_of_rows(s: Any, n_rows: int, positive_label: Any = None) -> np.ndarra
     return labeled
 
 
-def labeled_mask(s: Any, positive_label: Any = None) -> np.ndarray:
+def labeled_mask(s: Any, positive_label: Any = None, name: str = "s") -> np.ndarray:
     """Boolean [n]: True where the row is a labelled positive.
 
     That is where `s` equals `positive_label`; all else is unlabelled. Without `positive_label`,
-    where `s` is 1 or True, and 0, -1, False or a missing value are unlabelled.
+    where `s` is 1 or True, and 0, -1, False or a missing value are unlabelled. Errors call it
+    `name`.
 
     Raises `ValueError` where `s` has another shape, another value, or never `positive_label`.
     """
@@ -52,21 +53,22 @@ def labeled_mask(s: Any, positive_label: Any = None) -> np.ndarray:
         )
         array = array[:, 0]
     if array.ndim != 1:
-        raise ValueError(f"s must have one entry a row, but its shape is {array.shape}")
+        raise ValueError(f"{name} must have one entry a row, but its shape is {array.shape}")
     missing = np.asarray(pd.isna(array))
     if positive_label is not None:
         labeled = ~missing
         labeled[~missing] = _equal(array[~missing], positive_label)
         if not labeled.any():
             raise ValueError(
-                f"s holds no labelled positive: no entry equals positive_label={positive_label!r}"
+                f"{name} holds no labelled positive: no entry equals "
+                f"positive_label={positive_label!r}"
             )
         return labeled
     if array.dtype.kind in "OUS":
         words = pd.Series(array.astype(object)).replace(_WORDS)
         numbers = pd.to_numeric(words, errors="coerce").to_numpy(dtype=float)
     elif array.dtype.kind not in "biuf":
-        raise ValueError(f"s must hold numbers, booleans or text, not {array.dtype}")
+        raise ValueError(f"{name} must hold numbers, booleans or text, not {array.dtype}")
     else:
         numbers = array.astype(float)
     known = np.isin(numbers, (1, 0, -1))
@@ -78,7 +80,7 @@ def labeled_mask(s: Any, positive_label: Any = None) -> np.ndarray:
         if array.dtype.kind == "f" and (np.round(numbers[strange]) != numbers[strange]).any():
             hint += ", and y must not be continuous"
         raise ValueError(
-            f"s must hold 1 or True for labelled positives and 0, -1, False or nothing for "
+            f"{name} must hold 1 or True for labelled positives and 0, -1, False or nothing for "
             f"unlabelled rows, but row {int(np.flatnonzero(strange)[0])} holds "
             f"{array[strange].tolist()[0]!r}{hint}"
         )
@@ -86,5 +88,16 @@ def labeled_mask(s: Any, positive_label: Any = None) -> np.ndarray:
 
 
 def _equal(array: np.ndarray, label: Any) -> np.ndarray:
-    """Boolean [n]: equal as values, or as text, so that "1" in a file is 1."""
-    return np.array([value == label or str(value) == str(label) for value in array.tolist()])
+    """Boolean [n]: equal as values or as text; where none is, as numbers, so that "1" is 1.0."""
+    entries = array.tolist()
+    same = np.array([entry == label or str(entry) == str(label) for entry in entries], dtype=bool)
+    if same.any() or (number := _number(label)) is None:
+        return same
+    return np.array([_number(entry) == number for entry in entries], dtype=bool)
+
+
+def _number(entry: Any) -> float | None:
+    try:
+        return float(_WORDS.get(str(entry), entry))
+    except (TypeError, ValueError):
+        return None

@@ -56,6 +56,8 @@ def make_report(
             relevance=relevance,
             names=names,
             apart=apart,
+            left_out=getattr(preprocessor, "left_out_", ""),
+            says_nothing=bool((np.ptp(X, axis=0) == 0).all()),
         ),
     }
 
@@ -67,13 +69,20 @@ def doubts(
     relevance: np.ndarray,
     names: Sequence[str],
     apart: float,
+    left_out: str = "",
+    says_nothing: bool = False,
 ) -> list[str]:
     """Warnings about a fit; empty where nothing is conspicuous.
 
     relevance: [w], each column's |2 AUC - 1|, labelled against unlabelled; names: theirs; apart:
-    the AUC of all columns together (`separation`), NaN where there are too few rows.
+    the AUC of all columns together (`separation`), NaN where there are too few rows; left_out: a
+    sentence on columns that were; says_nothing: whether all rows are the same.
     """
-    found = []
+    found = [left_out] if left_out else []
+    if says_nothing:
+        found.append(
+            "no column tells any two rows apart, so that all scores are the same and mean nothing"
+        )
     if n_labeled < FEW_POSITIVES:
         positives = "positive" if n_labeled == 1 else "positives"
         found.append(

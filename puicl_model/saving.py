@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
+from sklearn.utils.validation import check_is_fitted
 
 from puicl_config import InputError, parse_config, write_atomically
 from puicl_model.ensemble import NewRows, Reference
@@ -37,8 +38,9 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     """Write the fitted `classifier` to `path`, atomically.
 
     Raises `ValueError` where it has a preprocessing of the user's own, or parameters that are no
-    plain data.
+    plain data; scikit-learn's `NotFittedError` before the fit.
     """
+    check_is_fitted(classifier)
     if classifier.preprocessor_ is not None and not isinstance(
         classifier.preprocessor_, TablePreprocessor
     ):
@@ -59,7 +61,7 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
         arrays |= {f"forest.{name}": getattr(classifier._trees, name) for name in Forest.arrays}
     parameters = classifier.get_params(deep=False)
     if isinstance(parameters["preprocessing"], TablePreprocessor):
-        parameters["preprocessing"] = "auto"  # the fitted one is what counts, and is saved
+        parameters["preprocessing"] = parameters["preprocessing"].get_params()
     if parameters["model"] is not None:
         parameters["model"] = str(parameters["model"])
     names = getattr(classifier, "feature_names_in_", None)
@@ -69,6 +71,7 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
         "parameters": parameters,
         "card": classifier.model_card_,
         "plain": {name: getattr(classifier, name) for name in _PLAIN},
+        "column_orders": [order.tolist() for order in classifier.column_orders_],
         "feature_names_in": None if names is None else list(names),
         "scalings": [scaling.state() for scaling in classifier._new_rows.scalings.values()],
         "references": references,
@@ -98,10 +101,14 @@ def load_classifier(cls: type, path: str | Path) -> Any:
     if about.get("format") != _FORMAT:
         raise InputError(f"{path} is no saved classifier: it lacks the format {_FORMAT}")
     classifier = cls(**about["parameters"])
+    if isinstance(classifier.preprocessing, dict):
+        classifier.preprocessing = TablePreprocessor(**classifier.preprocessing)
     for name in _FITTED:
         setattr(classifier, name, arrays[name])
     for name in _PLAIN:
         setattr(classifier, name, about["plain"][name])
+    if "column_orders" in about:  # files of older versions lack it
+        classifier.column_orders_ = [np.array(order) for order in about["column_orders"]]
     classifier.class_prior_interval_ = tuple(classifier.class_prior_interval_)
     if about["feature_names_in"] is not None:
         classifier.feature_names_in_ = np.array(about["feature_names_in"], dtype=object)

@@ -23,9 +23,9 @@ from puicl_config.workers import (
     stops_with,
     take_sigterm_for_ctrl_c,
 )
-from puicl_model.files.formats import read_table, write_table
+from puicl_model.files.formats import write_table
 from puicl_model.files.places import SUMMARY, Place, claim, find_tables, watching, write_summary
-from puicl_model.files.scoring import Options, Scored, score_table, split_columns
+from puicl_model.files.scoring import Options, Scored, score_table, scores_of, split_columns
 from puicl_model.labels import labeled_mask
 from puicl_model.weights import find_weights, load_model
 
@@ -93,10 +93,15 @@ def score_file(place: Place, options: Options, shared: pd.DataFrame | None) -> d
     place.target.parent.mkdir(parents=True, exist_ok=True)
     stamp = place.stamp
     try:
-        table = read_table(str(place.source))
-        scored = score_table(table, str(place.source), options, _others(shared, place))
-        write_table(scored.scores, str(place.target))
-        record = _record_of(scored)
+        table = options.read(str(place.source))
+        if shared is not None and _all_labeled(table, str(place.source), options):
+            # A part of positives alone, as case-control data has one: nothing to score in it.
+            scores = scores_of(table, np.ones(len(table), dtype=bool), options)
+            record = {"n_labeled": len(table), "n_unlabeled": 0, "warnings": []}
+        else:
+            scored = score_table(table, str(place.source), options, _others(shared, place))
+            scores, record = scored.scores, _record_of(scored)
+        write_table(scores, str(place.target))
     except InputError as error:
         record = {"error": str(error)}
     except Exception as error:  # one table's trouble, whatever it is, must not end the others
@@ -128,14 +133,16 @@ def share_labeled(places: Sequence[Place], options: Options) -> pd.DataFrame:
     At most `_MOST_SHARED`, evenly spaced. Files that cannot be read are passed over: they fail
     when their turn comes. Raises `InputError` where files differ in their columns.
     """
-    found, first = [], None
+    found, first, unlabeled = [], None, False
     for place in places:
         try:
-            table = read_table(str(place.source))
+            table = options.read(str(place.source))
             split_columns(table, str(place.source), options)
             labeled = labeled_mask(table[options.label_column], options.positive_label)
         except ValueError:  # no labelled positive among them
+            unlabeled = True
             continue
+        unlabeled = unlabeled or not labeled.all()
         if first is None:
             first = place, set(table.columns)
         if set(table.columns) != first[1]:
@@ -147,8 +154,18 @@ def share_labeled(places: Sequence[Place], options: Options) -> pd.DataFrame:
         found.append(table[labeled].set_axis([place.name] * int(labeled.sum())))
     if not any(map(len, found)):
         raise InputError("no file has a labelled positive: mark at least one row in one of them")
+    if not unlabeled:
+        raise InputError("no file has an unlabelled row: there is nothing to classify")
     shared = pd.concat(found)
     return shared.iloc[:: -(-len(shared) // _MOST_SHARED)]
+
+
+def _all_labeled(table: pd.DataFrame, source: str, options: Options) -> bool:
+    split_columns(table, source, options)
+    try:
+        return bool(labeled_mask(table[options.label_column], options.positive_label).all())
+    except ValueError:  # no labelled positive, or no label: scoring says which
+        return False
 
 
 def _others(shared: pd.DataFrame | None, place: Place) -> pd.DataFrame | None:

@@ -14,17 +14,26 @@ STREAM = "-"
 _PARQUET = (".parquet", ".pq")
 # What tables' files end in, in a folder of them.
 SUFFIXES = (".csv", *_PARQUET)
+# What a file's name promises and is not written here.
+_OTHERS = frozenset(
+    (".gz", ".zip", ".bz2", ".xz", ".zst", ".xls", ".xlsx", ".ods", ".json", ".feather", ".arrow")
+)
 
 
-def read_table(source: str) -> pd.DataFrame:
+def read_table(
+    source: str, label_column: str | None = None, id_column: str | None = None
+) -> pd.DataFrame:
     """The CSV or Parquet file `source`, or CSV from stdin where it is "-".
+
+    In CSV the label column is text, missing where nothing is written or NA and the like; the id
+    column is text as it is written (001, 1.10, NA).
 
     Raises `InputError` where it cannot be read, has no rows, or a column's name twice.
     """
     if source != STREAM and Path(source).suffix.lower() in _PARQUET:
         table = _read_parquet(Path(source))
     else:
-        table = _read_csv(source)
+        table = _read_csv(source, label_column, id_column)
     if table.empty:
         raise InputError(f"{'stdin' if source == STREAM else source} has no rows")
     return table
@@ -33,7 +42,9 @@ def read_table(source: str) -> pd.DataFrame:
 def write_table(table: pd.DataFrame, target: str) -> None:
     """Write CSV, Parquet where the name ends so, or CSV to stdout where `target` is "-"."""
     if target == STREAM:
-        sys.stdout.write(table.to_csv(index=False))
+        sys.stdout.flush()  # UTF-8, as files are, whatever the terminal's encoding
+        sys.stdout.buffer.write(table.to_csv(index=False).encode())
+        sys.stdout.buffer.flush()
     elif Path(target).suffix.lower() in _PARQUET:
         content = io.BytesIO()
         _with_pyarrow(lambda: table.to_parquet(content, index=False))
@@ -51,20 +62,36 @@ def check_target(target: str, source: str, option: str = "--out") -> None:
         raise InputError(f"the folder of {path} does not exist")
     if path.is_dir():
         raise InputError(f"{path} is a folder; give a file for {option}")
+    if path.suffix.lower() in _OTHERS:
+        raise InputError(f"{option} {path}: files ending in {path.suffix} are not written here")
     if source != STREAM and path.exists() and Path(source).exists() and path.samefile(source):
         raise InputError(f"{option} {path} would overwrite the data; give another file")
 
 
-def _read_csv(source: str) -> pd.DataFrame:
+def _read_csv(source: str, label_column: str | None, id_column: str | None) -> pd.DataFrame:
     name = "stdin" if source == STREAM else source
     try:
         raw = sys.stdin.buffer.read() if source == STREAM else Path(source).read_bytes()
         text = raw.decode("utf-8-sig")
-        names = next(csv.reader(io.StringIO(text)), [])
+        lines = csv.reader(io.StringIO(text))
+        names = next((line for line in lines if any(map(str.strip, line))), [])
         with warnings.catch_warnings():
             # Rows longer than the header: pandas would shift or cut their cells.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            table = pd.read_csv(io.StringIO(text), index_col=False)
+            table = pd.read_csv(
+                io.StringIO(text),
+                index_col=False,
+                dtype={label_column: str} if label_column in names else None,
+            )
+            if id_column in names:
+                names_of_rows = pd.read_csv(
+                    io.StringIO(text),
+                    index_col=False,
+                    usecols=[id_column],
+                    dtype=str,
+                    keep_default_na=False,
+                )
+                table[id_column] = names_of_rows[id_column]
     except FileNotFoundError:
         raise InputError(f"no file {source}") from None
     except UnicodeDecodeError as error:

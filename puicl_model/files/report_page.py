@@ -197,9 +197,11 @@ def _top_rows(features: pd.DataFrame, scores: pd.DataFrame, id_column: str | Non
     best = scores.dropna(subset="p_positive").nlargest(_TOP_ROWS, "p_positive")
     head = ["row", *([id_column] if id_column else []), "P(positive)", *features.columns]
     lines = []
-    for position, score in best.iterrows():
-        first = [score["row"], *([score[id_column]] if id_column else [])]
-        cells = [*first, f"{score['p_positive']:.3f}", *features.iloc[position]]
+    for position in best.index:  # cell by cell: as a row, whole numbers would become floats
+        names = ["row", *([id_column] if id_column else [])]
+        first = [best.at[position, name] for name in names]
+        cells = [features.at[position, name] for name in features]
+        cells = [*first, f"{best.at[position, 'p_positive']:.3f}", *cells]
         lines.append("".join(f'<td class="number">{escape(_cell(cell))}</td>' for cell in cells))
     header = "".join(f"<th>{escape(str(name))}</th>" for name in head)
     body = "".join(f"<tr>{line}</tr>" for line in lines)
@@ -223,6 +225,6 @@ def _columns(kinds: dict[str, str]) -> str:
 
 
 def _cell(value) -> str:
-    if pd.isna(value):
+    if pd.api.types.is_scalar(value) and pd.isna(value):
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)

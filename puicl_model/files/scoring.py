@@ -9,7 +9,11 @@ import pandas as pd
 
 from puicl_config import InputError
 from puicl_model.classifier import PUICLClassifier
+from puicl_model.files.formats import read_table
 from puicl_model.weights import find_weights
+
+# Columns of the scores, beside the id column.
+_OUTPUT = ("row", "labeled", "p_positive")
 
 
 @dataclass(frozen=True)
@@ -29,12 +33,21 @@ class Options:
             raise InputError(f"--class-prior must lie between 0 and 1, not {self.class_prior}")
         if self.id_column == self.label_column:
             raise InputError(f"--id-column and --label-column are both {self.id_column!r}")
+        if self.id_column in _OUTPUT:
+            raise InputError(
+                f"--id-column {self.id_column}: the scores have a column of that name; give the "
+                "data's another one"
+            )
         if find_weights(self.model).is_dir():
             raise InputError(f"{self.model} is a folder; give the model.safetensors file in it")
 
     def as_dict(self) -> dict[str, Any]:
         """For records."""
         return asdict(self)
+
+    def read(self, source: str) -> pd.DataFrame:
+        """`read_table` of `source`, whose label and id column these are."""
+        return read_table(source, self.label_column, self.id_column)
 
     def classifier(self) -> PUICLClassifier:
         """A new one."""
@@ -110,9 +123,7 @@ def score_table(
             raise InputError(f"{where}{',' if about_features else ':'} {sentence}") from None
     labeled = np.ones(len(table), dtype=bool)
     labeled[classifier.unlabeled_rows_] = False
-    scores = pd.DataFrame({"row": np.arange(len(table)), "labeled": labeled.astype(int)})
-    if options.id_column:
-        scores.insert(1, options.id_column, table[options.id_column])
+    scores = scores_of(table, labeled, options)
     scores.loc[~labeled, "p_positive"] = classifier.unlabeled_proba_
     doubts = [
         str(warning.message).replace(", or drop_identifiers=False", "")
@@ -120,3 +131,13 @@ def score_table(
         if warning.category is UserWarning
     ]
     return Scored(scores, classifier, features, doubts)
+
+
+def scores_of(table: pd.DataFrame, labeled: np.ndarray, options: Options) -> pd.DataFrame:
+    """The output for `table`, p_positive still missing everywhere; labeled: boolean [n]."""
+    scores = pd.DataFrame(
+        {"row": np.arange(len(table)), "labeled": labeled.astype(int), "p_positive": np.nan}
+    )
+    if options.id_column:
+        scores.insert(1, options.id_column, table[options.id_column])
+    return scores

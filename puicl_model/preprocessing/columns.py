@@ -4,6 +4,7 @@ Each encoder reads its column once (`fit`), is a function of fit and cell from t
 (`transform`), and is plain data (`state`, `from_state`), so that it can be saved as JSON.
 """
 
+import datetime as dt
 import re
 from typing import Any, ClassVar, Self
 
@@ -14,6 +15,7 @@ from puicl_model.preprocessing.reading import is_missing
 
 # From here on float64 skips whole numbers.
 _EXACT = 2**53
+_WHOLE = re.compile(r"^\s*[+-]?\d+\s*$")
 _ISO_DATE = re.compile(r"^\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}([T ]\d{1,2}:\d{2}.*)?\s*$")
 _DAY = 86_400.0
 
@@ -50,7 +52,7 @@ class Column:
 
 
 class NumberColumn(Column):
-    """Numbers, booleans, durations (in seconds): missing cells become the median.
+    """Numbers, booleans, durations and times of day (in seconds); missing: the median.
 
     `indicator` adds a column that is 1 where the cell is missing. Whole numbers beyond 2^53 are
     taken relative to `offset` before they become floats, so that their differences stay exact.
@@ -60,7 +62,7 @@ class NumberColumn(Column):
     fields = ("offset", "fill", "indicator")
 
     def __init__(self, column: pd.Series, indicator_share: float):
-        self.offset = _offset(column)
+        self.offset = huge_offset(column)
         values = as_numbers(column, self.offset)
         known = values[~np.isnan(values)]
         # The middle cell rather than the middle of two: it is a value of the column, and huge
@@ -123,10 +125,10 @@ class DateColumn(Column):
 class CategoryColumn(Column):
     """Text and other categories, as one column a level or as codes.
 
-    Levels stand in the order of an ordered pandas categorical, else in sorted order. Rare levels
-    are taken together; a level that was not there at the fit counts as rare, as a missing cell
-    does where none was missing. Two levels make one column of 0 and 1. Up to `one_hot_levels`
-    make a column each, more make one column of codes.
+    Levels stand in the order of an ordered pandas categorical, else numbers by their value and then
+    the other words by the alphabet. Rare levels are taken together; a level that was not there at
+    the fit counts as rare, as a missing cell does where none was missing. Two levels make one
+    column of 0 and 1. Up to `one_hot_levels` make a column each, more make one column of codes.
     """
 
     kind = "category"
@@ -142,7 +144,9 @@ class CategoryColumn(Column):
             for level, count in zip(levels, counts, strict=True)
             if count >= rare_below or len(levels) <= 2
         ]
-        self.levels = sorted(common, key=lambda level: (order.get(level, len(order)), level))
+        self.levels = sorted(
+            common, key=lambda level: (order.get(level, len(order)), *_by_value(level))
+        )
         self.rare = len(common) < len(levels)
         self.missing = bool(missing.any())
         self.one_hot = self._n_codes <= one_hot_levels
@@ -178,24 +182,27 @@ class CategoryColumn(Column):
 
 
 def as_numbers(column: pd.Series, offset: int = 0) -> np.ndarray:
-    """[n] cells as float64, NaN where missing, less `offset`.
+    """[n] cells as float64, NaN where missing, less `offset`; durations and times in seconds.
 
     Raises `ValueError` naming the first cell that is no finite number.
     """
     missing = is_missing(column)
-    values = column.array
+    if missing.all():  # of whatever type: an empty column of a frame may have any
+        return np.full(len(column), np.nan)
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
     if column.dtype.kind == "m":
         numbers = column.dt.total_seconds().to_numpy(dtype=float)
-    elif column.dtype.kind in "iu" and offset:
-        whole = [0 if gone else int(v) - offset for v, gone in zip(values, missing, strict=True)]
-        numbers = np.array(whole, dtype=float)
     elif column.dtype.kind == "M":
         raise ValueError(f"row 0 holds the date {column.iloc[0]}, not a number")
+    elif offset:
+        cells = zip(column.array, missing, strict=True)
+        numbers = np.array([np.nan if gone else _less(cell, offset) for cell, gone in cells])
     else:
+        if are_times(column, missing):
+            column = column.map(_seconds_of_day)
         numbers = pd.to_numeric(column, errors="coerce")
-        numbers = numbers.to_numpy(dtype=float, na_value=np.nan) - offset
+        numbers = numbers.to_numpy(dtype=float, na_value=np.nan)
     numbers = np.where(missing, np.nan, numbers)
     bad = ~missing & ~np.isfinite(numbers)
     if bad.any():
@@ -208,17 +215,28 @@ def as_numbers(column: pd.Series, offset: int = 0) -> np.ndarray:
 def as_seconds(column: pd.Series) -> np.ndarray:
     """[n] dates as seconds since 1970 (UTC where they have a zone), NaN where missing.
 
-    Raises `ValueError` naming the first cell that is no date.
+    Raises `ValueError` naming the first cell that is neither a date nor text like 2024-05-31: what
+    pandas reads into other cells (3.4.2024, 2024, "today") is a guess.
     """
-    missing = is_missing(column)
-    dates = pd.to_datetime(
-        column.where(~missing, None), errors="coerce", utc=True, format="mixed"
-    ).astype("datetime64[us, UTC]")
+    given, missing = column, is_missing(column)
+    if column.dtype.kind != "M":
+        column = column.astype(object)
+        readable = [not gone and _is_date(v) for v, gone in zip(column, missing, strict=True)]
+        column = column.where(np.array(readable), None)
+    dates = pd.to_datetime(column, errors="coerce", utc=True, format="mixed")
+    dates = dates.astype("datetime64[us, UTC]")
     gone = dates.isna().to_numpy()
     if (gone & ~missing).any():
         row = int(np.flatnonzero(gone & ~missing)[0])
-        raise ValueError(f"row {row} holds {column.iloc[row]!r}, not a date")
+        raise ValueError(
+            f"row {row} holds {given.iloc[row]!r}, not a date; text must be like 2024-05-31"
+        )
     return np.where(gone, np.nan, dates.astype("int64").to_numpy() / 1e6)
+
+
+def are_times(column: pd.Series, missing: np.ndarray) -> bool:
+    """Whether every cell that is there is a time of day."""
+    return column.dtype == object and all(isinstance(v, dt.time) for v in column[~missing])
 
 
 def as_words(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
@@ -238,10 +256,10 @@ def looks_like_dates(column: pd.Series) -> bool:
     known = column[~is_missing(column)]
     if not len(known) or column.dtype.kind in "biufcm":
         return False
-    if all(hasattr(value, "toordinal") for value in known):
-        return True
-    if not all(isinstance(value, str) and _ISO_DATE.match(value) for value in known):
+    if not all(map(_is_date, known)):
         return False
+    if not any(isinstance(value, str) for value in known):
+        return True
     try:
         as_seconds(column)
     except ValueError:
@@ -255,14 +273,57 @@ def _word(value: Any) -> str:
     return str(value).strip()
 
 
-def _offset(column: pd.Series) -> int:
+def _is_date(cell: Any) -> bool:
+    """Whether it is a date or a moment, or text that begins like 2024-05-31."""
+    if isinstance(cell, str):
+        return _ISO_DATE.match(cell) is not None
+    return hasattr(cell, "toordinal") or isinstance(cell, np.datetime64)
+
+
+def _by_value(level: str) -> tuple[float, str]:
+    """What sorts numbers by their value, then other words by the alphabet."""
+    try:
+        value = float(level)
+    except ValueError:
+        value = np.inf
+    return (np.inf if np.isnan(value) else value), level
+
+
+def _seconds_of_day(cell: Any) -> Any:
+    if not isinstance(cell, dt.time):
+        return cell
+    return cell.hour * 3600 + cell.minute * 60 + cell.second + cell.microsecond / 1e6
+
+
+def huge_offset(column: pd.Series) -> int:
     """A whole number amid a column of whole numbers beyond 2^53, else 0."""
-    if column.dtype.kind not in "iu":
+    if column.dtype.kind not in "iuO" and not isinstance(column.dtype, pd.StringDtype):
         return 0
-    known = column[~column.isna()]
-    if not len(known) or max(abs(int(known.min())), abs(int(known.max()))) < _EXACT:
+    known = column[~is_missing(column)]
+    values = pd.to_numeric(known, errors="coerce")
+    if values.dtype.kind not in "iuf" or not len(values):
         return 0
-    return int(known.sort_values().iloc[len(known) // 2])
+    if not max(-float(values.min()), float(values.max())) >= _EXACT:
+        return 0
+    whole = [_whole(cell) for cell in known.array]
+    if None in whole:
+        return 0
+    return sorted(whole)[len(whole) // 2]
+
+
+def _whole(cell: Any) -> int | None:
+    """The whole number that a cell is, or says; None where it is none."""
+    if isinstance(cell, str):
+        return int(cell) if _WHOLE.match(cell) else None
+    return int(cell) if isinstance(cell, int | np.integer) else None
+
+
+def _less(cell: Any, offset: int) -> float:
+    """cell - offset, exact where the cell is a whole number; NaN where it is no number."""
+    whole = _whole(cell)
+    if whole is not None:
+        return float(whole - offset)
+    return float(pd.to_numeric(cell, errors="coerce")) - offset
 
 
 def _calendar(seconds: np.ndarray) -> dict[str, np.ndarray]:

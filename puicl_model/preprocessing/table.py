@@ -15,8 +15,10 @@ from puicl_model.preprocessing.columns import (
     CategoryColumn,
     DateColumn,
     NumberColumn,
+    are_times,
     as_numbers,
     as_words,
+    huge_offset,
     looks_like_dates,
 )
 from puicl_model.preprocessing.reading import column_names, is_missing, read_table
@@ -39,9 +41,9 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    categorical_features : sequence of int or str, or None
-        Columns of numbers that are codes of categories, by name or position. Text is always taken
-        for categories.
+    categorical_features : sequence of int or str, or of bool, or None
+        Columns of numbers that are codes of categories, by name or position, or as a mask. Text is
+        always taken for categories.
     one_hot_levels : int
         Categories of up to so many levels make one column a level, others one of codes.
     rare_below : int
@@ -77,12 +79,19 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         self.drop_identifiers = drop_identifiers
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Read the table `X` [n, d]. Raises `ValueError` where no column says anything."""
+        """Read the table `X` [n, d]. Raises `ValueError` for cells that cannot be read."""
         self.fit_transform(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """`fit`, and the columns [n, w] of `X` itself."""
+        columns = self.fit_quietly(X)
+        if self.left_out_:
+            warnings.warn(self.left_out_, stacklevel=2)
+        return columns
+
+    def fit_quietly(self, X: Any) -> np.ndarray:
+        """`fit_transform` without its warning, which `left_out_` keeps."""
         table = read_table(self, X, reset=True)
         self._names = column_names(self)
         categorical = self._categorical_positions()
@@ -111,13 +120,6 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                 self.kinds_[name] = f"equal to {twin}" if twin else "constant"
                 del self._encoders[j]
         self.dropped_ = {name: kind for name, kind in self.kinds_.items() if kind not in ENCODERS}
-        told = [f"{name} ({why})" for name, why in self.dropped_.items() if why in _WARNED]
-        if told:
-            warnings.warn(
-                f"left out: {', '.join(told)}; give numbers or groups to have them used, or "
-                "drop_identifiers=False",
-                stacklevel=3,
-            )
         if not outputs:
             # Constant tables are legal: nothing tells their rows apart.
             self._kept = []
@@ -146,6 +148,17 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         """Names [w] of the columns that `transform` makes."""
         check_is_fitted(self)
         return np.array([name for *_, name in self._kept] or ["(nothing)"], dtype=object)
+
+    @property
+    def left_out_(self) -> str:
+        """A sentence on the columns that were left out as they name rows; empty where none were."""
+        told = [f"{name} ({why})" for name, why in self.dropped_.items() if why in _WARNED]
+        if not told:
+            return ""
+        return (
+            f"left out: {', '.join(told)}; give numbers or groups to have them used, or "
+            "drop_identifiers=False"
+        )
 
     @property
     def sources_(self) -> np.ndarray:
@@ -204,7 +217,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             if looks_like_dates(column):
                 return DateColumn(column, self.indicator_share)
             if column.dtype.kind in "biufm" or _reads_as_numbers(column, missing):
-                if self.drop_identifiers and _is_row_number(column):
+                if self.drop_identifiers and _is_row_number(column, missing):
                     return ROW_NUMBER
                 return NumberColumn(column, self.indicator_share)
             words, _ = as_words(column)
@@ -222,8 +235,16 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         return CategoryColumn(column, self.one_hot_levels, self.rare_below)
 
     def _categorical_positions(self) -> set[int]:
+        features = [] if self.categorical_features is None else list(self.categorical_features)
+        if features and all(isinstance(feature, bool | np.bool_) for feature in features):
+            if len(features) != self.n_features_in_:
+                raise ValueError(
+                    f"categorical_features is a mask of {len(features)} columns, but X has "
+                    f"{self.n_features_in_}"
+                )
+            return set(np.flatnonzero(features).tolist())
         positions = set()
-        for feature in () if self.categorical_features is None else self.categorical_features:
+        for feature in features:
             if isinstance(feature, str):
                 if feature not in self._names:
                     raise ValueError(f"categorical_features names {feature!r}, which X has not")
@@ -248,12 +269,14 @@ def _key(values: np.ndarray) -> bytes:
 
 
 def _reads_as_numbers(column: pd.Series, missing: np.ndarray) -> bool:
-    """Whether every cell that is there is a number, or text that is one.
+    """Whether every cell that is there is a number, text that is one, or a time of day.
 
     Raises `ValueError` for infinite numbers.
     """
     if isinstance(column.dtype, pd.CategoricalDtype):
         return False
+    if are_times(column, missing):
+        return True
     known = column[~missing]
     numbers = pd.to_numeric(known, errors="coerce")
     if numbers.dtype.kind not in "biuf" or numbers.isna().any():
@@ -276,8 +299,13 @@ def _refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: i
         )
 
 
-def _is_row_number(column: pd.Series) -> bool:
-    """Whole numbers, all distinct, that fill their range: an index that was saved with the rows."""
-    if column.dtype.kind not in "iu" or len(column) < _MIN_ROWS_TO_JUDGE or column.isna().any():
+def _is_row_number(column: pd.Series, missing: np.ndarray) -> bool:
+    """Whole numbers, all distinct, that fill their range: an index that was saved with the rows.
+
+    In whatever form they come: as text and, in an array beside fractions, as floats.
+    """
+    if column.dtype.kind in "bm" or len(column) < _MIN_ROWS_TO_JUDGE or missing.any():
         return False
-    return column.is_unique and int(column.max()) - int(column.min()) == len(column) - 1
+    values = as_numbers(column, huge_offset(column))
+    whole = np.array_equal(values, np.round(values))
+    return whole and np.ptp(values) == len(values) - 1 and len(np.unique(values)) == len(values)

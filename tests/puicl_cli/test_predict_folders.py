@@ -198,6 +198,29 @@ def test_parts_of_one_table_share_their_labelled_positives(predict, tmp_path, we
     assert "are no parts of one table: only one of them has the column 'B'" in err
 
 
+def test_a_part_of_positives_alone_lends_them_and_is_not_scored(predict, tmp_path, weights):
+    whole = make_table(5, n=60)
+    positives, rest = whole[whole["s"] == 1], whole[whole["s"] == 0]
+    write(tmp_path / "data" / "positives.csv", positives)
+    write(tmp_path / "data" / "unlabelled.csv", rest)
+    code, _, err = predict("--one-table")
+    assert code == 0, err
+    of_positives = read(tmp_path / "out" / "positives.csv")
+    assert (of_positives["labeled"] == 1).all()
+    assert of_positives["p_positive"].isna().all()
+    both = pd.concat([rest, positives])
+    fitted = PUICLClassifier(weights).fit(both[["a", "b"]], both["s"])
+    scores = read(tmp_path / "out" / "unlabelled.csv")
+    np.testing.assert_allclose(scores["p_positive"], fitted.unlabeled_proba_, rtol=0, atol=1e-6)
+    summary = pd.read_csv(tmp_path / "out" / "_summary.csv").set_index("table")
+    assert summary.loc["positives.csv", "n_unlabeled"] == 0
+    assert summary["error"].isna().all()
+    (tmp_path / "data" / "unlabelled.csv").unlink()
+    code, _, err = predict("--one-table", out="other")
+    assert code == 2
+    assert "no file has an unlabelled row" in err
+
+
 @pytest.mark.parametrize(
     ("options", "flags", "message"),
     [

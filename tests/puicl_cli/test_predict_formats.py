@@ -2,9 +2,14 @@
 
 import gzip
 import io
+import os
 import re
+import stat
+import subprocess
 import sys
+import threading
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,6 +21,7 @@ from puicl_config import ModelConfig
 from puicl_model import PUICL, PUICLClassifier, save_model
 from puicl_model.files.report_page import permutation_importance, report_page
 
+ROOT = Path(__file__).resolve().parents[2]
 N = 60
 
 
@@ -76,6 +82,95 @@ def test_the_id_column_is_kept_and_is_no_feature(predict, patients, weights, tmp
     np.testing.assert_allclose(found, fitted.unlabeled_proba_, rtol=0, atol=1e-12)
 
 
+def test_names_of_rows_come_back_as_they_are_written(predict, patients, tmp_path):
+    names = [f"{i:05d}" for i in range(N)]
+    names[3:8] = ["1.10", "1e3", "NA", "", " x "]
+    patients.assign(patient=names).to_csv(tmp_path / "patients.csv", index=False)
+    options = {"data": "patients.csv", "id-column": "patient"}
+    assert predict(**options, out="scores.csv")[0] == 0
+    scores = pd.read_csv(tmp_path / "scores.csv", dtype=str, keep_default_na=False)
+    assert list(scores["patient"]) == names
+
+
+@pytest.mark.parametrize(
+    ("positive", "other", "label"),
+    [
+        ("1", "", "1"),
+        ("2", "", "2"),
+        ("2.0", "1.0", "2"),
+        ("true", "false", "true"),
+        ("True", "False", "true"),
+        ("01", "02", "01"),
+        ("sick", "NA", "sick"),
+    ],
+)
+def test_the_positive_label_is_found_as_it_is_written(
+    predict, patients, tmp_path, positive, other, label
+):
+    state = np.where(patients["state"] == "sick", positive, other)
+    patients.assign(state=state).to_csv(tmp_path / "p.csv", index=False)
+    code, _, err = predict(data="p.csv", out="scores.csv", **{"positive-label": label})
+    assert code == 0, err
+    scores = pd.read_csv(tmp_path / "scores.csv")
+    np.testing.assert_array_equal(scores["labeled"], patients["state"] == "sick")
+
+
+def test_scores_follow_links_keep_permissions_and_go_into_pipes(predict, patients, tmp_path):
+    patients.to_csv(tmp_path / "p.csv", index=False)
+    (tmp_path / "real.csv").write_text("old", encoding="utf-8")
+    (tmp_path / "real.csv").chmod(0o600)
+    (tmp_path / "link.csv").symlink_to("real.csv")
+    options = {"data": "p.csv", "id-column": "patient", "n-estimators": 1}
+    assert predict(**options, out="link.csv")[0] == 0
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "real.csv").stat().st_mode & 0o777 == 0o600
+    written = (tmp_path / "real.csv").read_text(encoding="utf-8")
+    assert written.startswith("row,patient,labeled,p_positive\n")
+
+    os.mkfifo(tmp_path / "pipe.csv")
+    found = []
+    reader = threading.Thread(
+        target=lambda: found.append((tmp_path / "pipe.csv").read_text(encoding="utf-8"))
+    )
+    reader.start()
+    assert predict(**options, out="pipe.csv")[0] == 0
+    reader.join(timeout=20)
+    assert found == [written]
+    assert stat.S_ISFIFO((tmp_path / "pipe.csv").stat().st_mode)
+
+
+def test_stdout_is_utf8_whatever_the_terminal_says(weights, patients, tmp_path):
+    patients.assign(patient="Zoë").to_csv(tmp_path / "p.csv", index=False)
+    words = ["predict", "--data", "p.csv", "--out", "-", "--label-column", "state"]
+    words += ["--positive-label", "sick", "--id-column", "patient", "--model", weights]
+    done = subprocess.run(
+        [sys.executable, "-c", "from puicl_cli.main import main; main()", *map(str, words)],
+        cwd=tmp_path,
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"},
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert "Zoë" in done.stdout.decode("utf-8")
+
+
+def test_the_page_shows_whole_numbers_whole_and_cells_of_any_kind(predict, patients, tmp_path):
+    pytest.importorskip("pyarrow")
+    table = patients.drop(columns="patient").assign(
+        number=2_024_000_000_000 + np.arange(N), size=10_000_000 + 7 * np.arange(N) ** 2
+    )
+    table["tags"] = [["a", "b"]] * N
+    table.to_parquet(tmp_path / "p.parquet")
+    options = {"data": "p.parquet", "id-column": "number", "report": "page.html"}
+    code, _, err = predict(**options, out="scores.csv")
+    assert code == 0, err
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    scores = pd.read_csv(tmp_path / "scores.csv")
+    best = scores.loc[scores["p_positive"].idxmax()]
+    assert f">{int(best['number'])}</td>" in page
+    assert f">{table['size'][int(best['row'])]}</td>" in page
+
+
 def test_a_column_of_names_that_was_not_named_is_left_out_with_a_warning(
     predict, patients, tmp_path
 ):
@@ -118,6 +213,12 @@ def test_parquet_and_streams_give_the_scores_of_csv(predict, patients, tmp_path)
         ({"data": "packed.csv"}, "packed.csv cannot be read as CSV: it is packed by gzip"),
         ({"data": "latin.csv"}, "latin.csv cannot be read as CSV: it is not UTF-8 text"),
         ({"data": "-"}, "stdin cannot be read as CSV: No columns"),
+        ({"data": "twice.csv"}, "twice.csv has more than one column 'age'"),
+        ({"id-column": "row"}, "--id-column row: the scores have a column of that name"),
+        ({"id-column": "p_positive"}, "--id-column p_positive: the scores have a column of that"),
+        ({"report": "-"}, "--report needs a file"),
+        ({"report": "x/../scores.csv"}, "--report and --out are both scores.csv"),
+        ({"out": "scores.csv.gz"}, "--out scores.csv.gz: files ending in .gz are not written"),
         ({"out": "/proc/scores.csv"}, "the answer cannot be written: "),
     ],
 )
@@ -129,13 +230,16 @@ def test_bad_input_is_one_sentence_and_writes_nothing(
     (tmp_path / "semicolons.csv").write_text("age;state\n7;sick\n8;unknown\n", encoding="utf-8")
     (tmp_path / "packed.csv").write_bytes(gzip.compress(b"age,state\n7,sick\n"))
     (tmp_path / "latin.csv").write_bytes("größe,state\n7,sick\n".encode("latin-1"))
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    (tmp_path / "twice.csv").write_text("\nage,age,state\n7,7,sick\n", encoding="utf-8")
+    (tmp_path / "x").mkdir()
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
     code, out, err = predict(**{"data": "p.csv", "out": "scores.csv", **options})
     assert (code, out) == (2, "")
     assert err.startswith("error: ")
     assert message in err
     assert err.count("\n") == 1
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    after = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    assert after == before
 
 
 def test_a_known_class_prior_is_the_mean_of_the_scores(predict, patients, tmp_path):

@@ -178,3 +178,31 @@ def test_what_is_no_table_is_refused_in_one_clear_sentence(classifier):
         assert "\n" not in str(told.value)
     with pytest.raises(TypeError, match="Sparse labels"):
         classifier.fit(x, sparse.csr_matrix(S[:, None]))
+
+
+def test_what_was_left_out_and_a_table_that_says_nothing_stand_among_the_reasons(classifier):
+    x = pd.DataFrame(np.random.default_rng(0).normal(size=(N, 2)), columns=["a", "b"])
+    s = np.arange(N) % 2 == 0
+    named = x.assign(who=[f"person {i}" for i in range(N)])
+    with pytest.warns(UserWarning, match=r"left out: who") as told:
+        fitted = classifier.fit(named, s)
+    assert fitted.report_["warnings"][0].startswith("left out: who (text that names rows)")
+    assert sum("left out" in str(warning.message) for warning in told) == 1
+    with pytest.warns(UserWarning, match="no column tells any two rows apart"):
+        fitted = classifier.fit(np.ones((N, 2)), s)
+    assert len(np.unique(fitted.unlabeled_proba_)) == 1
+
+
+def test_the_score_reads_truth_as_the_labels_or_as_booleans(weights):
+    x = np.random.default_rng(0).normal(size=(N, 2))
+    s = np.where(np.arange(N) % 2 == 0, "yes", "?")
+    fitted = PUICLClassifier(weights, positive_label="yes").fit(x, s)
+    truth = x[:, 0] > 0
+    assert fitted.score(x, truth) == fitted.score(x, np.where(truth, "yes", "no"))
+    with pytest.raises(ValueError, match="y holds no labelled positive"):
+        fitted.score(x, truth.astype(int))
+
+
+def test_a_device_that_computes_nothing_is_refused(weights):
+    with pytest.raises(ValueError, match="'meta' computes nothing"):
+        PUICLClassifier(weights, device="meta").fit(np.eye(4), [1, 1, 0, 0])

@@ -88,7 +88,7 @@ def test_tables_of_one_shape_share_forward_passes_and_weights_are_read_once(
     assert passes == [(8 * 3, 40, 3)]
     assert len({id(fit.network_) for fit in fits}) == 1
     passes.clear()
-    monkeypatch.setitem(inference._CELLS, "cpu", 7 * 40 * 4)  # memory stays bounded
+    monkeypatch.setattr(inference, "_CELLS", 7 * 40 * 4)  # memory stays bounded
     fit_many([numbers(seed) for seed in range(8)], classifier)
     assert [shape[0] for shape in passes] == [7, 7, 7, 3]
 

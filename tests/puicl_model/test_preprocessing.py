@@ -65,13 +65,16 @@ def test_booleans_are_zero_and_one():
     np.testing.assert_array_equal(out["b"], numbers(1) > 0)
 
 
+@pytest.mark.parametrize("form", ["int", "object", "text"])
 @pytest.mark.parametrize("start", [2**62, -(2**62), 2**63 + 5])
-def test_whole_numbers_beyond_float64_keep_their_differences(start):
+def test_whole_numbers_beyond_float64_keep_their_differences(start, form):
     steps = np.random.default_rng(0).integers(0, 9, N)
     dtype = np.uint64 if start > 2**63 else np.int64
     values = np.array([start + int(step) for step in steps], dtype=dtype)
-    fitted, out = fit(a=values)
+    written = {"int": values, "object": values.astype(object), "text": values.astype(str)}
+    fitted, out = fit(a=written[form])
     np.testing.assert_array_equal(out["a"] - out["a"].min(), steps - steps.min())
+    np.testing.assert_array_equal(fitted.transform(pd.DataFrame({"a": values})), out)
     one_more = fitted.transform(pd.DataFrame({"a": values[:5] + dtype(1)}))
     np.testing.assert_array_equal(one_more[:, 0], out["a"][:5] + 1)
 
@@ -109,7 +112,7 @@ def test_codes_named_as_categorical_are_categories_whole_floats_like_whole_numbe
         fitted = TablePreprocessor(categorical_features=[feature], one_hot_levels=5)
         out = fitted.fit_transform(pd.DataFrame({"a": codes, "b": numbers()}))
         assert fitted.kinds_["a"] == "category"
-        assert list(fitted.get_feature_names_out()[:3]) == ["a = 11", "a = 3", "a = 7"]
+        assert list(fitted.get_feature_names_out()[:3]) == ["a = 3", "a = 7", "a = 11"]
         floats = fitted.transform(pd.DataFrame({"a": codes.astype(float), "b": numbers()}))
         np.testing.assert_array_equal(floats, out)
     for feature in (2, -1, "c"):
@@ -139,6 +142,45 @@ def test_the_hour_counts_where_there_is_one():
     np.testing.assert_array_equal(out["d hour"], np.arange(N) * 7 % 24)
 
 
+@pytest.mark.parametrize("form", ["objects", "polars"])
+def test_times_of_day_are_seconds_and_a_missing_one_the_median(form):
+    times = [datetime.time(hour % 24, 30) for hour in range(N)]
+    table = pd.DataFrame({"t": times})
+    if form == "polars":
+        table = pytest.importorskip("polars").DataFrame({"t": times})
+    fitted = TablePreprocessor()
+    out = fitted.fit_transform(table)
+    assert fitted.kinds_ == {"t": "number"}
+    np.testing.assert_array_equal(out[:, 0], np.arange(N) % 24 * 3600 + 1800)
+    median = np.sort(out[:, 0])[(N - 1) // 2]
+    assert fitted.transform(pd.DataFrame({"t": [None]}))[0, 0] == median
+
+
+def test_an_empty_cell_is_missing_whatever_type_its_frame_gives_it():
+    columns = {
+        "duration": pd.to_timedelta(np.arange(N) % 7, unit="h"),
+        "date": pd.date_range("2021-03-01", periods=N, freq="5h"),
+        "yes": np.arange(N) % 3 == 0,
+        "count": np.arange(N) % 5,
+    }
+    fitted, _ = fit(**columns)
+    rows = [
+        fitted.transform(pd.DataFrame({name: [nothing] for name in columns}))
+        for nothing in (pd.NaT, None, np.nan, "", pd.NA)
+    ]
+    for row in rows[1:]:
+        np.testing.assert_array_equal(row, rows[0])
+
+
+def test_numbers_among_categories_stand_by_their_value():
+    months = np.arange(N) % 12 + 1
+    for column in (pd.Series(months).astype("category"), pd.Series(months, dtype=object)):
+        column = column.astype(object).where(np.arange(N) > 2, "none yet")
+        _, out = fit(a=column)
+        np.testing.assert_array_equal(out["a"][3:], months[3:] - 1)
+        assert (out["a"][:3] == 12).all()  # words after them
+
+
 def test_free_text_names_and_row_numbers_are_left_out_with_a_warning_that_names_them():
     columns = {
         "a": numbers(),
@@ -152,6 +194,26 @@ def test_free_text_names_and_row_numbers_are_left_out_with_a_warning_that_names_
     kept = TablePreprocessor(drop_identifiers=False).fit(pd.DataFrame(columns))
     assert list(kept.get_feature_names_out()) == ["a", "index"]  # of the names, all are rare
     assert kept.kinds_["who"] == "constant"
+
+
+@pytest.mark.parametrize("form", [int, float, str, "padded", "Int64"])
+def test_row_numbers_are_left_out_in_whatever_form_they_come(form):
+    numbers_of_rows = pd.Series(np.random.default_rng(0).permutation(N) + 1)
+    written = (
+        numbers_of_rows.map("{:05d}".format) if form == "padded" else numbers_of_rows.astype(form)
+    )
+    with pytest.warns(UserWarning, match=r"index \(row number\)"):
+        fit(index=written, a=numbers())
+    fitted, _ = fit(gaps=numbers_of_rows * 2, a=numbers(), halves=numbers_of_rows / 2)
+    assert not fitted.dropped_.keys() - {"halves"}  # the gaps' copy, in other units
+
+
+def test_categorical_features_may_be_a_mask():
+    table = pd.DataFrame({"a": np.arange(N) % 4, "b": np.arange(N) % 5})
+    fitted = TablePreprocessor(categorical_features=[False, True]).fit(table)
+    assert fitted.kinds_ == {"a": "number", "b": "category"}
+    with pytest.raises(ValueError, match="mask of 3 columns, but X has 2"):
+        TablePreprocessor(categorical_features=np.array([True] * 3)).fit(table)
 
 
 def test_constant_empty_and_duplicate_columns_are_left_out_silently(recwarn):
@@ -182,6 +244,10 @@ def test_text_among_many_numbers_is_refused_with_its_place_and_marks_of_nothing_
         ("a", np.inf, "column a: row 0 holds infinity"),
         ("a", datetime.date(2020, 1, 1), "column a: row 0 holds"),
         ("d", "soon", "column d: row 0 holds 'soon', not a date"),
+        ("d", "today", "column d: row 0 holds 'today', not a date"),
+        ("d", "03.04.2024", "column d: row 0 holds '03.04.2024', not a date; text must be like"),
+        ("d", 20240531, "column d: row 0 holds 20240531, not a date"),
+        ("d", True, "column d: row 0 holds True, not a date"),
     ],
 )
 def test_new_cells_of_another_kind_are_refused_with_their_place(column, cell, message):

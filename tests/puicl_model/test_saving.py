@@ -2,10 +2,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
 
 from puicl_config import InputError, ModelConfig
-from puicl_model import PUICL, PUICLClassifier, save_model
+from puicl_model import PUICL, PUICLClassifier, TablePreprocessor, save_model
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +50,8 @@ def test_a_loaded_classifier_answers_as_the_saved_one(weights, tmp_path, blend):
         "scalings": ["quantile", "quantile", "quantile", "principal"],
     }
     assert loaded.get_params() == expected
+    for order, saved in zip(loaded.column_orders_, fitted.column_orders_, strict=True):
+        np.testing.assert_array_equal(order, saved)
     assert loaded.report_["network_columns"] == fitted.report_["network_columns"]
     with pytest.raises(ValueError, match="feature names should match"):
         loaded.predict(frame()[["ward", "dose", "seen", "count"]])
@@ -59,6 +62,21 @@ def test_the_weights_travel_with_the_classifier(weights, tmp_path):
     PUICLClassifier(weights).fit(frame(), S).save(tmp_path / "c")
     loaded = PUICLClassifier.load(tmp_path / "c").set_params(model="gone")
     assert np.isfinite(loaded.predict_proba(frame(seed=1))).all()
+
+
+def test_parameters_of_the_preprocessing_travel_along_for_the_next_fit(weights, tmp_path):
+    own = TablePreprocessor(["count"], drop_identifiers=False)
+    PUICLClassifier(weights, preprocessing=own).fit(frame(), S).save(tmp_path / "c")
+    loaded = PUICLClassifier.load(tmp_path / "c")
+    assert loaded.preprocessing.get_params() == own.get_params()
+    loaded.fit(frame(), S)
+    assert loaded.preprocessor_.kinds_["count"] == "category"
+
+
+def test_what_was_not_fitted_is_not_saved(weights, tmp_path):
+    with pytest.raises(NotFittedError):
+        PUICLClassifier(weights).save(tmp_path / "c")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_transformer_of_ones_own_is_not_saved(weights, tmp_path):
