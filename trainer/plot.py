@@ -12,7 +12,6 @@ import pandas as pd
 from puicl_config import InputError, write_atomically
 from trainer.ledger import read_ledger
 
-
 # Up to so many runs are named inside the first panel, more beside the last.
 _NAMED_INSIDE = 5
 
