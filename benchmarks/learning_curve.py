@@ -22,7 +22,7 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 
 TASKS_A_STEP = 16
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#444444")
 
 
 def main() -> None:
@@ -56,8 +56,8 @@ def draw(points: pd.DataFrame, path: Path) -> None:
             face = color if end.annealed else "white"
             axes.plot(end.steps, end.auc, "o", color=color, markerfacecolor=face)
         last = some.iloc[-1]
-        # Of the crowd at the end: the newest above, the one before it below, so that none overlap.
-        below = prior == points.prior.max() - 1
+        # Of the crowd at the end: the newest above, those before it below, so that none overlap.
+        below = 2 < prior < points.prior.max()
         place = {"ha": "right", "va": "top" if below else "bottom"}
         axes.annotate(f"prior {prior} ", (last.steps, last.auc), color=color, **place)
     axes.set(xscale="log", xlabel="training steps of 16 tasks, in all", ylabel="mean AUC")
