@@ -15,7 +15,7 @@ from prior_gen.generator import (
     look_ahead,
     manifest_here,
 )
-from prior_gen.info import as_ranges
+from prior_gen.info import spoken_ranges
 from prior_gen.seeding import Split
 from prior_gen.stages import (
     WHOLE,
@@ -26,7 +26,7 @@ from prior_gen.stages import (
 )
 from puicl_config import Config, InputError, duration, exit_on_input_error, load_config, plan_digest
 from puicl_config.workers import stops_with, take_sigterm_for_ctrl_c
-from shard_io import MANIFEST, Store, folder_of, open_shards
+from shard_io import MANIFEST, Store, as_ranges, folder_of, open_shards
 
 app = typer.Typer(
     add_completion=False,
@@ -86,7 +86,7 @@ def generate(
     split = split or usual_split
     if stages is None and not tail:
         raise InputError(f"give --stages 1-{settings.prior.stages} (or another range), or --tail")
-    wanted = parse_stages(stages, settings.prior) if stages else []
+    wanted = parse_stages(stages, settings.prior) if stages is not None else []
     if tail:
         wanted = sorted({*wanted, *tail_stages(settings.prior)})
     share = parse_part_range(part_range) if part_range else WHOLE
@@ -123,7 +123,7 @@ def _show_result(out: str, result: GenerationResult) -> None:
 def _show_what_others_owe(out: str, stages: list[int], shares: int) -> None:
     missing = open_shards(out).missing_parts(stages)
     if missing:
-        text = as_ranges(stages).replace(" ", "")
+        text = as_ranges(stages)
         print(
             f"{out}: {len(missing)} parts of these stages are still missing; `prior-gen info {out} "
             f"--stages {text} --shares {shares}` names the shares that owe them"
@@ -154,7 +154,7 @@ def _show_estimate(
     parts = todo.missing
     size = estimate(settings, parts, split)
     print(
-        f"plan {plan_digest(settings.prior)[:16]}: stages {as_ranges(stages)}, {size.parts:,} "
+        f"plan {plan_digest(settings.prior)[:16]}: stages {spoken_ranges(stages)}, {size.parts:,} "
         f"parts, {size.microbatches:,} microbatches, {size.tasks:,} tasks, about "
         f"{size.rows:,.0f} rows, {size.cells:,.0f} cells, {size.bytes / 1e9:.3g} GB uncompressed"
     )

@@ -12,13 +12,7 @@ from rich.table import Table
 
 from prior_gen.convert import convert_shards
 from prior_gen.generator import check_canary, write_parts
-from prior_gen.info import (
-    as_ranges,
-    can_be_written,
-    command_for,
-    describe_shards,
-    owed_by_shares,
-)
+from prior_gen.info import can_be_written, describe_shards, owed_by_shares, spoken_ranges
 from prior_gen.regenerate import regenerate_parts
 from prior_gen.stages import parse_stages
 from puicl_config import InputError
@@ -26,6 +20,8 @@ from puicl_config.workers import stops_with
 from shard_io import (
     Store,
     absent_parts,
+    as_ranges,
+    command_for,
     folder_of,
     local_folder,
     open_shards,
@@ -77,8 +73,8 @@ def info(
     if facts["slice"]:
         table.add_row("slice of this plan", facts["slice"]["where"])
     table.add_row("storage", ", ".join(f"{k}={v}" for k, v in facts["storage"].items()))
-    table.add_row("stages", as_ranges(facts["stages"]))
-    table.add_row("stages not begun", as_ranges(facts["missing_stages"]))
+    table.add_row("stages", spoken_ranges(facts["stages"]))
+    table.add_row("stages not begun", spoken_ranges(facts["missing_stages"]))
     table.add_row("missing parts of these", _some(facts["missing_parts"]) or "none")
     for key in ("parts", "microbatches", "tasks", "rows", "cells"):
         table.add_row(key, f"{facts[key]:,}")
@@ -97,11 +93,11 @@ def _show_shares(folder: Path | Store, stages: str, shares: int) -> None:
     wanted = parse_stages(stages, reader.manifest.config.prior)
     owed = owed_by_shares(reader, wanted, shares)
     if not owed:
-        print(f"{folder}: nothing is missing of stages {as_ranges(wanted)}")
+        print(f"{folder}: nothing is missing of stages {spoken_ranges(wanted)}")
         return
     print(
-        f"{folder}: {sum(owed.values())} parts of stages {as_ranges(wanted)} are missing, of "
-        f"{len(owed)} shares: --array={as_ranges(list(owed)).replace(' ', '')}"
+        f"{folder}: {sum(owed.values())} parts of stages {spoken_ranges(wanted)} are missing, of "
+        f"{len(owed)} shares: --array={as_ranges(owed)}"
     )
     for i in owed if can_be_written(folder) else ():
         print(command_for(folder, wanted, f" --part-range {i}/{shares}"))
@@ -129,7 +125,7 @@ def verify(
         unseen = "; extra files were not looked for, as a web server does not list its folders"
     if count:
         mend = f"; `prior-gen repair {folder}` mends bad parts" if can_be_written(folder) else ""
-        print(f"{folder}: {count} problems{mend}{unseen}")
+        print(f"{folder}: {count} {'problem' if count == 1 else 'problems'}{mend}{unseen}")
         sys.exit(1)
     print(f"{folder}: {len(parts)} parts are whole and match their digests{again}{unseen}")
 

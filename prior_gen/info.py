@@ -11,7 +11,7 @@ import numpy as np
 
 from prior_gen.stages import share_of
 from puicl_config import InputError
-from shard_io import MANIFEST, PartId, ShardReader, Store, open_shards, store_of
+from shard_io import PartId, ShardReader, Store, as_ranges, command_for, open_shards, store_of
 
 _COUNTED = (
     "hidden_layers",
@@ -106,13 +106,6 @@ def owed_by_shares(reader: ShardReader, stages: Sequence[int], shares: int) -> d
     return {i: count for i, count in owed.items() if count}
 
 
-def command_for(folder: Path | Store, stages: Sequence[int], rest: str = "") -> str:
-    """The command that makes what `folder` lacks of `stages`, by the folder's own plan."""
-    place, text = shlex.quote(str(folder)), as_ranges(list(stages)).replace(" ", "")
-    own = shlex.quote(f"{folder}/{MANIFEST}")
-    return f"prior-gen --config {own} --stages {text} --out {place}{rest}"
-
-
 def can_be_written(folder: Path | Store) -> bool:
     """Whether anybody could ever write there."""
     try:
@@ -131,13 +124,6 @@ def _tags(reader: ShardReader, parts: Sequence[PartId]) -> Iterable[list[dict[st
         return list(pool.map(reader.tags, parts))
 
 
-def as_ranges(numbers: list[int]) -> str:
+def spoken_ranges(numbers: Iterable[int]) -> str:
     """[1, 2, 3, 7] as `1-3, 7`."""
-    if not numbers:
-        return "none"
-    pieces, start = [], numbers[0]
-    for here, following in zip(numbers, [*numbers[1:], None], strict=True):
-        if following != here + 1:
-            pieces.append(str(here) if start == here else f"{start}-{here}")
-            start = following
-    return ", ".join(pieces)
+    return as_ranges(numbers).replace(",", ", ") or "none"

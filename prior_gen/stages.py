@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from puicl_config import InputError, PriorConfig
-from shard_io import PartId
+from shard_io import PartId, as_ranges
 
 # (i, n): the i-th of n shares, from 1.
 PartRange = tuple[int, int]
@@ -30,7 +30,7 @@ def parse_stages(text: str, prior: PriorConfig) -> list[int]:
                 f"--stages {text}: the plan has stages 1-{prior.total_stages} "
                 f"(1-{prior.stages} the curriculum"
                 + (
-                    f", {prior.stages + 1}-{prior.total_stages} the tail)"
+                    f", {as_ranges(tail_stages(prior))} the tail)"
                     if prior.tail_steps
                     else ", no tail)"
                 )

@@ -70,6 +70,10 @@ def export(
 
 def _verify_origin(card: dict, folder: Path, do_replay: bool, checkpoint: Path | None) -> None:
     config, stages = recorded_stages(card)
+    print(
+        "card: config, digests and numbers of steps agree (name, hardware and times stand there on "
+        "trust)"
+    )
     shards = folder / "shards"
     try:
         generate_shards(config, shards, stages)

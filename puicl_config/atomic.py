@@ -5,18 +5,22 @@ import shutil
 import uuid
 from pathlib import Path
 
+from puicl_config.errors import InputError
+
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that a reader sees the old content, the new, or nothing in between.
 
     A link is followed and an old file's permissions are kept; what is no regular file (a pipe, a
-    device) cannot be replaced, and is written to.
+    device) cannot be replaced, and is written to. Raises `InputError` where its folder is missing.
     """
     path = path.resolve()
     there = path.exists()
     if there and not path.is_file():
         path.write_bytes(content)
         return
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {path.parent} to write {path.name} to")
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         write_synced(temporary, content)

@@ -26,6 +26,8 @@ def find_config(name: str | Path) -> Path:
     for place in places:
         if place.is_file():
             return place
+    if (wanted / "manifest.json").is_file():
+        raise InputError(f"{wanted} is a folder of shards: give {wanted}/manifest.json")
     known = sorted({path.stem for folder in _SHIPPED for path in folder.glob("*.yaml")})
     raise InputError(f"no config {str(name)!r}: give a YAML file or one of {', '.join(known)}")
 
@@ -121,7 +123,8 @@ def _sentences(error: ValidationError) -> Iterator[str]:
             reason = reason[:1].lower() + reason[1:]
             got = problem["input"]
             shown = "" if isinstance(got, dict | BaseModel) else f", got {got!r}"
-            yield f"{'.'.join(_readable(path))}: {reason}{shown}"
+            place = ".".join(_readable(path))
+            yield f"{place}: {reason}{shown}" if place else f"{reason}{shown}"
 
 
 def _known_keys(path: Sequence[str]) -> list[str]:

@@ -1,5 +1,6 @@
 """The shard format: manifest, parts, reader, verification; zarr and webdataset alike."""
 
+from shard_io.commands import as_ranges, command_for
 from shard_io.errors import ShardError, told_as_shard_error
 from shard_io.files import sweep_staging
 from shard_io.filtered import FilteredReader
@@ -27,8 +28,10 @@ __all__ = [
     "SliceIndex",
     "Store",
     "absent_parts",
+    "as_ranges",
     "check_claim",
     "claim_folder",
+    "command_for",
     "content_digest",
     "describe_differences",
     "folder_of",

@@ -152,7 +152,7 @@ def folder_of(text: str | Path) -> "Path | Store":
     Raises `InputError` for a URL of a kind that is not supported.
     """
     if isinstance(text, Path) or "://" not in text:
-        return Path(text)
+        return Path(text).expanduser()
     from shard_io.remote import RemoteStore  # only here: fsspec costs every start something
 
     return RemoteStore(text)
@@ -162,4 +162,4 @@ def local_folder(text: str) -> Path:
     """`text` as a folder of this machine; raises `ShardError` where it is a URL."""
     if "://" in text:
         raise ShardError(f"{text} is a URL; give a folder of this machine")
-    return Path(text)
+    return Path(text).expanduser()

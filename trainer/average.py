@@ -25,8 +25,10 @@ def average_checkpoints(sources: Sequence[Path], out: Path, of: str = "model") -
     for path in paths:
         state, tensors = load_checkpoint(path)
         states.append(state)
-        if state.run_digest != states[0].run_digest:
+        if (state.run_digest, state.where) != (states[0].run_digest, states[0].where):
             raise InputError(f"{paths[0]} and {path} are of different runs")
+        if state.is_rounded(tensors):
+            raise InputError(f"{path} is rounded to bfloat16: average the run's own checkpoints")
         for name, tensor in tensors.items():
             kind, _, parameter = name.partition(".")
             if kind == of:
@@ -34,7 +36,10 @@ def average_checkpoints(sources: Sequence[Path], out: Path, of: str = "model") -
     steps = [state.step for state in states]
     if len(set(steps)) < len(steps):
         raise InputError(f"a checkpoint is given twice: steps {', '.join(map(str, steps))}")
-    config = load_config(paths[0].parent.parent / "config.yaml")
+    path = paths[0].parent.parent / "config.yaml"
+    if not path.is_file():
+        raise InputError(f"{paths[0]} lies in no run's folder: {path} is not there")
+    config = load_config(path)
     card = {
         "name": config.name,
         "model": config.model.model_dump(mode="json"),

@@ -6,14 +6,17 @@ from pathlib import Path
 from torch import Tensor
 
 from puicl_config import Config, InputError, plan_digest, run_digest
+from shard_io import ShardError
 from trainer.checkpoint import (
     CheckpointState,
     Lineage,
     load_checkpoint,
     newest_whole,
+    read_state,
     set_aside,
 )
 from trainer.data import DataChain
+from trainer.run_folder import recorded_start
 from trainer.state import TrainState
 from trainer.world import World
 
@@ -29,7 +32,7 @@ def begin_or_resume(
     """Bring `state` and `chain` to where the run in `out` stands; returns what it descends from.
 
     A damaged checkpoint is named, set aside, and the one before it taken. Raises `InputError`
-    where none is left, and where run, plan or data consumed are not the config's.
+    where none is left, and where run, plan, start or data consumed are not the config's.
     """
     found, damaged = newest_whole(out / "checkpoints")
     if found is None and damaged:
@@ -40,8 +43,37 @@ def begin_or_resume(
             set_aside(path)
     if found is None:
         return _begin(state, config.train.init_from)
+    _check_start(out, found[0].lineage, config.train.init_from)
     _resume(state, chain, *found, config)
     return found[0].lineage
+
+
+def _check_start(out: Path, lineage: Lineage, init_from: str | None) -> None:
+    """Raise `InputError` unless the run in `out` began where `train.init_from` says.
+
+    By the digest of the checkpoint there. One that is gone may stay gone, if its path is the one
+    that the run's config.yaml has.
+    """
+    recorded = recorded_start(out)
+    if init_from is None and lineage.parent is None:
+        return
+    if init_from is None:
+        raise InputError(
+            f"{out} holds a run that began at the checkpoint {recorded or lineage.parent}: say so "
+            f"again (train.init_from={recorded or '...'}), or give another --out"
+        )
+    if lineage.parent is None:
+        raise InputError(
+            f"{out} holds a run that began from its seed, not from train.init_from={init_from}; "
+            "give another --out"
+        )
+    if not Path(init_from).exists() and init_from == recorded:
+        return
+    if read_state(Path(init_from)).tensors_digest != lineage.parent:
+        raise InputError(
+            f"{out} holds a run that began at another checkpoint than "
+            f"train.init_from={init_from}; give another --out"
+        )
 
 
 def _begin(state: TrainState, init_from: str | None) -> Lineage:
@@ -68,14 +100,27 @@ def _resume(
     config: Config,
 ) -> None:
     """Restore a checkpoint after checking that run, plan and data consumed are the same."""
+    if about.is_rounded(tensors):
+        raise InputError(
+            f"the checkpoint of step {about.step} is rounded to bfloat16 (trainer.compact): no run "
+            "goes on from it to the bits it would have had; begin another one with "
+            "train.init_from, or put the run's own checkpoint there"
+        )
     ours = run_digest(config, about.lineage.parent)
     if about.plan_digest != plan_digest(config.prior) or about.run_digest != ours:
         raise InputError(
             "the checkpoint belongs to another run: its run or plan digest differs from the "
             "config's; give another --out"
         )
-    for step in range(about.step):
-        chain.consume(step)
+    try:
+        for step in range(about.step):
+            chain.consume(step)
+    except ShardError as error:
+        raise InputError(
+            f"{error}, which steps 0-{about.step - 1} have read: to check that a run goes on with "
+            "the same data, the files in entries/ are needed to its end (those in parts/ are not, "
+            "once read)"
+        ) from None
     if chain.value != about.data:
         raise InputError(
             f"the parts that {chain.folder} holds for steps 0-{about.step - 1} are not those the "

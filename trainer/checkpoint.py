@@ -7,6 +7,7 @@ import shutil
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
@@ -41,6 +42,17 @@ class CheckpointState:
     data: str
     tensors_digest: str = ""
     lineage: Lineage = Lineage()
+    where: str | None = None  # of a slice, or `train.where`
+    rounded_from: str | None = None  # `tensors_digest` of what `trainer.compact` rounded
+
+    def is_rounded(self, tensors: dict[str, Tensor]) -> bool:
+        """Whether `tensors`, this checkpoint's, are a run's own rounded to bfloat16.
+
+        The first ones of `trainer.compact` do not say so: a run's own are float32.
+        """
+        if self.rounded_from is not None:
+            return True
+        return all(tensor.dtype == torch.bfloat16 for tensor in tensors.values())
 
 
 def save_checkpoint(folder: Path, state: CheckpointState, tensors: dict[str, Tensor]) -> Path:
@@ -68,14 +80,28 @@ def checkpoints(folder: Path) -> list[Path]:
     return sorted(found)
 
 
-def load_checkpoint(path: Path) -> tuple[CheckpointState, dict[str, Tensor]]:
-    """A checkpoint's state and tensors; raises `InputError` where it is damaged."""
+def read_state(path: Path) -> CheckpointState:
+    """What a checkpoint says of itself; raises `InputError` where it is none, or damaged."""
+    if not path.is_dir():
+        raise InputError(f"there is no checkpoint {path}")
+    if not (path / STATE).exists() and (path / "checkpoints").is_dir():
+        kept = checkpoints(path / "checkpoints")
+        example = f", such as {kept[-1]}" if kept else ""
+        raise InputError(f"{path} is a run: give one of its checkpoints{example}")
     try:
         fields = json.loads((path / STATE).read_text(encoding="utf-8"))
         lineage = Lineage(tuple(fields.pop("lineage")["ancestors"]))
-        state = CheckpointState(**fields, lineage=lineage)
+        return CheckpointState(**fields, lineage=lineage)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InputError(f"the checkpoint {path} is damaged: {error}") from None
+
+
+def load_checkpoint(path: Path) -> tuple[CheckpointState, dict[str, Tensor]]:
+    """A checkpoint's state and tensors; raises `InputError` where it is none, or damaged."""
+    state = read_state(path)
+    try:
         tensors = load_file(path / TENSORS)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, SafetensorError) as error:
+    except (OSError, SafetensorError) as error:
         raise InputError(f"the checkpoint {path} is damaged: {error}") from None
     if weights_digest(tensors) != state.tensors_digest:
         raise InputError(f"the checkpoint {path} does not match its digest")

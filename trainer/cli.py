@@ -1,5 +1,6 @@
 """Arguments of `torchrun trainer/main.py`, and the settings that must precede everything."""
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -12,6 +13,9 @@ from puicl_config import Config, InputError, load_config
 from trainer.fit import fit
 from trainer.freed_memory import keep_freed_memory
 from trainer.world import choose_algorithms, join_world, leave_world
+
+# What happens to folders that were fine before: told in one sentence, too.
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -39,11 +43,8 @@ def train(
     choose_algorithms(settings.train.deterministic)
     world = join_world(settings.train.device)
     settings = _resolve(settings, world.device.type)
-    generate = " ".join(
-        ["prior-gen --config", config]
-        + [f"--set {override}" for override in overrides or [] if override.startswith("prior.")]
-    )
-    fit(settings, shards, out or Path("runs") / settings.name, world, generate)
+    out = out.expanduser() if out else Path("runs") / settings.name
+    fit(settings, shards, out, world)
     leave_world()
 
 
@@ -52,9 +53,21 @@ def main() -> None:
     try:
         app(standalone_mode=True)
     except InputError as error:
-        if int(os.environ.get("RANK", 0)) == 0:
-            print(f"error: {error}", file=sys.stderr, flush=True)
-        sys.exit(2)
+        _exit(str(error))
+    except OSError as error:
+        if error.errno not in _UNWRITABLE:
+            raise
+        place = f": {error.filename}" if error.filename else ""
+        _exit(
+            f"{os.strerror(error.errno).lower()}{place}; the last checkpoint is whole, and the "
+            "same command goes on from it"
+        )
+
+
+def _exit(sentence: str) -> None:
+    if int(os.environ.get("RANK", 0)) == 0:
+        print(f"error: {sentence}", file=sys.stderr, flush=True)
+    sys.exit(2)
 
 
 def _resolve(config: Config, device: str) -> Config:

@@ -1,10 +1,11 @@
 """`python -m trainer.compact CHECKPOINT OUT`: a checkpoint in bfloat16, a third of the size or so.
 
 To carry a run elsewhere: `train.init_from=OUT` goes on from it, as a new and recorded lineage.
-It is no place to resume the run itself from: its bits are rounded.
+The run itself does not resume from it (that is refused): its bits are rounded.
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -16,12 +17,18 @@ from trainer.checkpoint import load_checkpoint, save_checkpoint
 def compact_checkpoint(source: Path, out: Path) -> Path:
     """Write `source` with every tensor rounded to bfloat16 to `out`/step-...; returns that path.
 
-    Raises `InputError` where the checkpoint is damaged or is there already.
+    Raises `InputError` where the checkpoint is damaged or rounded or is there already, and where
+    `out` is a file.
     """
     state, tensors = load_checkpoint(source)
+    if state.is_rounded(tensors):
+        raise InputError(f"{source} is rounded already")
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file; give a folder")
     if out.exists() and any(out.glob(f"step-{state.step:08d}")):
         raise InputError(f"{out} holds step {state.step} already")
     rounded = {name: tensor.to(torch.bfloat16) for name, tensor in tensors.items()}
+    state = replace(state, rounded_from=state.tensors_digest)
     return save_checkpoint(out, state, rounded)
 
 

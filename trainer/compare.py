@@ -1,5 +1,7 @@
 """Where two runs part, read from their ledgers."""
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,13 +34,13 @@ class Comparison:
 def compare_runs(run_a: Path, run_b: Path) -> Comparison:
     """Compare two ledgers bit by bit over the steps that both have.
 
-    Digests of the weights are compared where both runs recorded one. Where the runs part, the
-    sentence also says after which step their weights were last seen equal, and in which keys
-    their configs differ.
+    Digests of the weights are compared where both runs recorded one, those of the moving averages
+    in the runs' model.json where both stand at the same step. Where the runs part, the sentence
+    also says after which step their weights were last seen equal. It names the keys in which their
+    configs differ in any case. Raises `InputError` where a ledger is damaged.
     """
     common, digests, last_digest = 0, 0, None
-    ledgers = (read_ledger(run / "ledger.jsonl") for run in (run_a, run_b))
-    for a, b in zip(*ledgers, strict=False):
+    for a, b in _common_lines(run_a, run_b):
         for field, meaning in _FIELDS.items():
             if field == "weights" and not (field in a and field in b):
                 continue
@@ -52,11 +54,47 @@ def compare_runs(run_a: Path, run_b: Path) -> Comparison:
         common += 1
         if "weights" in a and "weights" in b:
             digests, last_digest = digests + 1, a["step"]
+    if not common:
+        return Comparison(False, 0, f"{run_a} and {run_b} have no step in common")
+    step, averages = _final_averages(run_a, run_b)
+    if step is not None and averages[0] != averages[1]:
+        sentence = (
+            f"{run_a} and {run_b} have the same {common} steps, and part in the moving average of "
+            f"the weights after step {step - 1}: {averages[0][:16]}, {averages[1][:16]}"
+        )
+        sentence += _say_configs(run_a, run_b)
+        return Comparison(False, common, sentence, step - 1, "average")
+    compared = f"{digests} {'digest' if digests == 1 else 'digests'} of the weights"
+    if step is not None:
+        compared += " and their moving averages"
     sentence = (
-        f"{run_a} and {run_b} are equal to the bit over their {common} common steps "
-        f"({digests} digests of the weights compared)"
+        f"{run_a} and {run_b} are equal to the bit over their {common} common steps ({compared} "
+        "compared)"
     )
-    return Comparison(True, common, sentence)
+    return Comparison(True, common, sentence + _say_configs(run_a, run_b))
+
+
+def _common_lines(run_a: Path, run_b: Path) -> Iterator[tuple[dict, dict]]:
+    """Pairs of the ledgers' lines on the same step, in order."""
+    ledgers = [read_ledger(run / "ledger.jsonl") for run in (run_a, run_b)]
+    a, b = (next(ledger, None) for ledger in ledgers)
+    while a is not None and b is not None:
+        if a["step"] == b["step"]:
+            yield a, b
+        behind = a["step"] <= b["step"], b["step"] <= a["step"]
+        a = next(ledgers[0], None) if behind[0] else a
+        b = next(ledgers[1], None) if behind[1] else b
+
+
+def _final_averages(run_a: Path, run_b: Path) -> tuple[int | None, list[str]]:
+    """Digests of the moving averages that the runs have written, if after the same step."""
+    paths = [run / "model.json" for run in (run_a, run_b)]
+    if not all(path.is_file() for path in paths):
+        return None, []
+    cards = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    if cards[0]["steps"] != cards[1]["steps"]:
+        return None, []
+    return cards[0]["steps"], [card["weights_digest"] for card in cards]
 
 
 def _say_configs(run_a: Path, run_b: Path) -> str:

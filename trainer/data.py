@@ -10,10 +10,12 @@ from shard_io import (
     ShardError,
     ShardReader,
     Store,
+    as_ranges,
+    command_for,
     describe_differences,
     folder_of,
 )
-from trainer.sampler import addresses_of_step, as_ranges, stages_of_steps
+from trainer.sampler import addresses_of_step, stages_of_steps
 
 
 def open_for(config: Config, shards: str | Path | Store) -> ShardReader:
@@ -56,14 +58,11 @@ def check_plan(config: Config, reader: ShardReader) -> None:
         )
 
 
-def last_trainable_step(
-    config: Config, reader: ShardReader, start: int, stop: int, generate: str
-) -> int:
+def last_trainable_step(config: Config, reader: ShardReader, start: int, stop: int) -> int:
     """How far the shards reach: `stop`, or the end of phase 1 where only the tail is missing.
 
     Raises `ShardError` naming the stages with holes where anything else is missing, and the file
-    where one is gone or truncated. `generate` is the `prior-gen` command of this plan, for the
-    message. In follow mode nothing is missing, only late.
+    where one is gone or truncated. In follow mode nothing is missing, only late.
     """
     prior, train = config.prior, config.train
     needed = stages_of_steps(prior, train, start, stop)
@@ -80,12 +79,11 @@ def last_trainable_step(
             f"of stages {as_ranges(needed)}"
         )
     elif missing:
-        holes = as_ranges(sorted(late))
         raise ShardError(
             f"{reader.folder} lacks {missing[0].name}"
             + (f" and {len(missing) - 1} more parts" if len(missing) > 1 else "")
             + f" of the stages {as_ranges(needed)} that train.sampler={train.sampler} needs; make "
-            f"them with `{generate} --stages {holes} --out {reader.folder}`"
+            f"them with `{command_for(reader.folder, late)}`"
         )
     for stage in needed:
         reader.survivors(stage)  # counts them where `train.where` asks for some only
@@ -101,9 +99,11 @@ class DataChain:
         self.folder = reader.folder
         self._seen: set[tuple[int, int]] = set()  # stage, number of the microbatch in it
         self._consumed = 0
+        # What of the plan is there: the expression of a slice, of `train.where`, or of both.
+        self.where = reader.manifest.slice.where if reader.manifest.slice else None
         origin = reader.manifest.plan_digest
-        if reader.manifest.slice:
-            origin += f" where {reader.manifest.slice.where}"
+        if self.where:
+            origin += f" where {self.where}"
         self.value = hashlib.sha256(origin.encode()).hexdigest()
 
     def consume(self, step: int) -> str:

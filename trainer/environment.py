@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from puicl_config import cpu_name, git_commit, write_atomically
+from puicl_config import InputError, cpu_name, git_commit, write_atomically
 from trainer.world import World
 
 # Variables that make the same libraries choose other instructions.
@@ -35,7 +35,10 @@ def describe_environment(world: World, threads: int) -> dict[str, Any]:
 
 def record_environment(path: Path, environment: dict[str, Any], step: int) -> list[str]:
     """Append to the run's list where it differs from the last; returns what differs."""
-    stretches = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    try:
+        stretches = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    except ValueError:
+        raise InputError(f"{path} is damaged: put it back, or remove it to record anew") from None
     before = stretches[-1] if stretches else {}
     differing = [
         f"{key}: {before.get(key)} before, {value} now"

@@ -8,11 +8,12 @@ from pathlib import Path
 import torch
 
 from puicl_config import Config, InputError
-from shard_io import ShardError, ShardReader
+from shard_io import ShardError, ShardReader, command_for
 from trainer.begin import begin_or_resume
 from trainer.data import DataChain, check_plan, describe_reuse, last_trainable_step, open_for
 from trainer.follow import Follower, await_manifest
 from trainer.gradient import microbatch_gradient
+from trainer.heldout import HeldoutSet
 from trainer.loader import read_ahead, rounded
 from trainer.precision import computed_in
 from trainer.reveal import revealed_share
@@ -25,31 +26,35 @@ from trainer.stop import StopRequest
 from trainer.world import World
 
 
-def fit(config: Config, shards: str | Path, out: Path, world: World, generate: str) -> None:
+def fit(config: Config, shards: str | Path, out: Path, world: World) -> None:
     """Train the whole plan, or go on where the newest checkpoint of `out` stands.
 
-    `config.train.device` and `precision` must be resolved (no "auto"). `generate` is the
-    `prior-gen` command that makes this plan's shards, without stages and folder.
+    `config.train.device` and `precision` must be resolved (no "auto").
 
     Raises `InputError` where shards, folder and config do not belong together.
     """
     prior, train = config.prior, config.train
     tell = functools.partial(say, world)
-    if train.follow:
-        await_manifest(shards, train.follow_timeout, tell)
+    asked = StopRequest(train.max_seconds)
+    if train.follow and not await_manifest(shards, world, asked, train.follow_timeout, tell):
+        tell(f"asked to stop before {shards} was begun; the same command begins again")
+        return
     reader = open_for(config, shards)
     check_plan(config, reader)
+    heldout = HeldoutSet(config, world) if train.heldout else None
     lock = lock_run(out) if world.is_first else None
     check_same_run(out, config)
-    asked = StopRequest(train.max_seconds)
 
     state = TrainState(config, world.device)
     chain = DataChain(config, reader)
     lineage = begin_or_resume(config, out, state, chain, world, tell)
     goal = min(prior.total_steps, prior.total_steps if train.max_steps is None else train.max_steps)
-    stop = last_trainable_step(config, reader, state.step, goal, generate)
+    stop = last_trainable_step(config, reader, state.step, goal)
 
-    run = Run(config, out, state, chain, world, lineage)
+    if stop < state.step:
+        tell(f"the run stands at step {state.step} already, beyond train.max_steps={stop}")
+        stop = goal = state.step
+    run = Run(config, out, state, chain, world, lineage, heldout)
     if stop < goal:
         tell(f"{shards} lacks the tail: training up to step {stop} of {goal}, the end of phase 1")
     if reuse := None if train.follow else describe_reuse(config, reader, stop):
@@ -61,14 +66,16 @@ def fit(config: Config, shards: str | Path, out: Path, world: World, generate: s
             "this processor multiplies bfloat16 a hundred times more slowly than float32: the "
             "blocks are computed in float32"
         )
-    tell(f"training {config.name} from step {state.step} to {stop} on {world.size} processes")
+    processes = "1 process" if world.size == 1 else f"{world.size} processes"
+    tell(f"training {config.name} from step {state.step} to {stop} on {processes}")
     _steps(run, reader, stop, asked)
     if state.step == stop:
         run.evaluate()
     if state.step == prior.curriculum_steps < goal and stop < goal:
+        tail = range(prior.stages + 1, prior.total_stages + 1)
         tell(
-            f"phase 1 is done; for the tail run `{generate} --tail --out {shards}`"
-            " and start the trainer again"
+            f"phase 1 is done; for the tail run `{command_for(reader.folder, tail)}` and start the "
+            "trainer again"
         )
     run.close()
     if lock:
@@ -130,8 +137,8 @@ def _steps(run: Run, reader: ShardReader, stop: int, asked: StopRequest) -> None
         if not math.isfinite(loss) or not math.isfinite(norm):
             raise InputError(
                 f"loss {loss} and gradient norm {norm} at step {step}, microbatches "
-                f"{addresses_of_step(prior, train, step)}: lower the learning rate; the last "
-                "checkpoint is kept"
+                f"{addresses_of_step(prior, train, step)}: lower the learning rate; "
+                + ("no checkpoint was written yet" if run.unsaved else "the last one saved is kept")
             )
         run.after_step(step, loss, norm, rate)
         stopped = asks > 0 and state.step < stop

@@ -16,15 +16,27 @@ from trainer.world import World
 _SPEAK_EVERY = 30.0
 
 
-def await_manifest(shards: str | Path, timeout: float, say: Callable[[str], None]) -> None:
+def await_manifest(
+    shards: str | Path,
+    world: World,
+    asked: Callable[[], bool],
+    timeout: float,
+    say: Callable[[str], None],
+) -> bool:
     """Wait until `prior-gen` has begun to write `shards`; `say` is told once.
 
-    Raises `ShardError` after `timeout` seconds.
+    False where a process was asked to stop before, on all of them. Raises `ShardError` after
+    `timeout` seconds.
     """
     folder = folder_of(shards)
     store, began, said = store_of(folder), time.monotonic(), False
-    while not store.present([MANIFEST]):
-        if time.monotonic() - began > timeout:
+    while True:
+        waits = not store.present([MANIFEST])
+        mine = [waits, asked(), time.monotonic() - began > timeout]
+        waits, stops, late = agreed(world, mine)
+        if not waits or stops:
+            return not waits
+        if late:
             raise ShardError(
                 f"waited {duration(timeout)} and {folder} still holds no shards: is prior-gen "
                 "writing there?"
@@ -33,6 +45,12 @@ def await_manifest(shards: str | Path, timeout: float, say: Callable[[str], None
             say(f"waiting for prior-gen to begin {folder}")
             said = True
         time.sleep(store.look_every)
+
+
+def agreed(world: World, mine: Sequence[bool]) -> list[bool]:
+    """What is true of any process, the same list on all of them."""
+    row = torch.tensor([mine], dtype=torch.float32, device=world.device)
+    return world.gather(row, world.size).any(dim=0).tolist()
 
 
 class Follower:
@@ -69,8 +87,7 @@ class Follower:
             # Whether to go on is one decision: a process that left alone would leave the others
             # waiting for its gradients.
             mine = [bool(awaited), self._asked(), now - came > self._timeout]
-            row = torch.tensor([mine], dtype=torch.float32, device=self._world.device)
-            waits, stops, late = self._world.gather(row, self._world.size).any(dim=0).tolist()
+            waits, stops, late = agreed(self._world, mine)
             if not waits or stops:
                 return not waits
             if late:

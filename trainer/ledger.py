@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from puicl_config import InputError
 from trainer.sampler import Address
 
 
@@ -13,9 +14,13 @@ class Ledger:
     """Appends lines; floats are written as `float.hex()`, so equal text means equal bits."""
 
     def __init__(self, path: Path, steps_done: int):
-        """Open the ledger, dropping what was written after the checkpoint resumed from."""
+        """Open the ledger, dropping what was written after the checkpoint resumed from.
+
+        `lacks` is then the number of earlier steps that it should hold and does not.
+        """
         self._path = path
         kept = [line for line in read_ledger(path) if line["step"] < steps_done]
+        self.lacks = steps_done - len({line["step"] for line in kept})
         text = "".join(json.dumps(line) + "\n" for line in kept)
         temporary = path.with_suffix(".tmp")
         temporary.write_text(text, encoding="utf-8")
@@ -57,11 +62,19 @@ class Ledger:
 
 
 def read_ledger(path: Path) -> Iterator[dict[str, Any]]:
-    """The whole lines of a ledger; a last line cut short by a kill is left out."""
+    """The whole lines of a ledger; a last line cut short by a kill is left out.
+
+    Raises `InputError` naming a line that is damaged.
+    """
     if not path.exists():
         return
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            if not line.endswith("\n"):
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for number, text in enumerate(file, start=1):
+            if not text.endswith("\n"):
                 return
-            yield json.loads(line)
+            try:
+                line = json.loads(text)
+                line["step"]
+            except (ValueError, TypeError, KeyError):
+                raise InputError(f"{path}: line {number} is damaged") from None
+            yield line

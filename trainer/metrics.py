@@ -28,6 +28,8 @@ class Metrics:
         temporary.replace(path)
         self._file = path.open("a", encoding="utf-8")
         self._before = kept[-1]["seconds"] if kept else 0.0
+        # The last step whose held-out figures stand here already.
+        self.evaluated = max((line["step"] for line in kept if "heldout_loss" in line), default=-1)
         self._start = time.monotonic()
 
     @property

@@ -4,15 +4,24 @@ import contextlib
 import io
 import json
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from puicl_config import Config, InputError, load_config, parse_config
+from puicl_config import (
+    Config,
+    InputError,
+    load_config,
+    parse_config,
+    plan_digest,
+    run_digest,
+)
 from puicl_model import load_model, save_model
-from shard_io import open_shards
+from shard_io import ShardError, ShardReader, open_shards
 from trainer.checkpoint import load_checkpoint
+from trainer.data import DataChain, check_plan, open_for
 from trainer.fit import fit
 from trainer.ledger import read_ledger
 from trainer.sampler import stages_of_steps
@@ -38,8 +47,8 @@ def export_weights(
     To what the trainer wrote come the whole config, environments, seconds of training, the content
     digests of the stages that the first `steps` steps read, and those steps' ledger. What is in
     the card of `out` already and is no fact of a run (an interval) is not kept: it belonged to
-    other weights. Raises `InputError` where the run is unfinished, its folder incomplete, or the
-    checkpoint at its start not the one it began from.
+    other weights. Raises `InputError` where the run is unfinished, its folder incomplete, the
+    checkpoint at its start not the one it began from, or `shards` not those it was trained on.
     """
     model, card = load_model(run / "model.safetensors")
     if card["steps"] < card["of_steps"]:
@@ -47,10 +56,18 @@ def export_weights(
             f"{run} stands at step {card['steps']} of {card['of_steps']}; finish the run first"
         )
     config = load_config(run / "config.yaml")
-    ledger = list(read_ledger(run / "ledger.jsonl"))[:steps]
-    if len(ledger) < steps:
-        raise InputError(f"{run}/ledger.jsonl holds fewer than {steps} steps")
-    reader = open_shards(shards)
+    if bool(card["lineage"]) != bool(config.train.init_from):
+        raise InputError(
+            f"{run}/config.yaml has train.init_from={config.train.init_from}, which its weights' "
+            f"lineage of {len(card['lineage'])} contradicts: put the config back that it began with"
+        )
+    ledger = list(islice(read_ledger(run / "ledger.jsonl"), steps))
+    if [line["step"] for line in ledger] != list(range(steps)):
+        raise InputError(f"{run}/ledger.jsonl lacks some of the first {steps} steps")
+    reader = open_for(config, shards)
+    _check_data(config, reader, ledger)
+    # How the parts were cut and stored is the folder's; the trainer's config need not agree.
+    config = config.model_copy(update={"shards": reader.manifest.storage})
     stages = stages_of_steps(config.prior, config.train, 0, steps)
     parts = [part for stage in stages for part in reader.parts_of_stage(stage)]
     card |= {
@@ -75,6 +92,21 @@ def export_weights(
     save_model(out, weights, card)
 
 
+def _check_data(config: Config, reader: ShardReader, ledger: Sequence[Mapping[str, Any]]) -> None:
+    """Raise `InputError` unless `reader` holds what the ledger's steps, from 0 on, have read."""
+    try:
+        check_plan(config, reader)
+        chain = DataChain(config, reader)
+        same = all(chain.consume(line["step"]).startswith(line["data"]) for line in ledger)
+    except ShardError as error:
+        raise InputError(f"these are not the shards the run was trained on: {error}") from None
+    if not same:
+        raise InputError(
+            f"{reader.folder} holds other shards of this plan than those the run was trained on: "
+            "their content digests, or what was sliced out of them, differ"
+        )
+
+
 def _weights_at_start(
     init_from: str | None, ancestors: Sequence[Mapping[str, Any]]
 ) -> dict[str, torch.Tensor]:
@@ -93,10 +125,28 @@ def _weights_at_start(
 
 
 def recorded_stages(card: Mapping[str, Any]) -> tuple[Config, list[int]]:
-    """The config of a card that `export_weights` wrote, and the stages its record has read."""
-    if "recorded" not in card:
+    """The config of a card that `export_weights` wrote, and the stages its record has read.
+
+    Raises `InputError` where the card has no such record, or where config, digests and numbers of
+    steps in it contradict one another.
+    """
+    if not {"recorded", "config"} <= card.keys():
         raise InputError("the weights' card records no steps: `puicl weights export` writes them")
     config = parse_config(card["config"], where="the weights' card")
+    ancestors = card["lineage"]
+    parent = ancestors[-1]["tensors_digest"] if ancestors else None
+    for key, stated in {
+        "plan_digest": plan_digest(config.prior),
+        "run_digest": run_digest(config, parent),
+        "of_steps": config.prior.total_steps,
+        "steps": config.prior.total_steps,
+        "model": config.model.model_dump(mode="json"),
+    }.items():
+        if card[key] != stated:
+            raise InputError(
+                f"the weights' card contradicts itself: {key} is {card[key]}, its config says "
+                f"{stated}"
+            )
     steps = len(card["recorded"]["ledger"])
     return config, sorted(stages_of_steps(config.prior, config.train, 0, steps))
 
@@ -131,18 +181,20 @@ def replay(
             "checkout that holds it, or say with --checkpoint where it lies"
         )
     recorded: Sequence[dict] = card["recorded"]["ledger"]
-    changes = {
+    changes: dict[str, Any] = {
         "init_from": init_from,
         "max_steps": len(recorded),
         "digest_every": 1,
         "heldout": None,
     }
+    if card.get("where"):
+        changes["where"] = card["where"]  # the run may have read a slice: here it is cut out again
     train = config.train.model_copy(update=changes)
     torch.set_num_threads(train.threads_per_process)
     choose_algorithms(train.deterministic)
     with contextlib.redirect_stdout(io.StringIO()):
         world = World(0, 1, torch.device(train.device))
-        fit(config.model_copy(update={"train": train}), shards, out, world, "prior-gen")
+        fit(config.model_copy(update={"train": train}), shards, out, world)
     for then, now in zip(recorded, read_ledger(out / "ledger.jsonl"), strict=True):
         # A digest of the weights stands in every so many lines only.
         odd = [key for key in then if key in now and then[key] != now[key]]

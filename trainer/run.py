@@ -31,6 +31,7 @@ class Run:
         chain: DataChain,
         world: World,
         lineage: Lineage,
+        heldout: HeldoutSet | None,
     ):
         self.lineage = lineage
         self.config, self.out, self.state = config, out, state
@@ -38,7 +39,7 @@ class Run:
         self.waited = 0.0  # seconds for data since this start, counted by the loop
         self._saved = state.step if state.step else -1
         self._losses: list[float] = []
-        self._heldout = HeldoutSet(config, world) if config.train.heldout else None
+        self._heldout = heldout
         self._figures: HeldoutFigures | None = None
         self._evaluated = -1
         if not world.is_first:
@@ -50,12 +51,22 @@ class Run:
         write_config(out, config)
         thin_checkpoints(out / "checkpoints", config.train.keep_checkpoints)
         self._ledger = Ledger(out / "ledger.jsonl", state.step)
+        if self._ledger.lacks:
+            self.say(
+                f"note: ledger.jsonl lacks {self._ledger.lacks} of the {state.step} steps before "
+                "this start: the weights are the same, the record is not whole"
+            )
         self._metrics = Metrics(out / "metrics.jsonl", state.step)
         self._logged = state.step, self._metrics.seconds
         self._board = SummaryWriter(out / "tensorboard", purge_step=state.step)
         self._progress = ProgressReport(
             "trainer", config.prior.total_steps, "steps", done=state.step
         )
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether the run has no checkpoint at all."""
+        return self._saved < 0
 
     def say(self, sentence: str) -> None:
         """Print once, whatever the number of processes."""
@@ -66,7 +77,8 @@ class Run:
         train, state = self.config.train, self.state
         data = self.chain.consume(step)
         if self.world.is_first:
-            due = state.step % train.digest_every == 0
+            last = state.step == self.config.prior.total_steps
+            due = last or state.step % train.digest_every == 0
             weights = weights_digest(state.parameters) if due else None
             addresses = addresses_of_step(self.config.prior, train, step)
             self._ledger.write(step, loss, norm, rate, addresses, data, weights)
@@ -74,10 +86,11 @@ class Run:
             self._progress.advance(1, f"stage {addresses[0][0]}, loss {loss:.4f}")
             if state.step % train.log_every == 0:
                 self._log(norm, rate)
-        if state.step % train.checkpoint_every == 0:
-            self.checkpoint()
+        # In this order: a run that is killed between the two does both again.
         if state.step % train.heldout_every == 0:
             self.evaluate()
+        if state.step % train.checkpoint_every == 0:
+            self.checkpoint()
 
     def evaluate(self) -> None:
         """Figures of the moving average on the held-out tasks, unless this step has them."""
@@ -93,6 +106,8 @@ class Run:
         named = {"loss": figures.loss, "accuracy": figures.accuracy, "auc": figures.auc}
         for name, value in named.items():
             self._board.add_scalar(f"heldout/{name}", value, state.step)
+        if state.step == self._metrics.evaluated:
+            return  # a finished run, started again
         self._metrics.write(
             state.step,
             **{f"heldout_{name}": value for name, value in named.items()},
@@ -111,6 +126,7 @@ class Run:
             plan_digest=plan_digest(self.config.prior),
             data=self.chain.value,
             lineage=self.lineage,
+            where=self.chain.where,
         )
         save_checkpoint(folder, about, self.state.tensors())
         thin_checkpoints(folder, self.config.train.keep_checkpoints)
@@ -131,6 +147,7 @@ class Run:
             "run_digest": run_digest(config, self.lineage.parent),
             "lineage": list(self.lineage.ancestors),
             "plan_digest": plan_digest(config.prior),
+            **({"where": self.chain.where} if self.chain.where else {}),
             "data": self.chain.value,
             "reuse": round(self.chain.reuse, 6),
             "git_commit": self._commit,

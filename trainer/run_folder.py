@@ -16,8 +16,8 @@ from puicl_config import (
 
 def lock_run(out: Path) -> IO[str]:
     """Hold the run's folder for this process; raises `InputError` where another trainer does."""
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out} is a file; give a folder for the run")
+    if (out.exists() or out.is_symlink()) and not out.is_dir():
+        raise InputError(f"{out} is a file, or a link to nothing; give a folder for the run")
     out.mkdir(parents=True, exist_ok=True)
     lock = (out / ".lock").open("w", encoding="utf-8")
     try:
@@ -36,6 +36,8 @@ def check_same_run(out: Path, config: Config) -> None:
     path = out / "config.yaml"
     if not path.exists():
         return
+    if not path.stat().st_size:
+        raise InputError(f"{path} is empty: put the run's config back, or give another --out")
     differing = config_differences(load_config(path), config)
     if differing:
         raise InputError(f"{out} holds another run: {'; '.join(differing)}; give another --out")
@@ -51,6 +53,12 @@ def config_differences(there: Config, here: Config) -> list[str]:
         for key in sorted(before | now)
         if before.get(key) != now.get(key) and key not in ignored and not key.startswith("shards.")
     ]
+
+
+def recorded_start(out: Path) -> str | None:
+    """`train.init_from` as the run's config.yaml has it; None also where there is none."""
+    path = out / "config.yaml"
+    return load_config(path).train.init_from if path.exists() else None
 
 
 def write_config(out: Path, config: Config) -> None:

@@ -5,7 +5,7 @@ trained on at an optimizer step. The learning rate follows the optimizer step, w
 """
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 
@@ -26,17 +26,6 @@ def addresses_of_step(prior: PriorConfig, train: TrainConfig, step: int) -> list
 def stages_of_steps(prior: PriorConfig, train: TrainConfig, start: int, stop: int) -> list[int]:
     """The stages that steps `start` to `stop` - 1 draw from, ascending."""
     return sorted({addresses_of_step(prior, train, step)[0][0] for step in range(start, stop)})
-
-
-def as_ranges(stages: Iterable[int]) -> str:
-    """Ascending numbers as `prior-gen --stages` takes them: `1-3,7`."""
-    runs: list[list[int]] = []
-    for stage in stages:
-        if runs and stage == runs[-1][1] + 1:
-            runs[-1][1] = stage
-        else:
-            runs.append([stage, stage])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
 
 
 def _curriculum(prior: PriorConfig, train: TrainConfig, step: int) -> int:

@@ -120,12 +120,17 @@ def test_a_bad_stage_range_is_refused(text, sentence):
         ([], "give --stages 1-3"),
         (["--tail", "--set", "prior.tail_steps=0"], "this plan has no tail"),
         (["--stages", "1", "--out", "a-file"], "is a file; give a folder"),
+        (["--stages", ""], "'' is neither a stage nor a range"),
+        (["--stages", "", "--tail"], "'' is neither a stage nor a range"),
+        (["--stages", "1", "--config", "other"], "a folder of shards: give other/manifest.json"),
     ],
 )
 def test_bad_input_to_the_command_is_one_sentence_and_writes_nothing(
     arguments, sentence, tiny_yaml, run_command, tmp_path
 ):
     (tmp_path / "a-file").write_text("")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "manifest.json").write_text("{}")
     defaults = {"--config": tiny_yaml, "--out": "shards"}
     arguments = [*arguments] + [
         word for pair in defaults.items() if pair[0] not in arguments for word in pair

@@ -204,3 +204,10 @@ def test_the_run_digest_ignores_stopping_logging_and_loading():
         ["train.tasks_per_forward=1"],
     ):
         assert run_digest(load_config("paper", overrides)) != base, overrides
+
+
+def test_what_concerns_no_single_key_is_told_without_an_empty_name():
+    with pytest.raises(InputError) as caught:
+        load_config("paper", ["train.sampler=fixed_stage"])
+    assert ": : " not in str(caught.value)
+    assert "paper.yaml: train.sampler=fixed_stage and train.fixed_stage" in str(caught.value)

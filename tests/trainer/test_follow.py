@@ -117,8 +117,21 @@ def test_survivors_are_waited_for_by_whole_stages(own_shards):
 
 def test_shards_that_are_not_begun_are_waited_for(own_shards, tmp_path):
     said: list[str] = []
-    await_manifest(own_shards, 0.1, said.append)
+    alone, nowhere = World(0, 1, torch.device("cpu")), tmp_path / "nowhere"
+    assert await_manifest(own_shards, alone, lambda: False, 0.1, said.append) is True
     assert said == []
     with pytest.raises(InputError, match="still holds no shards: is prior-gen writing there"):
-        await_manifest(tmp_path / "nowhere", 0.1, said.append)
-    assert said == [f"waiting for prior-gen to begin {tmp_path / 'nowhere'}"]
+        await_manifest(nowhere, alone, lambda: False, 0.1, said.append)
+    assert said == [f"waiting for prior-gen to begin {nowhere}"]
+    assert await_manifest(nowhere, alone, lambda: True, 60, said.append) is False
+
+
+def test_a_run_that_waits_for_its_folder_stops_when_its_time_is_up(
+    tiny_yaml, run_command, arguments, tmp_path
+):
+    out = tmp_path / "run"
+    told = run_command(
+        *arguments(tiny_yaml, tmp_path / "nowhere", out, "train.follow=true", "train.max_seconds=1")
+    )
+    assert "asked to stop before" in told.stdout
+    assert not out.exists()

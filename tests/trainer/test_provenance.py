@@ -8,9 +8,12 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from typer.testing import CliRunner
 
+from prior_gen import generate_shards
 from puicl_cli.main import app
-from puicl_config import InputError
+from puicl_config import InputError, parse_config, plan_digest, run_digest
 from puicl_model import PUICLClassifier, find_weights, load_model, shipped_weights
+from shard_io import slice_shards
+from trainer import average_checkpoints
 from trainer.checkpoint import checkpoints
 from trainer.provenance import export_weights
 
@@ -88,6 +91,10 @@ def test_another_part_than_recorded_is_named(copied):
     change(copied, ("environments", 0, "cpu_capability"), "AVX1024")
     assert "the run's processor has AVX1024, this one" in verify(copied)[1]
     change(copied, ("config", "prior", "arithmetic"), "portable")
+    _, card = load_model(copied)
+    config = parse_config(card["config"], where="here")
+    change(copied, ("plan_digest",), plan_digest(config.prior))
+    change(copied, ("run_digest",), run_digest(config))
     assert "made by other software, or damaged" in verify(copied)[1]
 
 
@@ -99,6 +106,66 @@ def test_a_step_that_went_otherwise_is_named(copied):
     assert "software, processor and commit are the recorded ones" in told
     change(copied, ("environments", 0, "torch"), "0.1")
     assert "torch was 0.1, here it is 2" in verify(copied, "--replay")[1]
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("steps",), 17),
+        (("of_steps",), 99_999),
+        (("config", "train", "seed"), 5),
+        (("config", "prior", "seed"), 5),
+        (("run_digest",), "0" * 64),
+    ],
+)
+def test_a_card_that_contradicts_itself_is_found_without_training(copied, place, value):
+    change(copied, place, value)
+    code, told = verify(copied)
+    assert code == 1
+    assert "the weights' card contradicts itself" in told
+
+
+def test_a_card_without_a_config_records_nothing(copied):
+    path = copied.with_suffix(".json")
+    card = json.loads(path.read_text())
+    del card["config"]
+    path.write_text(json.dumps(card))
+    assert "the weights' card records no steps" in verify(copied)[1]
+
+
+def test_only_the_shards_of_the_run_are_recorded(reference_run, tiny, own_shards, tmp_path):
+    out = tmp_path / "w.safetensors"
+    generate_shards(tiny, tmp_path / "heldout", [1], split="heldout", jobs=1)
+    with pytest.raises(InputError, match=r"not the shards the run was .* split is heldout"):
+        export_weights(reference_run, tmp_path / "heldout", out)
+    slice_shards(own_shards, "d >= 2", tmp_path / "slice")
+    with pytest.raises(InputError, match="or what was sliced out of them, differ"):
+        export_weights(reference_run, tmp_path / "slice", out)
+    assert not out.exists()
+
+
+def test_storage_is_the_folders_and_a_slice_is_cut_out_again(
+    tiny_yaml, tiny, run_command, arguments, tmp_path
+):
+    storage = tiny.shards.model_copy(update={"parts_per_stage": 2, "x_dtype": "float32"})
+    stored = tiny.model_copy(update={"shards": storage})
+    stages = list(range(1, tiny.prior.total_stages + 1))
+    generate_shards(stored, tmp_path / "whole", stages, jobs=1)
+    slice_shards(tmp_path / "whole", "d >= 2", tmp_path / "slice")
+    for name in ("whole", "slice"):
+        run, out = tmp_path / f"run-{name}", tmp_path / f"{name}.safetensors"
+        run_command(*arguments(tiny_yaml, tmp_path / name, run))
+        export_weights(run, tmp_path / name, out)
+        assert load_model(out)[1].get("where") == ("d >= 2" if name == "slice" else None)
+        code, told = verify(out, "--replay")
+        assert code == 0, told
+    cards = [load_model(tmp_path / f"{name}.safetensors")[1] for name in ("whole", "slice")]
+    assert cards[0]["run_digest"] == cards[1]["run_digest"]
+    newest = [
+        checkpoints(tmp_path / f"run-{name}" / "checkpoints")[-1] for name in ("whole", "slice")
+    ]
+    with pytest.raises(InputError, match="of different runs"):
+        average_checkpoints(newest, tmp_path / "mean.safetensors")
 
 
 def test_a_run_that_began_elsewhere_asks_for_its_checkpoint(copied, reference_run):

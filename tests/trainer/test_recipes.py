@@ -7,13 +7,22 @@ import numpy as np
 import pytest
 import torch
 
-from puicl_config import PriorConfig, TrainConfig, load_config
+from puicl_config import InputError, PriorConfig, TrainConfig, load_config
 from shard_io import open_shards
-from trainer.checkpoint import checkpoints, load_checkpoint
+from trainer import average_checkpoints
+from trainer.checkpoint import (
+    CheckpointState,
+    checkpoints,
+    load_checkpoint,
+    read_state,
+    save_checkpoint,
+)
 from trainer.cli import _resolve
+from trainer.compact import compact_checkpoint
 from trainer.gradient import microbatch_gradient
 from trainer.loader import load
 from trainer.reveal import revealed_rows, revealed_share
+from trainer.run_folder import recorded_start
 from trainer.state import TrainState
 
 CPU = torch.device("cpu")
@@ -111,11 +120,27 @@ def test_a_run_begins_from_anothers_checkpoint_and_records_it(
         return (MAIN, "--config", tiny_yaml, "--shards", all_shards, "--out", out, *more)
 
     parent, child = tmp_path / "parent", tmp_path / "child"
-    run_command(*command(parent, "train.max_steps=5"))
+    run_command(*command(parent, "train.max_steps=5", "train.checkpoint_every=3"))
     source = checkpoints(parent / "checkpoints")[-1]
     begin = ("train.phase1.peak=1e-3", f"train.init_from={source}")
     run_command(*command(child, *begin, "train.max_steps=4"))
     run_command(*command(child, *begin, "train.max_steps=6"))  # resumes within the lineage
+    earlier = checkpoints(parent / "checkpoints")[0]
+    for start, sentence in (
+        ((), f"began at the checkpoint {source}: say so again"),
+        ((f"train.init_from={earlier}",), "began at another checkpoint than"),
+        ((f"train.init_from={parent}",), "is a run: give one of its checkpoints, such as"),
+        (("train.init_from=nowhere",), "there is no checkpoint nowhere"),
+    ):
+        done = run_command(*command(child, begin[0], *start, "train.max_steps=7"), check=False)
+        assert done.returncode == 2
+        assert sentence in done.stderr
+        assert recorded_start(child) == str(source)
+    done = run_command(*command(parent, begin[1], "train.max_steps=6"), check=False)
+    assert "began from its seed, not from train.init_from" in done.stderr
+    source.rename(tmp_path / "gone")  # what it held is in the lineage
+    run_command(*command(child, *begin, "train.max_steps=6"))
+    (tmp_path / "gone").rename(source)
     about, _ = load_checkpoint(checkpoints(child / "checkpoints")[-1])
     theirs, tensors = load_checkpoint(source)
     assert about.step == 6
@@ -137,10 +162,6 @@ def test_a_run_begins_from_anothers_checkpoint_and_records_it(
 
 
 def test_a_compact_checkpoint_is_smaller_and_another_run_begins_from_it(tiny_yaml, tmp_path):
-    from puicl_config import InputError
-    from trainer.checkpoint import CheckpointState, save_checkpoint
-    from trainer.compact import compact_checkpoint
-
     settings = _resolve(load_config(tiny_yaml, list(RECIPE)), "cpu")
     state = TrainState(settings, CPU)
     for seed in range(3):
@@ -159,3 +180,28 @@ def test_a_compact_checkpoint_is_smaller_and_another_run_begins_from_it(tiny_yam
         torch.testing.assert_close(tensor, state.tensors()[name], rtol=2**-7, atol=1e-8)
     with pytest.raises(InputError, match="holds step 3 already"):
         compact_checkpoint(source, tmp_path / "small")
+    with pytest.raises(InputError, match="is rounded already"):
+        compact_checkpoint(small, tmp_path / "smaller")
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="file is a file; give a folder"):
+        compact_checkpoint(source, tmp_path / "file")
+
+
+def test_no_run_goes_on_from_its_rounded_checkpoint(
+    tiny_yaml, all_shards, run_command, reference_run, tmp_path
+):
+    run = tmp_path / "run"
+    newest = checkpoints(reference_run / "checkpoints")[-2]
+    compact_checkpoint(newest, run / "checkpoints")
+    command = (MAIN, "--config", tiny_yaml, "--shards", all_shards, "--out", run)
+    done = run_command(*command, check=False)
+    assert done.returncode == 2
+    assert "is rounded to bfloat16" in done.stderr
+    assert not (run / "ledger.jsonl").exists()
+    state = run / "checkpoints" / newest.name / "state.json"  # as the first ones were written
+    fields = json.loads(state.read_text())
+    assert fields.pop("rounded_from") == read_state(newest).tensors_digest
+    state.write_text(json.dumps(fields))
+    assert "is rounded to bfloat16" in run_command(*command, check=False).stderr
+    with pytest.raises(InputError, match="is rounded to bfloat16"):
+        average_checkpoints([state.parent], tmp_path / "mean.safetensors")

@@ -6,9 +6,9 @@ from collections import Counter
 import pytest
 
 from puicl_config import SAMPLERS, InputError, PriorConfig, TrainConfig, load_config
-from shard_io import FilteredReader, open_shards, slice_shards
+from shard_io import FilteredReader, as_ranges, open_shards, slice_shards
 from trainer.data import DataChain, describe_reuse, last_trainable_step, open_for
-from trainer.sampler import addresses_of_step, as_ranges
+from trainer.sampler import addresses_of_step
 
 PRIOR = PriorConfig(stages=5, steps_per_stage=7, tail_steps=10, microbatches_per_step=2)
 
@@ -87,7 +87,7 @@ def test_a_sampler_without_its_stages_is_refused(overrides, sentence):
     [
         (["train.sampler=shuffled"], (4, 5), "--stages 4-5 "),
         (["train.sampler=reverse"], (2, 4), "--stages 2,4 "),
-        (["train.sampler=tail_only"], (5,), "needs; make them with `prior-gen --stages 5 "),
+        (["train.sampler=tail_only"], (5,), "/manifest.json --stages 5 --out "),
         (["train.sampler=interleaved"], (5,), "--stages 5 "),
         (["train.sampler=fixed_stage", "train.fixed_stage=2"], (2,), "of the stages 2 that"),
         (["train.sampler=fixed_stage", "train.fixed_stage=2"], (1, 3, 4, 5), None),
@@ -104,10 +104,10 @@ def test_stages_that_the_sampler_needs_and_lacks_are_named(
             path.unlink()
     config, reader = load_config(tiny_yaml, overrides), open_shards(own_shards)
     if named is None:
-        assert last_trainable_step(config, reader, 0, 18, "prior-gen") == 18
+        assert last_trainable_step(config, reader, 0, 18) == 18
         return
     with pytest.raises(InputError) as caught:
-        last_trainable_step(config, reader, 0, 18, "prior-gen")
+        last_trainable_step(config, reader, 0, 18)
     assert named in str(caught.value)
 
 
@@ -146,7 +146,7 @@ def test_a_where_that_leaves_nothing_is_refused_before_the_first_step(
 ):
     config = load_config(tiny_yaml, [f"train.where={where}"])
     with pytest.raises(InputError) as caught:
-        last_trainable_step(config, open_for(config, all_shards), 0, 18, "prior-gen")
+        last_trainable_step(config, open_for(config, all_shards), 0, 18)
     assert sentence in str(caught.value)
 
 
