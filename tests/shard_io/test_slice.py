@@ -220,7 +220,7 @@ def test_the_trainer_needs_only_the_parts_that_hold_survivors(tiny, all_shards, 
     slice_shards(all_shards, "stage != 2 or index == 0 and step == 0", out)
     reader = open_shards(out)
     check_plan(tiny, reader)
-    assert last_trainable_step(tiny, reader, 0, 18, "prior-gen") == 18
+    assert last_trainable_step(tiny, reader, 0, 18) == 18
 
 
 def test_the_trainer_says_that_a_slice_lacks_a_stage(tiny, own_shards, out):
@@ -228,7 +228,7 @@ def test_the_trainer_says_that_a_slice_lacks_a_stage(tiny, own_shards, out):
         path.unlink()
     slice_shards(own_shards, WHERE, out)
     with pytest.raises(ShardError, match="is a slice without stage-0002-part-000; slice a folder"):
-        last_trainable_step(tiny, open_shards(out), 0, 18, "prior-gen")
+        last_trainable_step(tiny, open_shards(out), 0, 18)
 
 
 def test_the_command_prints_the_reuse_of_each_stage(all_shards, out, monkeypatch, capsys):
