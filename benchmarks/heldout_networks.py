@@ -15,7 +15,6 @@ import warnings
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.special import expit
 from sklearn.metrics import log_loss, roc_auc_score
 from weak_spots import sources, spread
 
@@ -60,7 +59,7 @@ def figures(models: list[str], P: np.ndarray, U: np.ndarray, y: np.ndarray) -> l
     for model in models:
         classifier = PUICLClassifier(model, n_estimators=1, columns="all", random_state=0)
         fitted = classifier.fit(rows, np.arange(len(rows)) < len(P))
-        probability = expit(fitted.estimator_log_odds_[0])
+        probability = fitted.unlabeled_proba_
         error = abs(probability.mean() - y.mean())
         loss = log_loss(y, probability, labels=[0, 1])
         found.append((loss, roc_auc_score(y, probability), error))
