@@ -59,8 +59,8 @@ def main() -> None:
             raise
         place = f": {error.filename}" if error.filename else ""
         _exit(
-            f"{os.strerror(error.errno).lower()}{place}; the last checkpoint is whole, and the "
-            "same command goes on from it"
+            f"{os.strerror(error.errno).lower()}{place}; what was saved is whole, and the same "
+            "command goes on from there"
         )
 
 

@@ -70,7 +70,12 @@ def last_trainable_step(config: Config, reader: ShardReader, start: int, stop: i
     late = {part.stage for part in missing}
     if train.follow:
         needed = [stage for stage in needed if stage not in late]
-    elif missing and min(late) > prior.stages and train.sampler == "curriculum" and stop > start:
+    elif (
+        missing
+        and min(late) > prior.stages
+        and train.sampler == "curriculum"
+        and start <= prior.curriculum_steps < stop
+    ):
         stop = min(stop, prior.curriculum_steps)
         needed = [stage for stage in needed if stage <= prior.stages]
     elif missing and reader.manifest.slice and not train.where:

@@ -51,8 +51,8 @@ def fit(config: Config, shards: str | Path, out: Path, world: World) -> None:
     goal = min(prior.total_steps, prior.total_steps if train.max_steps is None else train.max_steps)
     stop = last_trainable_step(config, reader, state.step, goal)
 
-    if stop < state.step:
-        tell(f"the run stands at step {state.step} already, beyond train.max_steps={stop}")
+    if goal < state.step:
+        tell(f"the run stands at step {state.step} already, beyond train.max_steps={goal}")
         stop = goal = state.step
     run = Run(config, out, state, chain, world, lineage, heldout)
     if stop < goal:

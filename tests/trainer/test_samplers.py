@@ -111,6 +111,16 @@ def test_stages_that_the_sampler_needs_and_lacks_are_named(
     assert named in str(caught.value)
 
 
+def test_a_tail_that_goes_missing_after_its_first_step_is_a_hole(tiny_yaml, own_shards):
+    config = load_config(tiny_yaml)
+    for path in (own_shards / "entries").glob("stage-0005*"):
+        path.unlink()
+    reader = open_shards(own_shards)
+    assert last_trainable_step(config, reader, config.prior.curriculum_steps, 18) == 12
+    with pytest.raises(InputError, match="--stages 5 "):
+        last_trainable_step(config, reader, 13, 18)
+
+
 def test_a_filtered_folder_reads_as_its_slice(tiny, tiny_yaml, all_shards, tmp_path):
     slice_shards(all_shards, "d <= 3", tmp_path / "slice")
     sliced = open_shards(tmp_path / "slice")

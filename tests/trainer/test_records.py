@@ -1,0 +1,136 @@
+"""What a run records and refuses: ledgers, comparisons, held-out figures, and full disks."""
+
+import errno
+import json
+import shutil
+
+import pytest
+
+from prior_gen.generator import generate_shards
+from puicl_config import InputError
+from trainer import cli, compare_runs, export_weights
+from trainer.checkpoint import checkpoints
+
+
+def test_compare_names_the_first_differing_step_and_what_differs(
+    tiny_yaml, all_shards, reference_run, run_command, tmp_path, arguments
+):
+    out = tmp_path / "other"
+    run_command(*arguments(tiny_yaml, all_shards, out, "train.weight_decay=0.5"))
+    result = compare_runs(reference_run, out)
+    # Weight decay acts after the first gradient: the weights part first, then the next loss.
+    assert (result.step, result.field) == (1, "loss")
+    code = "from puicl_cli.main import main; main()"
+    picture = tmp_path / "curves.png"
+    command = ("-c", code, "compare", reference_run, out, "--plot", picture)
+    done = run_command(*command, check=False)
+    assert done.returncode == 1
+    assert "part at step 1 in the loss" in done.stdout
+    assert "their configs differ: train.weight_decay is 0.0001 and 0.5" in done.stdout
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    done = run_command("-c", code, "compare", reference_run, reference_run)
+    assert (
+        "equal to the bit over their 18 common steps (6 digests of the weights and" in done.stdout
+    )
+    assert "; their configs are the same" in done.stdout
+
+
+def test_compare_sees_what_the_steps_do_not_tell(
+    tiny_yaml, all_shards, reference_run, run_command, tmp_path, arguments
+):
+    out = tmp_path / "other"
+    run_command(*arguments(tiny_yaml, all_shards, out, "train.ema_decay=0.5"))
+    result = compare_runs(reference_run, out)
+    assert (result.equal, result.step, result.field) == (False, 17, "average")
+    assert "their configs differ: train.ema_decay is" in result.sentence
+
+
+def test_a_lost_ledger_is_told_and_its_rest_compared_by_step(
+    tiny_yaml, all_shards, reference_run, run_command, tmp_path, arguments
+):
+    run = tmp_path / "run"
+    shutil.copytree(reference_run, run)
+    (run / "ledger.jsonl").unlink()
+    shutil.rmtree(checkpoints(run / "checkpoints")[-1])
+    stood = int(checkpoints(run / "checkpoints")[-1].name[-8:])
+    done = run_command(*arguments(tiny_yaml, all_shards, run))
+    assert f"note: ledger.jsonl lacks {stood} of the {stood} steps" in done.stdout
+    result = compare_runs(reference_run, run)
+    assert (result.equal, result.steps) == (True, 18 - stood)
+    with pytest.raises(InputError, match="lacks some of the first 3 steps"):
+        export_weights(run, all_shards, tmp_path / "w.safetensors")
+    whole = (reference_run / "ledger.jsonl").read_text().splitlines(keepends=True)
+    (run / "ledger.jsonl").write_text(whole[0] + "nonsense\n" + whole[2])
+    with pytest.raises(InputError, match=r"ledger.jsonl: line 2 is damaged"):
+        compare_runs(run, run)
+    (run / "environment.json").write_text("")
+    done = run_command(*arguments(tiny_yaml, all_shards, run), check=False)
+    assert done.returncode == 2
+    assert "environment.json is damaged" in done.stderr
+
+
+def test_a_finished_run_started_again_records_nothing_twice(
+    tiny_yaml, tiny, all_shards, run_command, tmp_path, arguments
+):
+    generate_shards(tiny, tmp_path / "heldout", [1], split="heldout", jobs=1)
+    command = arguments(
+        tiny_yaml, all_shards, tmp_path / "run", f"train.heldout={tmp_path / 'heldout'}"
+    )
+    run_command(*command)
+    before = [line["step"] for line in heldout_lines(tmp_path / "run")]
+    done = run_command(*command)
+    assert "from step 18 to 18 on 1 process\n" in done.stdout
+    assert [line["step"] for line in heldout_lines(tmp_path / "run")] == before
+    assert before[-1] == 18
+    done = run_command(*command, "train.max_steps=3")
+    assert "stands at step 18 already, beyond train.max_steps=3" in done.stdout
+
+
+def heldout_lines(run):
+    """The lines of metrics.jsonl with figures of held-out tasks."""
+    lines = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
+    return [line for line in lines if "heldout_loss" in line]
+
+
+def test_a_refused_start_leaves_no_folder(tiny_yaml, all_shards, run_command, tmp_path, arguments):
+    command = arguments(tiny_yaml, all_shards, tmp_path / "run", f"train.heldout={all_shards}")
+    assert run_command(*command, check=False).returncode == 2
+    assert not (tmp_path / "run").exists()
+
+
+def test_entries_that_a_run_has_read_are_needed_and_parts_are_not(
+    tiny_yaml, own_shards, reference_run, run_command, tmp_path, arguments, run_bytes
+):
+    run = tmp_path / "run"
+    command = arguments(tiny_yaml, own_shards, run)
+    run_command(*command, "train.max_steps=13")
+    for path in (own_shards / "parts").glob("stage-0001-*"):
+        shutil.rmtree(path)
+    hidden = tmp_path / "hidden.json"
+    entry = own_shards / "entries" / "stage-0001-part-000.json"
+    entry.rename(hidden)
+    done = run_command(*command, check=False)
+    assert done.returncode == 2
+    assert "the files in entries/ are needed to its end" in done.stderr
+    hidden.rename(entry)
+    run_command(*command)
+    assert run_bytes(run) == run_bytes(reference_run)
+
+
+@pytest.mark.parametrize(("number", "told"), [(errno.ENOSPC, True), (errno.EISDIR, False)])
+def test_a_full_disk_is_one_sentence_and_a_mistake_of_ours_is_not(
+    number, told, monkeypatch, capsys
+):
+    def full(**_):
+        raise OSError(number, "whatever", "runs/a")
+
+    monkeypatch.setattr(cli, "app", full)
+    with pytest.raises(SystemExit if told else IsADirectoryError):
+        cli.main()
+    said = capsys.readouterr().err
+    assert said == (
+        "error: no space left on device: runs/a; what was saved is whole, and the same command "
+        "goes on from there\n"
+        if told
+        else ""
+    )
