@@ -36,7 +36,7 @@ def verify(
     ] = False,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="Where the run's first checkpoint lies; default: as recorded."),
+        typer.Option(help="Where the checkpoint or weights lie that the run began from."),
     ] = None,
 ) -> None:
     """Check weights against their card: digest, first shards, and first steps.

@@ -72,8 +72,8 @@ class TrainConfig(Section):
     deterministic: bool = True
     compile: bool = False
 
-    # A checkpoint to begin from, of a run under another config: its digest, not its path, is part
-    # of the run's digest.
+    # Where to begin: a checkpoint of a run under another config, weights (NAME.safetensors), or the
+    # name of shipped ones. Its digest, not its path, is part of the run's digest.
     init_from: str | None = None
 
     # Outside the run's digest: they say when to stop, log and save, and never change a bit.

@@ -1,4 +1,4 @@
-"""Where a run begins: at its seed, at another run's checkpoint, or at its own newest one."""
+"""Where a run begins: its seed, `train.init_from`, or its own newest checkpoint."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,13 +10,12 @@ from shard_io import ShardError
 from trainer.checkpoint import (
     CheckpointState,
     Lineage,
-    load_checkpoint,
     newest_whole,
-    read_state,
     set_aside,
 )
 from trainer.data import DataChain
 from trainer.run_folder import recorded_start
+from trainer.start import is_there, load_start, start_digest
 from trainer.state import TrainState
 from trainer.world import World
 
@@ -51,15 +50,15 @@ def begin_or_resume(
 def _check_start(out: Path, lineage: Lineage, init_from: str | None) -> None:
     """Raise `InputError` unless the run in `out` began where `train.init_from` says.
 
-    By the digest of the checkpoint there. One that is gone may stay gone, if its path is the one
-    that the run's config.yaml has.
+    By the digest of the tensors there. What is gone may stay gone, if its path is the one that the
+    run's config.yaml has.
     """
     recorded = recorded_start(out)
     if init_from is None and lineage.parent is None:
         return
     if init_from is None:
         raise InputError(
-            f"{out} holds a run that began at the checkpoint {recorded or lineage.parent}: say so "
+            f"{out} holds a run that began at {recorded or lineage.parent}: say so "
             f"again (train.init_from={recorded or '...'}), or give another --out"
         )
     if lineage.parent is None:
@@ -67,20 +66,20 @@ def _check_start(out: Path, lineage: Lineage, init_from: str | None) -> None:
             f"{out} holds a run that began from its seed, not from train.init_from={init_from}; "
             "give another --out"
         )
-    if not Path(init_from).exists() and init_from == recorded:
+    if not is_there(init_from) and init_from == recorded:
         return
-    if read_state(Path(init_from)).tensors_digest != lineage.parent:
+    if start_digest(init_from) != lineage.parent:
         raise InputError(
-            f"{out} holds a run that began at another checkpoint than "
-            f"train.init_from={init_from}; give another --out"
+            f"{out} holds a run that began elsewhere than "
+            f"at train.init_from={init_from}; give another --out"
         )
 
 
 def _begin(state: TrainState, init_from: str | None) -> Lineage:
-    """Begin a run: from its seed, or from another run's checkpoint, which is recorded."""
+    """Begin a run: from its seed, or from another run's weights, which are recorded."""
     if init_from is None:
         return Lineage()
-    about, tensors = load_checkpoint(Path(init_from))
+    about, tensors = load_start(init_from)
     state.begin_from(tensors, about.step)
     ancestor = {
         "run_digest": about.run_digest,

@@ -20,11 +20,11 @@ from puicl_config import (
 )
 from puicl_model import load_model, save_model
 from shard_io import ShardError, ShardReader, open_shards
-from trainer.checkpoint import load_checkpoint
 from trainer.data import DataChain, check_plan, open_for
 from trainer.fit import fit
 from trainer.ledger import read_ledger
 from trainer.sampler import stages_of_steps
+from trainer.start import is_there, load_start, start_digest
 from trainer.world import World, choose_algorithms
 
 RECORDED_STEPS = 3
@@ -110,12 +110,12 @@ def _check_data(config: Config, reader: ShardReader, ledger: Sequence[Mapping[st
 def _weights_at_start(
     init_from: str | None, ancestors: Sequence[Mapping[str, Any]]
 ) -> dict[str, torch.Tensor]:
-    """The moving averages in the checkpoint that a run began from."""
+    """The moving averages that a run began from."""
     if init_from is None:
         raise InputError("the run began from its seed: there is no start to go back to")
-    about, tensors = load_checkpoint(Path(init_from))
+    about, tensors = load_start(init_from)
     if about.tensors_digest != ancestors[-1]["tensors_digest"]:
-        raise InputError(f"{init_from} is not the checkpoint that the run began from")
+        raise InputError(f"{init_from} is not what the run began from: its digest is another one")
     prefix = "ema."
     return {
         name.removeprefix(prefix): tensor
@@ -167,19 +167,20 @@ def replay(
 ) -> str | None:
     """Train the recorded steps again in `out`; a sentence on the first difference, None if none.
 
-    `init_from` is the checkpoint the run began at, None where it began at its seed. One process
-    of as many threads as then: the number of processes changes no bit.
+    `init_from` is where the run began (`train.init_from`), None where it began at its seed. One
+    process of as many threads as then: the number of processes changes no bit.
     """
     config, _ = recorded_stages(card)
+    parent = card["lineage"][-1]["tensors_digest"] if card["lineage"] else None
     if card["recorded"]["init_from"] and not init_from:
+        raise InputError(f"the run began at {card['recorded']['init_from']}: say where that lies")
+    if init_from and not is_there(init_from):
         raise InputError(
-            f"the run began at the checkpoint {card['recorded']['init_from']}: say where it lies"
+            f"{init_from}, at which the run began, is not here: do this in a checkout that holds "
+            "it, or say with --checkpoint where it lies"
         )
-    if init_from and not Path(init_from).is_dir():
-        raise InputError(
-            f"the checkpoint {init_from}, at which the run began, is not here: do this in a "
-            "checkout that holds it, or say with --checkpoint where it lies"
-        )
+    if init_from and start_digest(init_from) != parent:
+        raise InputError(f"{init_from} is not what the run began from: its digest is another one")
     recorded: Sequence[dict] = card["recorded"]["ledger"]
     changes: dict[str, Any] = {
         "init_from": init_from,

@@ -127,8 +127,8 @@ def test_a_run_begins_from_anothers_checkpoint_and_records_it(
     run_command(*command(child, *begin, "train.max_steps=6"))  # resumes within the lineage
     earlier = checkpoints(parent / "checkpoints")[0]
     for start, sentence in (
-        ((), f"began at the checkpoint {source}: say so again"),
-        ((f"train.init_from={earlier}",), "began at another checkpoint than"),
+        ((), f"began at {source}: say so again"),
+        ((f"train.init_from={earlier}",), "began elsewhere than at train.init_from"),
         ((f"train.init_from={parent}",), "is a run: give one of its checkpoints, such as"),
         (("train.init_from=nowhere",), "there is no checkpoint nowhere"),
     ):

@@ -1,0 +1,69 @@
+"""Where a run may begin (`train.init_from`): another run's checkpoint, or finished weights."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from puicl_config import InputError
+from puicl_model import find_weights, load_model, shipped_weights
+from trainer.checkpoint import CheckpointState, Lineage, load_checkpoint, read_state
+
+
+def is_there(init_from: str) -> bool:
+    """Whether `init_from` is a path that exists, or the name of weights that ship."""
+    return Path(init_from).exists() or init_from in shipped_weights()
+
+
+def start_digest(init_from: str) -> str:
+    """Digest of the tensors at `init_from`, as the lineage of a run that began there has it.
+
+    Raises `InputError` where there is neither a checkpoint nor weights.
+    """
+    weights = _weights_file(init_from)
+    return read_state(Path(init_from)).tensors_digest if weights is None else _read(weights)[0]
+
+
+def load_start(init_from: str) -> tuple[CheckpointState, dict[str, Tensor]]:
+    """What a run that begins at `init_from` takes over, and what that says of itself.
+
+    A checkpoint's tensors; of weights (a `model.safetensors`, an export, or the name of shipped
+    ones, which a path of that name comes before) the weights, as their own moving average and
+    without an optimizer's moments. Raises `InputError` where there is neither, or it is damaged.
+    """
+    weights = _weights_file(init_from)
+    if weights is None:
+        return load_checkpoint(Path(init_from))
+    digest, card, tensors = _read(weights)
+    try:
+        about = CheckpointState(
+            step=card["steps"],
+            run_digest=card["run_digest"],
+            plan_digest=card["plan_digest"],
+            data=card["data"],
+            tensors_digest=digest,
+            lineage=Lineage(tuple(card["lineage"])),
+        )
+    except KeyError as error:
+        raise InputError(
+            f"{weights.with_suffix('.json')} does not say which run the weights come from: it has "
+            f"no {error}"
+        ) from None
+    kinds = ("model", "ema")
+    return about, {f"{kind}.{name}": t for kind in kinds for name, t in tensors.items()}
+
+
+def _weights_file(init_from: str) -> Path | None:
+    """The safetensors file that `init_from` is or names; None where it is a folder, or nothing."""
+    path = Path(init_from)
+    if path.is_dir():
+        return None
+    if path.suffix == ".safetensors":
+        return path
+    return find_weights(init_from) if init_from in shipped_weights() else None
+
+
+def _read(weights: Path) -> tuple[str, Mapping[str, Any], Mapping[str, Tensor]]:
+    model, card = load_model(weights)
+    return card["weights_digest"], card, model.state_dict()
