@@ -83,7 +83,9 @@ class LocalStore:
             if not os.path.lexists(self._root):
                 return []
             if not self._root.is_dir():
-                raise ShardError(f"{self._root} is a file; give a folder for the shards")
+                raise ShardError(
+                    f"{self._root} is a file, or a link to nothing; give a folder for the shards"
+                )
             return sorted(path.name for path in self._root.iterdir())
 
     def prepare(self) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from puicl_config import load_config
+from puicl_config import InputError, load_config
 from trainer.ledger import read_ledger
 from trainer.run_folder import config_differences
 
@@ -37,7 +37,7 @@ def compare_runs(run_a: Path, run_b: Path) -> Comparison:
     Digests of the weights are compared where both runs recorded one, those of the moving averages
     in the runs' model.json where both stand at the same step. Where the runs part, the sentence
     also says after which step their weights were last seen equal. It names the keys in which their
-    configs differ in any case. Raises `InputError` where a ledger is damaged.
+    configs differ in any case. Raises `InputError` where a ledger or model.json is damaged.
     """
     common, digests, last_digest = 0, 0, None
     for a, b in _common_lines(run_a, run_b):
@@ -91,10 +91,16 @@ def _final_averages(run_a: Path, run_b: Path) -> tuple[int | None, list[str]]:
     paths = [run / "model.json" for run in (run_a, run_b)]
     if not all(path.is_file() for path in paths):
         return None, []
-    cards = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
-    if cards[0]["steps"] != cards[1]["steps"]:
-        return None, []
-    return cards[0]["steps"], [card["weights_digest"] for card in cards]
+    (step_a, digest_a), (step_b, digest_b) = (_step_and_digest(path) for path in paths)
+    return (step_a, [digest_a, digest_b]) if step_a == step_b else (None, [])
+
+
+def _step_and_digest(path: Path) -> tuple[int, str]:
+    try:
+        card = json.loads(path.read_text(encoding="utf-8"))
+        return card["steps"], card["weights_digest"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is damaged: {error}") from None
 
 
 def _say_configs(run_a: Path, run_b: Path) -> str:

@@ -18,7 +18,7 @@ from trainer.loader import read_ahead, rounded
 from trainer.precision import computed_in
 from trainer.reveal import revealed_share
 from trainer.run import Run, say
-from trainer.run_folder import check_same_run, lock_run
+from trainer.run_folder import begun_or_removed, check_same_run, lock_run
 from trainer.sampler import addresses_of_step
 from trainer.schedule import learning_rate
 from trainer.state import TrainState
@@ -43,14 +43,14 @@ def fit(config: Config, shards: str | Path, out: Path, world: World) -> None:
     check_plan(config, reader)
     heldout = HeldoutSet(config, world) if train.heldout else None
     lock = lock_run(out) if world.is_first else None
-    check_same_run(out, config)
-
-    state = TrainState(config, world.device)
-    chain = DataChain(config, reader)
-    lineage = begin_or_resume(config, out, state, chain, world, tell)
-    goal = min(prior.total_steps, prior.total_steps if train.max_steps is None else train.max_steps)
-    stop = last_trainable_step(config, reader, state.step, goal)
-
+    with begun_or_removed(out, lock):
+        check_same_run(out, config)
+        state = TrainState(config, world.device)
+        chain = DataChain(config, reader)
+        lineage = begin_or_resume(config, out, state, chain, world, tell)
+        wanted = prior.total_steps if train.max_steps is None else train.max_steps
+        goal = min(prior.total_steps, wanted)
+        stop = last_trainable_step(config, reader, state.step, goal)
     if goal < state.step:
         tell(f"the run stands at step {state.step} already, beyond train.max_steps={goal}")
         stop = goal = state.step

@@ -1,6 +1,8 @@
 """`runs/NAME/`: who may write to it, and whether it belongs to this config."""
 
+import contextlib
 import fcntl
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -26,6 +28,18 @@ def lock_run(out: Path) -> IO[str]:
         lock.close()
         raise InputError(f"another trainer is writing to {out}; give another --out") from None
     return lock
+
+
+@contextlib.contextmanager
+def begun_or_removed(out: Path, lock: IO[str] | None) -> Iterator[None]:
+    """Remove the folder again where the run is refused before anything but the lock is in it."""
+    try:
+        yield
+    except InputError:
+        if lock and [path.name for path in out.iterdir()] == [".lock"]:
+            (out / ".lock").unlink()
+            out.rmdir()
+        raise
 
 
 def check_same_run(out: Path, config: Config) -> None:

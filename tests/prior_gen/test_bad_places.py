@@ -40,6 +40,10 @@ def test_a_file_in_the_place_of_a_folder_for_every_command(fails, tiny_yaml, tmp
     makes = ["--config", tiny_yaml, "--stages", "1", "--jobs", "1", "--out"]
     assert "is a file" in fails(*makes, file)
     assert "not a directory" in fails(*makes, file / "below")
+    link = tmp_path / "link"
+    link.symlink_to("nowhere")
+    assert f"{link} is a file, or a link to nothing; give a folder" in fails(*makes, link)
+    link.unlink()
     for command in ("info", "verify", "repair"):
         assert f"{file} is a file; give a folder of shards" in fails(command, file)
     assert "is a file" in fails("convert", file, tmp_path / "out", "--format", "zarr")

@@ -43,6 +43,9 @@ def test_compare_sees_what_the_steps_do_not_tell(
     result = compare_runs(reference_run, out)
     assert (result.equal, result.step, result.field) == (False, 17, "average")
     assert "their configs differ: train.ema_decay is" in result.sentence
+    (out / "model.json").write_text("{")
+    with pytest.raises(InputError, match=r"model.json is damaged"):
+        compare_runs(reference_run, out)
 
 
 def test_a_lost_ledger_is_told_and_its_rest_compared_by_step(
@@ -92,10 +95,26 @@ def heldout_lines(run):
     return [line for line in lines if "heldout_loss" in line]
 
 
-def test_a_refused_start_leaves_no_folder(tiny_yaml, all_shards, run_command, tmp_path, arguments):
-    command = arguments(tiny_yaml, all_shards, tmp_path / "run", f"train.heldout={all_shards}")
-    assert run_command(*command, check=False).returncode == 2
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("train.heldout={shards}", "whose split is train"),
+        ("train.init_from=nowhere", "there is no checkpoint nowhere"),
+        ("train.where=d > 99", "d > 99"),
+    ],
+)
+def test_a_refused_start_leaves_no_folder(
+    override, sentence, tiny_yaml, all_shards, run_command, tmp_path, arguments
+):
+    override = override.format(shards=all_shards)
+    done = run_command(*arguments(tiny_yaml, all_shards, tmp_path / "run", override), check=False)
+    assert done.returncode == 2
+    assert sentence in done.stderr
     assert not (tmp_path / "run").exists()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "mine").touch()  # a folder that is more than the run's lock stays
+    run_command(*arguments(tiny_yaml, all_shards, tmp_path / "run", override), check=False)
+    assert (tmp_path / "run" / "mine").exists()
 
 
 def test_entries_that_a_run_has_read_are_needed_and_parts_are_not(
