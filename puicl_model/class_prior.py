@@ -1,5 +1,6 @@
 """The share of positives among the unlabelled rows: estimate, interval, and a user's own."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,9 @@ from scipy.special import expit, logit
 
 # A share nearer to 0 or 1 is as good as this one.
 _EDGE = 0.01
+
+# An end of an interval that comes so near to the least or greatest share in training is none.
+_NEAR = 0.05
 
 # Keeps the logarithm of an error that is near zero by chance from counting much.
 _SMALL_ERROR = 0.05
@@ -35,7 +39,9 @@ def estimate(
     The estimate is the mean probability. The ends are NaN unless the weights' card has a
     `class_prior_interval` (`benchmarks/calibrate_class_prior.py` writes it): give or take, on the
     log-odds scale, a spread that was fitted as a line in `spread_evidence` to the errors on
-    synthetic tasks, times what covered the share `coverage` of them.
+    synthetic tasks, times what covered the share `coverage` of them. No task had a share beyond
+    `trained_shares`, and a network that never saw one answers with those it saw: an end near to
+    their limit opens to 0 or 1.
     """
     share = float(expit(log_odds).mean())
     known = card.get("class_prior_interval")
@@ -44,7 +50,29 @@ def estimate(
     middle = _logit(share)
     half = np.exp(spread_evidence(log_odds, n_labeled) @ known["spread"]) * known["quantile"]
     low, high = expit(middle - half), expit(middle + half)
-    return share, float(min(low, share)), float(max(high, share))
+    least, most = trained_shares(card)
+    low = 0.0 if low < least + _NEAR else min(low, share)
+    high = 1.0 if high > most - _NEAR else max(high, share)
+    return share, float(low), float(high)
+
+
+def trained_shares(card: Mapping[str, Any]) -> tuple[float, float]:
+    """Least and greatest share of positives in the tasks of the last run.
+
+    From the config in the weights' card: `prior.pi_final`, and `prior.extensions.pi`. Minus and
+    plus infinity, beyond which no share is, where the card has none.
+    """
+    prior = card.get("config", {}).get("prior")
+    if prior is None:
+        return -np.inf, np.inf
+    ranges = [prior["pi_final"], prior.get("extensions", {}).get("pi") or prior["pi_final"]]
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
+
+
+def at_the_limit(share: float, trained: tuple[float, float]) -> bool:
+    """Whether the estimate `share` is nearer to a limit of `trained_shares` than an end may be."""
+    least, most = trained
+    return share < least + _NEAR or share > most - _NEAR
 
 
 def spread_evidence(log_odds: np.ndarray, n_labeled: int) -> np.ndarray:

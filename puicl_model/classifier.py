@@ -17,12 +17,12 @@ from puicl_model import class_prior as priors
 from puicl_model.contexts import TrainedRange, column_relevance, plan_views
 from puicl_model.ensemble import NewRows, Plan, keep_references, row_keys, score_unlabeled
 from puicl_model.inference import resolve_device, threads
-from puicl_model.labels import labeled_mask, labels_of_rows
+from puicl_model.labels import labeled_mask, labels_of_rows, refuse_another_order
 from puicl_model.model import PUICL
 from puicl_model.parameters import check_parameters
 from puicl_model.preprocessing import TablePreprocessor, fit_scaling, read_table
 from puicl_model.report import make_report
-from puicl_model.trees import Blend, cross_fitted
+from puicl_model.trees import Blend, check_enough, cross_fitted
 from puicl_model.weights import find_weights, load_model
 
 
@@ -229,7 +229,10 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         """Everything of `fit` before the forward passes; `loaded`: network and card, if at hand."""
         check_parameters(self, class_prior)
         table = read_table(self, X, reset=True)
+        refuse_another_order(X, s)
         labeled = labels_of_rows(s, len(table), self.positive_label)
+        if self.blend == "trees":
+            check_enough(labeled)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         if loaded is None:
             self._load_network()
@@ -283,7 +286,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         self.column_orders_ = [view.columns for views in plan.estimators for view in views]
         self.unlabeled_rows_ = np.flatnonzero(~labeled)
         self.classes_ = np.array([0, 1])
-        self.report_ = make_report(self, X, task.relevance, plan.estimators)
+        given = task.class_prior is not None
+        self.report_ = make_report(self, X, task.relevance, plan.estimators, given)
 
     def _load_network(self) -> None:
         device = resolve_device(self.device)
@@ -299,10 +303,11 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             elif self.preprocessing is not None:
                 self.preprocessor_ = clone(self.preprocessing)
         if reset and isinstance(self.preprocessor_, TablePreprocessor):
-            X = self.preprocessor_.fit_quietly(X)  # its warning is the report's first
+            X = self.preprocessor_.fit_quietly(X)  # its warnings are the report's first
         elif self.preprocessor_ is not None:
             X = (self.preprocessor_.fit_transform if reset else self.preprocessor_.transform)(X)
-        return check_array(X, dtype=np.float64) + 0.0  # -0.0 is 0.0
+        with np.errstate(over="ignore", invalid="ignore"):  # its first look sums the cells up
+            return check_array(X, dtype=np.float64) + 0.0  # -0.0 is 0.0
 
     def _set_prior(self, log_odds: np.ndarray, n_labeled: int, class_prior: float | None) -> None:
         if class_prior is None:

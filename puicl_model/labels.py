@@ -8,6 +8,8 @@ import pandas as pd
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
+from puicl_model.preprocessing import is_missing
+
 # As CSV files and people write booleans.
 _WORDS = {"True": 1, "true": 1, "TRUE": 1, "False": 0, "false": 0, "FALSE": 0}
 
@@ -33,17 +35,36 @@ def labels_of_rows(s: Any, n_rows: int, positive_label: Any = None) -> np.ndarra
     return labeled
 
 
+def refuse_another_order(X: Any, s: Any) -> None:
+    """Raise `ValueError` where frame `X` and series `s` have the same index in another order.
+
+    Rows are taken by position, as everywhere in scikit-learn: an index that was sorted on one side
+    alone would pair rows with others' labels.
+    """
+    if not (isinstance(X, pd.DataFrame) and isinstance(s, pd.Series | pd.DataFrame)):
+        return
+    if X.index.equals(s.index) or not (X.index.is_unique and s.index.is_unique):
+        return
+    if len(X.index) == len(s.index) and X.index.isin(s.index).all():
+        raise ValueError(
+            "X and s have the same index in another order: rows are taken by position, so align "
+            "them first, as s.loc[X.index] does"
+        )
+
+
 def labeled_mask(s: Any, positive_label: Any = None, name: str = "s") -> np.ndarray:
     """Boolean [n]: True where the row is a labelled positive.
 
     That is where `s` equals `positive_label`; all else is unlabelled. Without `positive_label`,
-    where `s` is 1 or True, and 0, -1, False or a missing value are unlabelled. Errors call it
-    `name`.
+    where `s` is 1 or True, and 0, -1, False or a missing value (blank text, `?`, NA; a masked cell)
+    are unlabelled. Errors call it `name`.
 
     Raises `ValueError` where `s` has another shape, another value, or never `positive_label`.
     """
     if sparse.issparse(s):
         raise TypeError("Sparse labels are not supported: give s.toarray().ravel()")
+    if isinstance(s, np.ma.MaskedArray):
+        s = s.astype(float if s.dtype.kind in "biuf" else object).filled(np.nan)
     array = np.asarray(s)
     if array.ndim == 2 and array.shape[1] == 1:
         warnings.warn(
@@ -54,14 +75,14 @@ def labeled_mask(s: Any, positive_label: Any = None, name: str = "s") -> np.ndar
         array = array[:, 0]
     if array.ndim != 1:
         raise ValueError(f"{name} must have one entry a row, but its shape is {array.shape}")
-    missing = np.asarray(pd.isna(array))
+    missing = is_missing(pd.Series(array))
     if positive_label is not None:
         labeled = ~missing
         labeled[~missing] = _equal(array[~missing], positive_label)
         if not labeled.any():
             raise ValueError(
                 f"{name} holds no labelled positive: no entry equals "
-                f"positive_label={positive_label!r}"
+                f"positive_label={positive_label!r}{_recoded(array, missing)}"
             )
         return labeled
     if array.dtype.kind in "OUS":
@@ -85,6 +106,17 @@ def labeled_mask(s: Any, positive_label: Any = None, name: str = "s") -> np.ndar
             f"{array[strange].tolist()[0]!r}{hint}"
         )
     return known & (numbers == 1)
+
+
+def _recoded(array: np.ndarray, missing: np.ndarray) -> str:
+    """A hint where the labels look like those that scikit-learn has made of others."""
+    known = array[~missing]
+    if array.dtype.kind not in "iu" or set(np.unique(known)) - {0, 1}:
+        return ""
+    return (
+        "; tools of scikit-learn that number the labels anew (cross_val_predict, voting, stacking) "
+        "need 0 and 1 from the start"
+    )
 
 
 def _equal(array: np.ndarray, label: Any) -> np.ndarray:

@@ -28,6 +28,8 @@ def fit_many(
     that cannot be fitted, before any is scored.
     """
     classifier = PUICLClassifier() if classifier is None else classifier
+    if not isinstance(classifier, PUICLClassifier):
+        raise TypeError(f"fit_many takes a PUICLClassifier, not {type(classifier).__name__}")
     fits, tasks = [], []
     for number, given in enumerate(tables):
         fit = clone(classifier)

@@ -1,5 +1,6 @@
 """What `PUICLClassifier`'s parameters may be, checked in `fit` as scikit-learn asks."""
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -17,8 +18,11 @@ def check_parameters(classifier: BaseEstimator, class_prior: Any) -> None:
         if not isinstance(value, Integral) or value < 1:
             raise ValueError(f"{name} must be a whole number from 1, not {value!r}")
     scalings = classifier.scalings
-    if isinstance(scalings, str) or not scalings or set(scalings) - set(SCALINGS):
-        raise ValueError(f"scalings must be some of {', '.join(SCALINGS)}, not {scalings!r}")
+    listed = isinstance(scalings, Sequence) and not isinstance(scalings, str)  # a set has no order
+    if not listed or not scalings or any(kind not in SCALINGS for kind in scalings):
+        raise ValueError(
+            f"scalings must be a list of some of {', '.join(SCALINGS)}, not {scalings!r}"
+        )
     for name, allowed in (("columns", ("random", "relevant", "all")), ("blend", (None, "trees"))):
         value = getattr(classifier, name)
         if value not in allowed:

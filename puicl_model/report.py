@@ -6,11 +6,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from puicl_model import class_prior as priors
 from puicl_model.contexts import View
 from puicl_model.separation import separation
 
 FEW_POSITIVES = 10
 _EXTREME_PRIOR = 0.02
+# Probabilities whose variance is less than this share of p (1 - p), p their mean, say hardly more
+# than p. Of five noise columns it is .01 to .05 as a rule, of real tables .1 to .6.
+_NO_SPREAD = 0.06
+_FEW_UNLABELED = 10
 # What orders labelled before unlabelled rows this well, a column alone (|2 AUC - 1|) or all of
 # them together (AUC), is suspicious.
 _SEPARATES = 0.99
@@ -18,11 +23,16 @@ _MOST_NAMED = 5
 
 
 def make_report(
-    classifier: BaseEstimator, X: np.ndarray, relevance: np.ndarray, estimators: list[list[View]]
+    classifier: BaseEstimator,
+    X: np.ndarray,
+    relevance: np.ndarray,
+    estimators: list[list[View]],
+    prior_is_given: bool,
 ) -> dict[str, Any]:
     """`report_` of a fitted classifier.
 
-    X: [n, w], the preprocessed table; relevance: [w], see `doubts`; estimators: what was run.
+    X: [n, w], the preprocessed table; relevance, prior_is_given: see `doubts`; estimators: what
+    was run.
     """
     preprocessor = classifier.preprocessor_
     names = [f"x{j}" for j in range(X.shape[1])]
@@ -52,12 +62,14 @@ def make_report(
         "separation": apart,
         "warnings": doubts(
             n_labeled=n_labeled,
-            class_prior=classifier.class_prior_,
+            proba=classifier.unlabeled_proba_,
+            prior_is_given=prior_is_given,
+            trained_shares=priors.trained_shares(classifier.model_card_),
             relevance=relevance,
             names=names,
             apart=apart,
-            left_out=getattr(preprocessor, "left_out_", ""),
-            says_nothing=bool((np.ptp(X, axis=0) == 0).all()),
+            of_columns=getattr(preprocessor, "doubts_", ()),
+            says_nothing=bool((X.max(axis=0) == X.min(axis=0)).all()),
         ),
     }
 
@@ -65,20 +77,24 @@ def make_report(
 def doubts(
     *,
     n_labeled: int,
-    class_prior: float,
+    proba: np.ndarray,
     relevance: np.ndarray,
     names: Sequence[str],
     apart: float,
-    left_out: str = "",
+    prior_is_given: bool = False,
+    trained_shares: tuple[float, float] = (-np.inf, np.inf),
+    of_columns: Sequence[str] = (),
     says_nothing: bool = False,
 ) -> list[str]:
     """Warnings about a fit; empty where nothing is conspicuous.
 
-    relevance: [w], each column's |2 AUC - 1|, labelled against unlabelled; names: theirs; apart:
-    the AUC of all columns together (`separation`), NaN where there are too few rows; left_out: a
-    sentence on columns that were; says_nothing: whether all rows are the same.
+    proba: [n_u], of the unlabelled rows; relevance: [w], each column's |2 AUC - 1|, labelled
+    against unlabelled; names: theirs; apart: the AUC of all columns together (`separation`), NaN
+    where there are too few rows; prior_is_given: whether the share of positives is the user's;
+    trained_shares: see `class_prior`; of_columns: what the preprocessor warns of; says_nothing:
+    whether all rows are the same.
     """
-    found = [left_out] if left_out else []
+    found = list(of_columns)
     if says_nothing:
         found.append(
             "no column tells any two rows apart, so that all scores are the same and mean nothing"
@@ -107,14 +123,38 @@ def doubts(
             "of the unlabelled ones are positive; if more must be, the labelled ones were "
             "collected or measured in another way"
         )
-    if class_prior < _EXTREME_PRIOR:
-        found.append(
-            f"hardly any unlabelled row looks positive ({class_prior:.1%}): either positives are "
-            "rare, or the labelled rows differ from every unlabelled one in how they were collected"
-        )
-    if class_prior > 1 - _EXTREME_PRIOR:
-        found.append(
-            f"nearly every unlabelled row looks positive ({class_prior:.1%}): the columns may say "
-            "nothing of the class, or there may be hardly any negatives"
-        )
+    if not prior_is_given:
+        found += _doubts_of_prior(proba, trained_shares, says_nothing)
     return found
+
+
+def _doubts_of_prior(
+    proba: np.ndarray, trained_shares: tuple[float, float], says_nothing: bool
+) -> list[str]:
+    """Warnings about the estimated share of positives, the mean of `proba` [n_u]."""
+    share = proba.mean()
+    spread = proba.var() / (share * (1 - share))
+    if share < _EXTREME_PRIOR:
+        return [
+            f"hardly any unlabelled row looks positive ({share:.1%}): either positives are "
+            "rare, or the labelled rows differ from every unlabelled one in how they were collected"
+        ]
+    if share > 1 - _EXTREME_PRIOR:
+        return [
+            f"nearly every unlabelled row looks positive ({share:.1%}): the columns may say "
+            "nothing of the class, or there may be hardly any negatives"
+        ]
+    if priors.at_the_limit(share, trained_shares):
+        least, most = trained_shares
+        return [
+            f"the estimated share of positives ({share:.1%}) is near the limit of those that the "
+            f"network was trained on ({least:.0%} to {most:.0%}): the true one may lie beyond, and "
+            "the probabilities with it; their order does not depend on it. Where you know the "
+            "share, give class_prior"
+        ]
+    if spread < _NO_SPREAD and len(proba) >= _FEW_UNLABELED and not says_nothing:
+        return [
+            f"the columns hardly tell the unlabelled rows apart (all have nearly {share:.0%}): the "
+            "estimated share of positives is little more than a guess then"
+        ]
+    return []

@@ -64,6 +64,8 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
         parameters["preprocessing"] = parameters["preprocessing"].get_params()
     if parameters["model"] is not None:
         parameters["model"] = str(parameters["model"])
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give a file to save to")
     names = getattr(classifier, "feature_names_in_", None)
     preprocessor = classifier.preprocessor_
     about = {
@@ -73,6 +75,7 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
         "plain": {name: getattr(classifier, name) for name in _PLAIN},
         "column_orders": [order.tolist() for order in classifier.column_orders_],
         "feature_names_in": None if names is None else list(names),
+        "names_in_order": getattr(classifier, "_names_in_order", None),
         "scalings": [scaling.state() for scaling in classifier._new_rows.scalings.values()],
         "references": references,
         "preprocessor": None if preprocessor is None else preprocessor.state(),
@@ -110,6 +113,9 @@ def load_classifier(cls: type, path: str | Path) -> Any:
     if "column_orders" in about:  # files of older versions lack it
         classifier.column_orders_ = [np.array(order) for order in about["column_orders"]]
     classifier.class_prior_interval_ = tuple(classifier.class_prior_interval_)
+    classifier.report_["class_prior_interval"] = classifier.class_prior_interval_
+    if about.get("names_in_order"):  # as above
+        classifier._names_in_order = about["names_in_order"]
     if about["feature_names_in"] is not None:
         classifier.feature_names_in_ = np.array(about["feature_names_in"], dtype=object)
     classifier.model_card_ = about["card"]

@@ -78,9 +78,7 @@ def cross_fitted(
     rows are learnt from; the others are scored by all trees.
     """
     kept = np.sort(_thin(labeled, rng))
-    least = int(min(labeled.sum(), (~labeled).sum()))
-    if least < 2:
-        raise ValueError("blend='trees' needs two labelled and two unlabelled rows")
+    least = check_enough(labeled)
     folds = StratifiedKFold(min(_FOLDS, least), shuffle=True, random_state=int(rng.integers(2**31)))
     forests, scores = [], np.full(len(X), np.nan)
     for rest, part in folds.split(X[kept], labeled[kept]):
@@ -93,6 +91,14 @@ def cross_fitted(
     others = np.flatnonzero(np.isnan(scores))
     scores[others] = together(X[others])
     return scores, together
+
+
+def check_enough(labeled: np.ndarray) -> int:
+    """How many rows the smaller kind has; raises `ValueError` for fewer than the trees need."""
+    least = int(min(labeled.sum(), (~labeled).sum()))
+    if least < 2:
+        raise ValueError("blend='trees' needs two labelled and two unlabelled rows")
+    return least
 
 
 class Blend:

@@ -16,8 +16,8 @@ _PARQUET = (".parquet", ".pq")
 SUFFIXES = (".csv", *_PARQUET)
 # What a file's name promises and is not written here.
 _OTHERS = frozenset(
-    (".gz", ".zip", ".bz2", ".xz", ".zst", ".xls", ".xlsx", ".ods", ".json", ".feather", ".arrow")
-)
+    (".tsv", ".tab", ".gz", ".zip", ".bz2", ".xz", ".zst", ".xls", ".xlsx", ".ods", ".json")
+) | {".feather", ".arrow"}
 
 
 def read_table(
@@ -31,7 +31,7 @@ def read_table(
     Raises `InputError` where it cannot be read, has no rows, or a column's name twice.
     """
     if source != STREAM and Path(source).suffix.lower() in _PARQUET:
-        table = _read_parquet(Path(source))
+        table = _read_parquet(Path(source), (label_column, id_column))
     else:
         table = _read_csv(source, label_column, id_column)
     if table.empty:
@@ -73,6 +73,8 @@ def _read_csv(source: str, label_column: str | None, id_column: str | None) -> p
     try:
         raw = sys.stdin.buffer.read() if source == STREAM else Path(source).read_bytes()
         text = raw.decode("utf-8-sig")
+        if "\n" not in text:
+            text = text.replace("\r", "\n")
         lines = csv.reader(io.StringIO(text))
         names = next((line for line in lines if any(map(str.strip, line))), [])
         with warnings.catch_warnings():
@@ -99,17 +101,34 @@ def _read_csv(source: str, label_column: str | None, id_column: str | None) -> p
         what = "is packed by gzip: unpack it" if packed else f"is not UTF-8 text ({error.reason})"
         raise InputError(f"{name} cannot be read as CSV: it {what}") from None
     except pd.errors.ParserWarning:
-        raise InputError(f"{name} has rows with more cells than its header") from None
+        hint = f", which has {len(names)}"
+        if len(names) == 1:
+            hint = ": separate cells by commas, and write decimals with a point"
+        raise InputError(f"{name} has rows with more cells than its header{hint}") from None
     except (OSError, ValueError, csv.Error) as error:  # pandas' parser errors are ValueErrors
         reason = " ".join(str(error).split())
         raise InputError(f"{name} cannot be read as CSV: {reason}") from None
+    if len(table) and table.iloc[:, -1].isna().any():
+        _refuse_short_rows(name, text, len(names))
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InputError(f"{name} has more than one column {twice[0]!r}")
     return table
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
+def _refuse_short_rows(name: str, text: str, width: int) -> None:
+    """Raise `InputError` for a row of fewer cells than the header, which pandas would fill up."""
+    lines = csv.reader(io.StringIO(text))
+    for line in lines:
+        if 0 < len(line) < width and any(map(str.strip, line)):
+            raise InputError(
+                f"{name}, line {lines.line_num}: {len(line)} cells, and the header has {width}; is "
+                "the file cut short?"
+            )
+
+
+def _read_parquet(path: Path, named: tuple[str | None, ...]) -> pd.DataFrame:
+    """The file's columns, and those of its index that are `named`."""
     if not path.is_file():
         raise InputError(f"no file {path}")
     try:
@@ -119,7 +138,8 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     except (OSError, ValueError) as error:  # pyarrow's errors are of these kinds
         reason = " ".join(str(error).split())
         raise InputError(f"{path} cannot be read as Parquet: {reason}") from None
-    return table.reset_index(drop=True)
+    index = [name for name in table.index.names if name is not None and name in named]
+    return table.reset_index(index).reset_index(drop=True)
 
 
 def _with_pyarrow(action):

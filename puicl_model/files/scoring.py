@@ -120,6 +120,7 @@ def score_table(
             about_features = str(error).startswith("column ")
             where = source if about_features else f"{source}, column {options.label_column}"
             sentence = str(error).replace("give positive_label=", "give --positive-label")
+            sentence = sentence.replace(", or name the column in categorical_features", "")
             raise InputError(f"{where}{',' if about_features else ':'} {sentence}") from None
     labeled = np.ones(len(table), dtype=bool)
     labeled[classifier.unlabeled_rows_] = False

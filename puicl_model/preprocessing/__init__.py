@@ -1,6 +1,6 @@
 """From tables as people have them to the numbers the network reads."""
 
-from puicl_model.preprocessing.reading import read_table
+from puicl_model.preprocessing.reading import is_missing, read_table
 from puicl_model.preprocessing.scaling import SCALINGS, Scaling, fit_scaling, scaling_from_state
 from puicl_model.preprocessing.table import TablePreprocessor
 
@@ -9,6 +9,7 @@ __all__ = [
     "Scaling",
     "TablePreprocessor",
     "fit_scaling",
+    "is_missing",
     "read_table",
     "scaling_from_state",
 ]

@@ -18,6 +18,7 @@ _EXACT = 2**53
 _WHOLE = re.compile(r"^\s*[+-]?\d+\s*$")
 _ISO_DATE = re.compile(r"^\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}([T ]\d{1,2}:\d{2}.*)?\s*$")
 _DAY = 86_400.0
+_TIMES = (dt.time, dt.timedelta, np.timedelta64)
 
 
 class Column:
@@ -200,7 +201,7 @@ def as_numbers(column: pd.Series, offset: int = 0) -> np.ndarray:
         numbers = np.array([np.nan if gone else _less(cell, offset) for cell, gone in cells])
     else:
         if are_times(column, missing):
-            column = column.map(_seconds_of_day)
+            column = column.map(_seconds)
         numbers = pd.to_numeric(column, errors="coerce")
         numbers = numbers.to_numpy(dtype=float, na_value=np.nan)
     numbers = np.where(missing, np.nan, numbers)
@@ -235,8 +236,8 @@ def as_seconds(column: pd.Series) -> np.ndarray:
 
 
 def are_times(column: pd.Series, missing: np.ndarray) -> bool:
-    """Whether every cell that is there is a time of day."""
-    return column.dtype == object and all(isinstance(v, dt.time) for v in column[~missing])
+    """Whether every cell that is there is a time of day or a duration."""
+    return column.dtype == object and all(isinstance(v, _TIMES) for v in column[~missing])
 
 
 def as_words(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
@@ -289,7 +290,9 @@ def _by_value(level: str) -> tuple[float, str]:
     return (np.inf if np.isnan(value) else value), level
 
 
-def _seconds_of_day(cell: Any) -> Any:
+def _seconds(cell: Any) -> Any:
+    if isinstance(cell, dt.timedelta | np.timedelta64):
+        return pd.Timedelta(cell).total_seconds()
     if not isinstance(cell, dt.time):
         return cell
     return cell.hour * 3600 + cell.minute * 60 + cell.second + cell.microsecond / 1e6

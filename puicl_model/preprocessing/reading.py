@@ -38,6 +38,7 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame
             validate_data(estimator, X, reset=reset, skip_check_array=True)
         except TypeError as error:  # names of which some only are text
             raise ValueError(str(error)) from None
+        _check_order(estimator, X.columns, reset)
         if X.shape[0] == 0 or X.shape[1] == 0:
             raise ValueError(
                 f"Found array with {X.shape[0]} sample(s) and {X.shape[1]} feature(s) (shape="
@@ -60,6 +61,24 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame
     if array.dtype.kind not in "biufOUSmM":
         raise ValueError(f"X holds {array.dtype}, which is neither numbers, text nor dates")
     return pd.DataFrame(array)
+
+
+def _check_order(estimator: BaseEstimator, columns: pd.Index, reset: bool) -> None:
+    """Raise `ValueError` where names that are no text stand in another order than at the fit.
+
+    scikit-learn compares names only where all are text; a pivot table's are tuples or dates.
+    Numbers may be mere positions, so that other ones are no error.
+    """
+    names = [repr(name) for name in columns.tolist()]
+    if reset:
+        estimator._names_in_order = names
+        return
+    before = getattr(estimator, "_names_in_order", names)
+    if names != before and sorted(names) == sorted(before):
+        first = next(now for now, then in zip(names, before, strict=True) if now != then)
+        raise ValueError(
+            f"the columns are those of the fit in another order: {first} stands elsewhere there"
+        )
 
 
 def column_names(estimator: BaseEstimator) -> list[str]:

@@ -1,8 +1,10 @@
 """`TablePreprocessor`: any table to the float64 columns that the network reads."""
 
 import hashlib
+import re
 import warnings
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -36,8 +38,10 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
 
     A column of text that can be read as numbers is one of numbers; one like 2024-05-31, of dates.
     Left out, with a warning that names them: free-form text and names (more than half of the
-    cells are distinct) and row numbers (distinct whole numbers without gaps). Left out silently:
-    columns without two distinct values, and columns equal to an earlier one.
+    cells are distinct), row numbers (distinct whole numbers without gaps), and categories whose
+    levels are all rare. Left out silently: columns without two distinct values, and columns equal
+    to an earlier one. Text like `10 %`, `1.234,5` or `31.12.2020` is taken for categories, with a
+    warning.
 
     Parameters
     ----------
@@ -60,6 +64,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         Column name to "number", "category", "date", or why the column is left out.
     dropped_ : dict
         Column name to the reason, of the columns left out.
+    doubts_ : list of str
+        What `fit` warned of.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
@@ -86,16 +92,17 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """`fit`, and the columns [n, w] of `X` itself."""
         columns = self.fit_quietly(X)
-        if self.left_out_:
-            warnings.warn(self.left_out_, stacklevel=2)
+        for doubt in self.doubts_:
+            warnings.warn(doubt, stacklevel=2)
         return columns
 
     def fit_quietly(self, X: Any) -> np.ndarray:
-        """`fit_transform` without its warning, which `left_out_` keeps."""
+        """`fit_transform` without its warnings, which `doubts_` keeps."""
         table = read_table(self, X, reset=True)
         self._names = column_names(self)
         categorical = self._categorical_positions()
         self._encoders, self._kept, self.kinds_, outputs = {}, [], {}, []
+        self._misspelled = {}
         seen = {}
         for j in table:
             name, column = self._names[j], table[j]
@@ -117,9 +124,11 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                 outputs.append(values)
             if not fresh:
                 twin = next((seen[key] for key in map(_key, columns.T) if key in seen), None)
-                self.kinds_[name] = f"equal to {twin}" if twin else "constant"
+                rare = isinstance(encoder, CategoryColumn) and not encoder.levels
+                self.kinds_[name] = f"equal to {twin}" if twin else RARE if rare else "constant"
                 del self._encoders[j]
         self.dropped_ = {name: kind for name, kind in self.kinds_.items() if kind not in ENCODERS}
+        self.doubts_ = list(filter(None, (self._left_out(), self._taken_for_categories())))
         if not outputs:
             # Constant tables are legal: nothing tells their rows apart.
             self._kept = []
@@ -150,17 +159,6 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         return np.array([name for *_, name in self._kept] or ["(nothing)"], dtype=object)
 
     @property
-    def left_out_(self) -> str:
-        """A sentence on the columns that were left out as they name rows; empty where none were."""
-        told = [f"{name} ({why})" for name, why in self.dropped_.items() if why in _WARNED]
-        if not told:
-            return ""
-        return (
-            f"left out: {', '.join(told)}; give numbers or groups to have them used, or "
-            "drop_identifiers=False"
-        )
-
-    @property
     def sources_(self) -> np.ndarray:
         """[w]: the position in `X` of the column that each output comes from."""
         return np.array([j for j, *_ in self._kept] or [0])
@@ -188,6 +186,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             "kept": [list(kept) for kept in self._kept],
             "kinds": self.kinds_,
             "dropped": self.dropped_,
+            "doubts": self.doubts_,
+            "names_in_order": getattr(self, "_names_in_order", None),
         }
 
     @classmethod
@@ -204,6 +204,9 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         }
         self._kept = [tuple(kept) for kept in state["kept"]]
         self.kinds_, self.dropped_ = state["kinds"], state["dropped"]
+        self.doubts_ = state.get("doubts", [])  # files of older versions lack it, and what follows
+        if state.get("names_in_order"):
+            self._names_in_order = state["names_in_order"]
         return self
 
     def _encoder(self, name: str, column: pd.Series, categorical: bool):
@@ -227,15 +230,40 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         known = int((~missing).sum())
         _refuse_slips(name, column, missing, distinct)
         names_rows = known >= _MIN_ROWS_TO_JUDGE and distinct > _NAMES_SHARE * known
+        misspelled = _misspelled(words[~missing])
         if self.drop_identifiers and names_rows:
-            return FREE_TEXT
+            return MISSPELLED if misspelled else FREE_TEXT
+        if misspelled and not isinstance(column.dtype, pd.CategoricalDtype):
+            self._misspelled[name] = str(words[~missing][0])
         return self._category(column)
+
+    def _left_out(self) -> str:
+        """A sentence on columns left out that might not have been meant to be; or nothing."""
+        told = [f"{name} ({why})" for name, why in self.dropped_.items() if why in _WARNED]
+        if not told:
+            return ""
+        sentence = f"left out: {', '.join(told)}; give numbers or groups to have them used"
+        kept = {ROW_NUMBER, FREE_TEXT} & set(self.dropped_.values())
+        return sentence + (", or drop_identifiers=False" if kept else "")
+
+    def _taken_for_categories(self) -> str:
+        """A sentence on columns of text that look like numbers or dates; or nothing."""
+        if not self._misspelled:
+            return ""
+        told = ", ".join(f"{name} (such as {cell!r})" for name, cell in self._misspelled.items())
+        return f"taken for categories: {told}; to have numbers or dates, {_SPELL}"
 
     def _category(self, column: pd.Series) -> CategoryColumn:
         return CategoryColumn(column, self.one_hot_levels, self.rare_below)
 
     def _categorical_positions(self) -> set[int]:
-        features = [] if self.categorical_features is None else list(self.categorical_features)
+        features = [] if self.categorical_features is None else self.categorical_features
+        if isinstance(features, str) or not hasattr(features, "__iter__"):
+            raise ValueError(
+                "categorical_features must be a list of names or positions, or a mask, not "
+                f"{features!r}"
+            )
+        features = list(features)
         if features and all(isinstance(feature, bool | np.bool_) for feature in features):
             if len(features) != self.n_features_in_:
                 raise ValueError(
@@ -249,7 +277,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                 if feature not in self._names:
                     raise ValueError(f"categorical_features names {feature!r}, which X has not")
                 positions.add(self._names.index(feature))
-            elif 0 <= feature < self.n_features_in_:
+            elif isinstance(feature, Integral) and 0 <= feature < self.n_features_in_:
                 positions.add(int(feature))
             else:
                 raise ValueError(
@@ -261,7 +289,15 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
 
 ROW_NUMBER = "row number"
 FREE_TEXT = "text that names rows"
-_WARNED = (ROW_NUMBER, FREE_TEXT)
+RARE = "no level of enough rows"
+_SPELL = "write them like 1234.5 or 2024-12-31"
+MISSPELLED = f"text that looks like numbers or dates: {_SPELL}"
+_WARNED = (ROW_NUMBER, FREE_TEXT, RARE, MISSPELLED)
+# 10 %, 1.234,50 and 1'234.50, $5; 31.12.2024 and 12/31/24.
+_SPELLINGS = re.compile(
+    r"[€$£]?\s?[+-]?\d[\d.,'’\u00a0\u202f]*\s?[%€$£]?|\d{1,2}[./-]\d{1,2}[./-](\d{2}|\d{4})"
+)
+_SPELLED_SHARE = 0.9
 
 
 def _key(values: np.ndarray) -> bytes:
@@ -283,6 +319,14 @@ def _reads_as_numbers(column: pd.Series, missing: np.ndarray) -> bool:
         return False
     as_numbers(column)  # tells infinite cells
     return True
+
+
+def _misspelled(words: np.ndarray) -> bool:
+    """Whether most of the words look like numbers or dates that are not written as such."""
+    distinct = np.unique(words)
+    alike = [word for word in distinct if _SPELLINGS.fullmatch(str(word))]
+    plain = pd.to_numeric(pd.Series(alike, dtype=object), errors="coerce").notna().sum()
+    return len(alike) >= _SPELLED_SHARE * len(distinct) and plain < len(alike) / 2
 
 
 def _refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: int) -> None:
@@ -308,4 +352,5 @@ def _is_row_number(column: pd.Series, missing: np.ndarray) -> bool:
         return False
     values = as_numbers(column, huge_offset(column))
     whole = np.array_equal(values, np.round(values))
-    return whole and np.ptp(values) == len(values) - 1 and len(np.unique(values)) == len(values)
+    filled = values.max() == values.min() + len(values) - 1  # without overflow
+    return whole and filled and len(np.unique(values)) == len(values)

@@ -18,7 +18,7 @@ import torch
 
 from puicl_cli.main import main
 from puicl_config import ModelConfig
-from puicl_model import PUICL, PUICLClassifier, save_model
+from puicl_model import PUICL, PUICLClassifier, report, save_model
 from puicl_model.files.report_page import permutation_importance, report_page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,6 +53,7 @@ def patients() -> pd.DataFrame:
 def predict(tmp_path, weights, monkeypatch, capsys):
     """Run `puicl predict`; exit code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(report, "_NO_SPREAD", 0.0)  # this network has learnt nothing
 
     def run(stdin: bytes = b"", **options):
         options = {"label-column": "state", "positive-label": "sick", "model": weights, **options}
@@ -195,6 +196,30 @@ def test_parquet_and_streams_give_the_scores_of_csv(predict, patients, tmp_path)
         pd.testing.assert_frame_equal(found, expected, check_dtype=False, rtol=0, atol=1e-12)
 
 
+def test_lines_may_end_in_a_return_alone_and_in_empty_cells(predict, patients, tmp_path):
+    patients = patients.assign(last=np.where(np.arange(N) % 3 == 0, 1.5, np.nan))
+    patients.to_csv(tmp_path / "p.csv", index=False)
+    text = (tmp_path / "p.csv").read_text(encoding="utf-8")
+    (tmp_path / "old.csv").write_bytes(text.replace("\n", "\r").encode())
+    found = [
+        predict(data=name, out="-", **{"id-column": "patient"}) for name in ("p.csv", "old.csv")
+    ]
+    assert found[0][0] == 0, found[0]
+    assert found[0][1] == found[1][1]
+
+
+def test_a_parquet_files_named_index_may_be_the_id_column(predict, patients, tmp_path):
+    patients.to_parquet(tmp_path / "plain.parquet", index=False)
+    patients.set_index("patient").to_parquet(tmp_path / "index.parquet")
+    options = {"out": "-", "id-column": "patient"}
+    found = [predict(data=f"{name}.parquet", **options) for name in ("plain", "index")]
+    assert found[0][0] == 0, found[0]
+    assert found[0][1] == found[1][1]
+    code, out, _ = predict(data="index.parquet", out="-")  # otherwise it is no column
+    assert code == 0
+    assert out.startswith("row,labeled,p_positive")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -210,6 +235,17 @@ def test_parquet_and_streams_give_the_scores_of_csv(predict, patients, tmp_path)
         ({"id-column": "state"}, "--id-column and --label-column are both 'state'"),
         ({"model": "."}, ". is a folder; give the model.safetensors file in it"),
         ({"data": "semicolons.csv"}, "no column 'state'; it has age;state: separate its cells by"),
+        ({"data": "decimals.csv"}, "more cells than its header: separate cells by commas, and wri"),
+        (
+            {"data": "long.csv"},
+            "long.csv cannot be read as CSV: Error tokenizing data. C error: Ex",
+        ),
+        ({"data": "cut.csv"}, "cut.csv, line 4: 1 cells, and the header has 3; is the file cut"),
+        (
+            {"data": "slip.csv"},
+            "row 2 holds 'n/d', not a number, as nearly all others are; mend or",
+        ),
+        ({"out": "scores.tsv"}, "--out scores.tsv: files ending in .tsv are not written here"),
         ({"data": "packed.csv"}, "packed.csv cannot be read as CSV: it is packed by gzip"),
         ({"data": "latin.csv"}, "latin.csv cannot be read as CSV: it is not UTF-8 text"),
         ({"data": "-"}, "stdin cannot be read as CSV: No columns"),
@@ -228,6 +264,12 @@ def test_bad_input_is_one_sentence_and_writes_nothing(
     patients.drop(columns="patient").to_csv(tmp_path / "p.csv", index=False)
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing else")
     (tmp_path / "semicolons.csv").write_text("age;state\n7;sick\n8;unknown\n", encoding="utf-8")
+    (tmp_path / "decimals.csv").write_text("age;state\n7,5;sick\n8,1;unknown\n", encoding="utf-8")
+    (tmp_path / "long.csv").write_text("age,crp,state\n1,2,sick\n1,2,sick,4\n", encoding="utf-8")
+    cut = 'age,crp,state\n1,2,sick\n"1",2,\n1\n'
+    (tmp_path / "cut.csv").write_text(cut, encoding="utf-8")
+    slip = [f"{i / 7 if i != 2 else 'n/d'},{'sick' if i % 4 == 0 else ''}\n" for i in range(40)]
+    (tmp_path / "slip.csv").write_text("age,state\n" + "".join(slip), encoding="utf-8")
     (tmp_path / "packed.csv").write_bytes(gzip.compress(b"age,state\n7,sick\n"))
     (tmp_path / "latin.csv").write_bytes("größe,state\n7,sick\n".encode("latin-1"))
     (tmp_path / "twice.csv").write_text("\nage,age,state\n7,7,sick\n", encoding="utf-8")
@@ -237,6 +279,7 @@ def test_bad_input_is_one_sentence_and_writes_nothing(
     assert (code, out) == (2, "")
     assert err.startswith("error: ")
     assert message in err
+    assert "categorical_features" not in err  # of which the command knows nothing
     assert err.count("\n") == 1
     after = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
     assert after == before

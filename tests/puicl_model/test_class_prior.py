@@ -6,7 +6,14 @@ from scipy.special import expit, logit
 
 from puicl_config import ModelConfig
 from puicl_model import PUICL, PUICLClassifier, save_model
-from puicl_model.class_prior import estimate, fit_interval, shift_to, widened
+from puicl_model.class_prior import (
+    at_the_limit,
+    estimate,
+    fit_interval,
+    shift_to,
+    trained_shares,
+    widened,
+)
 
 # The spread falls with the number of rows.
 INTERVAL = {
@@ -46,6 +53,23 @@ def test_the_interval_is_the_cards_line_around_the_mean_on_the_log_odds_scale(n)
     found = estimate(np.full(n, logit(0.3)), 50, card)
     middle, half = logit(0.3), 3 / np.sqrt(n)
     np.testing.assert_allclose(found, [0.3, expit(middle - half), expit(middle + half)])
+
+
+@pytest.mark.parametrize(
+    ("share", "opened"), [(0.12, (0,)), (0.3, ()), (0.88, (1,)), (0.05, (0,)), (0.97, (1,))]
+)
+def test_an_end_near_the_shares_trained_on_is_none(share, opened):
+    prior = {"pi_final": [0.2, 0.8], "extensions": {"pi": [0.1, 0.9]}}
+    card = {"class_prior_interval": INTERVAL, "config": {"prior": prior}}
+    assert trained_shares(card) == (0.1, 0.9)
+    found, *ends = estimate(np.full(4000, logit(share)), 50, card)
+    plain = estimate(np.full(4000, logit(share)), 50, {"class_prior_interval": INTERVAL})
+    assert found == plain[0]
+    for place, end in enumerate(ends):
+        assert end == (place if place in opened else plain[1 + place])
+    assert at_the_limit(found, trained_shares(card)) == bool(opened)
+    assert not at_the_limit(found, trained_shares({}))
+    assert trained_shares({"config": {"prior": {"pi_final": [0.2, 0.8]}}}) == (0.2, 0.8)
 
 
 @pytest.mark.parametrize("share", [1e-6, 1 - 1e-6])

@@ -1,6 +1,7 @@
 """What the classifier takes as a table and as labels, and what it refuses."""
 
 import datetime
+import re
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ from little_table import LABELED, D, N, S, table
 from scipy import sparse
 
 from puicl_model import PUICLClassifier
+from puicl_model.report import doubts
 
 pytestmark = pytest.mark.filterwarnings("ignore:only 7 labelled", "ignore:A column-vector")
 
@@ -191,6 +193,80 @@ def test_what_was_left_out_and_a_table_that_says_nothing_stand_among_the_reasons
     with pytest.warns(UserWarning, match="no column tells any two rows apart"):
         fitted = classifier.fit(np.ones((N, 2)), s)
     assert len(np.unique(fitted.unlabeled_proba_)) == 1
+
+
+def test_an_index_in_another_order_is_refused_and_another_index_is_not(classifier, fitted):
+    x = pd.DataFrame(table(), index=np.arange(N) + 5)
+    with pytest.raises(ValueError, match="the same index in another order"):
+        classifier.fit(x, pd.Series(S, index=x.index)[::-1])
+    for index in (x.index, np.arange(N), np.zeros(N)):
+        found = classifier.fit(x, pd.Series(S, index=index))
+        np.testing.assert_array_equal(found.unlabeled_proba_, fitted.unlabeled_proba_)
+
+
+@pytest.mark.parametrize("kind", [float, int, object])
+def test_a_masked_label_is_missing(classifier, kind):
+    hidden = np.flatnonzero(S)[:2]
+    mask = np.isin(np.arange(N), hidden)
+    expected = classifier.fit(table(), np.where(mask, 0, S)).unlabeled_proba_
+    found = classifier.fit(table(), np.ma.array(S.astype(kind), mask=mask)).unlabeled_proba_
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("nothing", ["", "  ", "?", "NA", None])
+def test_blank_text_labels_nothing(classifier, fitted, nothing):
+    s = np.array(["1" if labeled else nothing for labeled in LABELED], dtype=object)
+    if nothing == "NA":  # not among the cells' marks of nothing either: a level of its own
+        with pytest.raises(ValueError, match="holds 'NA'"):
+            classifier.fit(table(), s)
+        return
+    np.testing.assert_array_equal(
+        classifier.fit(table(), s).unlabeled_proba_, fitted.unlabeled_proba_
+    )
+
+
+def test_labels_that_scikit_learn_has_numbered_anew_are_told(weights):
+    s = np.where(LABELED, "case", "open")
+    numbered = (s == "open").astype(int)
+    with pytest.raises(ValueError, match="need 0 and 1 from the start"):
+        PUICLClassifier(weights, positive_label="case").fit(table(), numbered)
+
+
+def test_a_refused_fit_leaves_the_one_before_as_it_was(weights):
+    fitted = PUICLClassifier(weights, blend="trees").fit(table(), S)
+    before = fitted.predict_proba(table())
+    with pytest.raises(ValueError, match="blend='trees' needs two labelled"):
+        fitted.fit(table() * 3, np.arange(N) == 0)
+    np.testing.assert_array_equal(fitted.predict_proba(table()), before)
+
+
+def test_huge_cells_bring_no_numeric_warning(classifier, recwarn):
+    x = pd.DataFrame(table(), columns=list("abc")).assign(z=np.resize([1.7e308, -1.7e308, 1.0], N))
+    classifier.fit(x, S)
+    assert not [w for w in recwarn if w.category is RuntimeWarning]
+
+
+def doubts_of(proba, **more):
+    settings = {"n_labeled": 20, "relevance": np.zeros(0), "names": [], "apart": 0.7}
+    return doubts(**{**settings, "proba": np.asarray(proba), **more})
+
+
+def test_what_an_estimated_share_gives_reason_to_doubt():
+    apart = np.tile([0.05, 0.95], 20)
+    trained = {"trained_shares": (0.1, 0.9)}
+    assert doubts_of(apart, **trained) == []
+    for proba, sentence in (
+        (np.tile([0.01, 0.2], 20), r"positives \(10.5%\) is near the limit .* \(10% to 90%\)"),
+        (np.tile([0.99, 0.8], 20), r"positives \(89.5%\) is near the limit"),
+        (np.full(40, 0.01), "hardly any unlabelled row looks positive"),
+        (np.full(40, 0.99), "nearly every unlabelled row looks positive"),
+        (np.tile([0.45, 0.55], 20), r"hardly tell the unlabelled rows apart \(all have nearly 50%"),
+    ):
+        (found,) = doubts_of(proba, **trained)
+        assert re.search(sentence, found)
+        assert doubts_of(proba, prior_is_given=True, **trained) == []
+    assert doubts_of(np.tile([0.01, 0.2], 20)) == []  # where the card does not say
+    assert doubts_of([0.45, 0.55]) == []  # too few to tell
 
 
 def test_the_score_reads_truth_as_the_labels_or_as_booleans(weights):

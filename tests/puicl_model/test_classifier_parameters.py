@@ -5,7 +5,7 @@ import pytest
 import torch
 from little_table import LABELED, N, S, table
 
-from puicl_model import PUICLClassifier
+from puicl_model import PUICLClassifier, report
 
 pytestmark = pytest.mark.filterwarnings("ignore:only 7 labelled")
 
@@ -64,8 +64,11 @@ def test_a_class_prior_that_is_none_is_refused(classifier, share):
     ("parameters", "message"),
     [
         ({"n_estimators": 0}, "n_estimators must be a whole number from 1"),
-        ({"scalings": ("standard", "log")}, "scalings must be some of standard, robust, quantile"),
-        ({"scalings": "standard"}, "scalings must be some of"),
+        (
+            {"scalings": ("standard", "log")},
+            "scalings must be a list of some of standard, robust, quantile",
+        ),
+        ({"scalings": "standard"}, "scalings must be a list of some of"),
         ({"blend": "forest"}, "blend must be one of"),
         ({"columns": "first"}, "columns must be one of"),
         ({"preprocessing": "none"}, "preprocessing must be 'auto', None or a transformer"),
@@ -101,7 +104,8 @@ def test_a_wide_table_is_read_whole_where_that_is_asked_for(weights):
     np.testing.assert_array_equal(fitted.column_orders_, [np.arange(47)])
 
 
-def test_doubts_are_warned_of_and_kept_in_the_report(weights):
+def test_doubts_are_warned_of_and_kept_in_the_report(weights, monkeypatch):
+    monkeypatch.setattr(report, "_NO_SPREAD", 0.0)  # this network has learnt nothing
     rng = np.random.default_rng(0)
     x, s = rng.normal(size=(80, 3)), np.arange(80) < 20
     assert PUICLClassifier(weights).fit(x, s).report_["warnings"] == []
@@ -127,14 +131,8 @@ def test_labelled_rows_unlike_every_unlabelled_one_are_doubted_though_no_column_
     assert "column x0" not in "".join(fitted.report_["warnings"])
 
 
-@pytest.mark.parametrize(
-    ("class_prior", "message"),
-    [
-        (0.004, r"hardly any unlabelled row looks positive \(0.4%"),
-        (0.99, "nearly every unlabelled"),
-    ],
-)
-def test_a_class_prior_near_zero_or_one_is_doubted(weights, class_prior, message):
+@pytest.mark.parametrize("class_prior", [0.004, 0.99])
+def test_a_share_that_is_given_is_not_doubted(weights, class_prior):
     x, s = np.random.default_rng(0).normal(size=(80, 3)), np.arange(80) < 20
-    with pytest.warns(UserWarning, match=message):
-        PUICLClassifier(weights).fit(x, s, class_prior=class_prior)
+    fitted = PUICLClassifier(weights).fit(x, s, class_prior=class_prior)
+    assert fitted.report_["warnings"] == []

@@ -159,6 +159,8 @@ print(peak() - before)
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_the_memory_of_a_table_of_20000_rows_is_a_few_times_its_activations(precision):
+    if precision == "bfloat16" and "AVX512" not in torch.backends.cpu.get_cpu_capability():
+        pytest.skip("PyTorch multiplies bfloat16 by plain loops here: it would take an hour")
     rows, d = 20_000, 20
     done = subprocess.run(
         [sys.executable, "-c", PEAK, str(rows), str(d), precision],

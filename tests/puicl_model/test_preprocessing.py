@@ -1,5 +1,6 @@
 import datetime
 import json
+import warnings
 from decimal import Decimal
 
 import numpy as np
@@ -191,9 +192,58 @@ def test_free_text_names_and_row_numbers_are_left_out_with_a_warning_that_names_
         fitted, out = fit(**columns)
     assert list(out) == ["a"]
     assert fitted.dropped_ == {"who": "text that names rows", "index": "row number"}
-    kept = TablePreprocessor(drop_identifiers=False).fit(pd.DataFrame(columns))
-    assert list(kept.get_feature_names_out()) == ["a", "index"]  # of the names, all are rare
-    assert kept.kinds_["who"] == "constant"
+    with pytest.warns(UserWarning, match=r"left out: who \(no level of enough rows\); give num"):
+        kept = TablePreprocessor(drop_identifiers=False).fit(pd.DataFrame(columns))
+    assert list(kept.get_feature_names_out()) == ["a", "index"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "known"),
+    [
+        ("{}%", False),
+        ("${}.00", False),
+        ("1.{:03},50", False),
+        ("{:02}.12.2020", False),
+        ("1/{}/20", False),
+        ("{} of 20", True),
+        ("A{}", True),
+        ("{}-30", True),
+    ],
+)
+def test_numbers_and_dates_in_another_spelling_are_categories_with_a_warning(cells, known):
+    few = [cells.format(1 + i % 5) for i in range(N)]
+    many = [cells.format(i) for i in range(N)]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        fitted, _ = fit(few=few, many=many, a=numbers())
+    told = [str(warning.message) for warning in told]
+    assert fitted.kinds_["few"] == "category"
+    if known:
+        assert fitted.kinds_["many"] == "text that names rows"
+        assert len(told) == 1
+    else:
+        assert fitted.kinds_["many"].startswith("text that looks like numbers or dates")
+        assert told[1].startswith(f"taken for categories: few (such as {few[0]!r}); to have")
+
+
+def test_text_among_a_few_numbers_is_no_other_spelling(recwarn):
+    fitted, _ = fit(few=["n/d" if i % 10 == 0 else str(i % 10) for i in range(N)])
+    assert fitted.kinds_ == {"few": "category"}
+    assert not recwarn
+
+
+@pytest.mark.parametrize("kind", [datetime.timedelta, pd.Timedelta, np.timedelta64])
+def test_durations_are_seconds_whatever_holds_them(kind):
+    hours = np.random.default_rng(0).integers(0, 300, N)
+    made = [datetime.timedelta(hours=int(hour)) for hour in hours]
+    if kind is not datetime.timedelta:
+        made = [kind(duration) for duration in made]
+    cells = pd.Series(made, dtype=object)
+    cells[3] = None
+    fitted, _ = fit(waited=cells)
+    assert fitted.kinds_ == {"waited": "number"}
+    as_dtype = pd.DataFrame({"waited": pd.to_timedelta(hours, unit="h")})
+    np.testing.assert_array_equal(fitted.transform(as_dtype)[:, 0], hours * 3600.0)
 
 
 @pytest.mark.parametrize("form", [int, float, str, "padded", "Int64"])

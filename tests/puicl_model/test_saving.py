@@ -44,6 +44,7 @@ def test_a_loaded_classifier_answers_as_the_saved_one(weights, tmp_path, blend):
     for name in ("unlabeled_proba_", "unlabeled_rows_", "classes_", "feature_names_in_"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(fitted, name))
     assert loaded.class_prior_interval_ == fitted.class_prior_interval_
+    assert loaded.report_ == fitted.report_
     expected = {
         **fitted.get_params(),
         "model": str(weights),
@@ -56,6 +57,20 @@ def test_a_loaded_classifier_answers_as_the_saved_one(weights, tmp_path, blend):
     with pytest.raises(ValueError, match="feature names should match"):
         loaded.predict(frame()[["ward", "dose", "seen", "count"]])
     assert [file.name for file in tmp_path.iterdir()] == ["ward.puicl"]
+
+
+def test_the_order_of_columns_without_words_for_names_is_saved(weights, tmp_path):
+    names = pd.MultiIndex.from_product([["before", "after"], ["dose", "count"]])
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(len(S), 4)), columns=names)
+    fitted = PUICLClassifier(weights).fit(table, S)
+    fitted.save(tmp_path / "c")
+    loaded = PUICLClassifier.load(tmp_path / "c")
+    for one in (fitted, loaded):
+        np.testing.assert_array_equal(one.predict_proba(table), fitted.predict_proba(table))
+        with pytest.raises(ValueError, match=r"in another order: \('after', 'count'\) stands else"):
+            one.predict_proba(table[names[::-1]])
+    with pytest.raises(IsADirectoryError, match="is a folder; give a file"):
+        fitted.save(tmp_path)
 
 
 def test_the_weights_travel_with_the_classifier(weights, tmp_path):
