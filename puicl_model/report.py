@@ -149,8 +149,7 @@ def _doubts_of_prior(
         return [
             f"the estimated share of positives ({share:.1%}) is near the limit of those that the "
             f"network was trained on ({least:.0%} to {most:.0%}): the true one may lie beyond, and "
-            "the probabilities with it; their order does not depend on it. Where you know the "
-            "share, give class_prior"
+            "the probabilities with it. Where you know the share, give class_prior"
         ]
     if spread < _NO_SPREAD and len(proba) >= _FEW_UNLABELED and not says_nothing:
         return [

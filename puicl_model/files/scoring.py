@@ -119,19 +119,33 @@ def score_table(
         except ValueError as error:
             about_features = str(error).startswith("column ")
             where = source if about_features else f"{source}, column {options.label_column}"
-            sentence = str(error).replace("give positive_label=", "give --positive-label")
-            sentence = sentence.replace(", or name the column in categorical_features", "")
+            sentence = _for_the_command(str(error))
             raise InputError(f"{where}{',' if about_features else ':'} {sentence}") from None
     labeled = np.ones(len(table), dtype=bool)
     labeled[classifier.unlabeled_rows_] = False
     scores = scores_of(table, labeled, options)
     scores.loc[~labeled, "p_positive"] = classifier.unlabeled_proba_
     doubts = [
-        str(warning.message).replace(", or drop_identifiers=False", "")
+        _for_the_command(str(warning.message))
         for warning in told
         if warning.category is UserWarning
     ]
     return Scored(scores, classifier, features, doubts)
+
+
+# What sentences advise of the classifier, and what the command has for it.
+_OPTIONS = {
+    "give positive_label=": "give --positive-label",
+    "give class_prior": "give --class-prior",
+    ", or name the column in categorical_features": "",
+    ", or drop_identifiers=False": "",
+}
+
+
+def _for_the_command(sentence: str) -> str:
+    for parameter, option in _OPTIONS.items():
+        sentence = sentence.replace(parameter, option)
+    return sentence
 
 
 def scores_of(table: pd.DataFrame, labeled: np.ndarray, options: Options) -> pd.DataFrame:
