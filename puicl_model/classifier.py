@@ -140,7 +140,13 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         unlabelled row, parameters out of range, and where the weights cannot be read; `TypeError`
         for sparse matrices.
         """
-        task = self._prepare(X, s, class_prior)
+        before = dict(vars(self))
+        try:
+            task = self._prepare(X, s, class_prior)
+        except Exception:  # a refused fit leaves the one before as it was
+            vars(self).clear()
+            vars(self).update(before)
+            raise
         with threads(self.n_threads):
             (log_odds,) = score_unlabeled(self.network_, [task.plan], self.verbose)
         self._finish(task, log_odds)

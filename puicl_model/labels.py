@@ -39,16 +39,20 @@ def refuse_another_order(X: Any, s: Any) -> None:
     """Raise `ValueError` where frame `X` and series `s` have the same index in another order.
 
     Rows are taken by position, as everywhere in scikit-learn: an index that was sorted on one side
-    alone would pair rows with others' labels.
+    alone would pair rows with others' labels. An index 0, 1, ... says nothing: it may have been
+    given anew.
     """
     if not (isinstance(X, pd.DataFrame) and isinstance(s, pd.Series | pd.DataFrame)):
         return
-    if X.index.equals(s.index) or not (X.index.is_unique and s.index.is_unique):
+    plain = pd.RangeIndex(len(X))
+    if X.index.equals(s.index) or X.index.equals(plain) or s.index.equals(plain):
         return
-    if len(X.index) == len(s.index) and X.index.isin(s.index).all():
+    if not (X.index.is_unique and s.index.is_unique) or len(X) != len(s):
+        return
+    if set(X.index.tolist()) == set(s.index.tolist()):
         raise ValueError(
-            "X and s have the same index in another order: rows are taken by position, so align "
-            "them first, as s.loc[X.index] does"
+            "X and s have the same index in another order, and rows are taken by position: align "
+            "them, as s.loc[X.index] does, or drop the indices where the positions are right"
         )
 
 
@@ -75,8 +79,8 @@ def labeled_mask(s: Any, positive_label: Any = None, name: str = "s") -> np.ndar
         array = array[:, 0]
     if array.ndim != 1:
         raise ValueError(f"{name} must have one entry a row, but its shape is {array.shape}")
-    missing = is_missing(pd.Series(array))
-    if positive_label is not None:
+    missing = np.asarray(pd.isna(array))
+    if positive_label is not None:  # which may be blank or a question mark itself
         labeled = ~missing
         labeled[~missing] = _equal(array[~missing], positive_label)
         if not labeled.any():
@@ -85,6 +89,7 @@ def labeled_mask(s: Any, positive_label: Any = None, name: str = "s") -> np.ndar
                 f"positive_label={positive_label!r}{_recoded(array, missing)}"
             )
         return labeled
+    missing = is_missing(pd.Series(array))
     if array.dtype.kind in "OUS":
         words = pd.Series(array.astype(object)).replace(_WORDS)
         numbers = pd.to_numeric(words, errors="coerce").to_numpy(dtype=float)

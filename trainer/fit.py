@@ -42,8 +42,9 @@ def fit(config: Config, shards: str | Path, out: Path, world: World) -> None:
     reader = open_for(config, shards)
     check_plan(config, reader)
     heldout = HeldoutSet(config, world) if train.heldout else None
+    made = world.is_first and not out.exists()
     lock = lock_run(out) if world.is_first else None
-    with begun_or_removed(out, lock):
+    with begun_or_removed(out, made):
         check_same_run(out, config)
         state = TrainState(config, world.device)
         chain = DataChain(config, reader)

@@ -31,14 +31,15 @@ def lock_run(out: Path) -> IO[str]:
 
 
 @contextlib.contextmanager
-def begun_or_removed(out: Path, lock: IO[str] | None) -> Iterator[None]:
-    """Remove the folder again where the run is refused before anything but the lock is in it."""
+def begun_or_removed(out: Path, made: bool) -> Iterator[None]:
+    """Remove the folder, if `made` for this run, where that is refused before it holds anything."""
     try:
         yield
     except InputError:
-        if lock and [path.name for path in out.iterdir()] == [".lock"]:
-            (out / ".lock").unlink()
-            out.rmdir()
+        if made and [path.name for path in out.iterdir()] == [".lock"]:
+            with contextlib.suppress(OSError):  # another trainer may have come
+                (out / ".lock").unlink()
+                out.rmdir()
         raise
 
 

@@ -61,6 +61,8 @@ def _weights_file(init_from: str) -> Path | None:
         return None
     if path.suffix == ".safetensors":
         return path
+    if path.suffix == ".json" and path.with_suffix(".safetensors").is_file():
+        return path.with_suffix(".safetensors")  # their card
     return find_weights(init_from) if init_from in shipped_weights() else None
 
 

@@ -85,6 +85,8 @@ def _read_csv(source: str, label_column: str | None, id_column: str | None) -> p
                 index_col=False,
                 dtype={label_column: str} if label_column in names else None,
             )
+            if len(table) and table.iloc[:, -1].isna().any():
+                _refuse_a_cut_line(name, text, len(names))
             if id_column in names:
                 names_of_rows = pd.read_csv(
                     io.StringIO(text),
@@ -100,6 +102,8 @@ def _read_csv(source: str, label_column: str | None, id_column: str | None) -> p
         packed = raw[:2] == b"\x1f\x8b"
         what = "is packed by gzip: unpack it" if packed else f"is not UTF-8 text ({error.reason})"
         raise InputError(f"{name} cannot be read as CSV: it {what}") from None
+    except InputError:
+        raise
     except pd.errors.ParserWarning:
         hint = f", which has {len(names)}"
         if len(names) == 1:
@@ -108,23 +112,33 @@ def _read_csv(source: str, label_column: str | None, id_column: str | None) -> p
     except (OSError, ValueError, csv.Error) as error:  # pandas' parser errors are ValueErrors
         reason = " ".join(str(error).split())
         raise InputError(f"{name} cannot be read as CSV: {reason}") from None
-    if len(table) and table.iloc[:, -1].isna().any():
-        _refuse_short_rows(name, text, len(names))
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InputError(f"{name} has more than one column {twice[0]!r}")
     return table
 
 
-def _refuse_short_rows(name: str, text: str, width: int) -> None:
-    """Raise `InputError` for a row of fewer cells than the header, which pandas would fill up."""
-    lines = csv.reader(io.StringIO(text))
-    for line in lines:
-        if 0 < len(line) < width and any(map(str.strip, line)):
-            raise InputError(
-                f"{name}, line {lines.line_num}: {len(line)} cells, and the header has {width}; is "
-                "the file cut short?"
-            )
+def _refuse_a_cut_line(name: str, text: str, width: int) -> None:
+    """Raise `InputError` where the last line alone has fewer cells than the header.
+
+    pandas would fill it up. Where others are short, too, whoever wrote the file leaves empty cells
+    at the lines' ends out.
+    """
+    lines = csv.reader(io.StringIO(text, newline=None))
+    short = []
+    try:
+        for line in lines:
+            if line and any(map(str.strip, line)):
+                last = lines.line_num
+                if len(line) < width:
+                    short.append((last, len(line)))
+    except csv.Error:  # a cell too long for this reader
+        return
+    if len(short) == 1 and short[0][0] == last:
+        raise InputError(
+            f"{name}, line {last}: {short[0][1]} cells, and the header has {width}; is the file "
+            "cut short?"
+        )
 
 
 def _read_parquet(path: Path, named: tuple[str | None, ...]) -> pd.DataFrame:
@@ -138,7 +152,8 @@ def _read_parquet(path: Path, named: tuple[str | None, ...]) -> pd.DataFrame:
     except (OSError, ValueError) as error:  # pyarrow's errors are of these kinds
         reason = " ".join(str(error).split())
         raise InputError(f"{path} cannot be read as Parquet: {reason}") from None
-    index = [name for name in table.index.names if name is not None and name in named]
+    index = [name for name in table.index.names if name in named and name not in table.columns]
+    index = [name for name in index if name is not None]
     return table.reset_index(index).reset_index(drop=True)
 
 

@@ -17,6 +17,8 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame
     Raises `ValueError` for anything that is no table of at least one row and one column, for
     complex numbers, and for other columns than at the fit; `TypeError` for sparse matrices.
     """
+    if reset:
+        vars(estimator).pop("_names_in_order", None)
     if isinstance(X, pd.Series):
         raise ValueError("Expected a 2-dimensional table, got a Series: give a frame of columns")
     if _is_polars(X):

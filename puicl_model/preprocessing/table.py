@@ -186,7 +186,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             "kept": [list(kept) for kept in self._kept],
             "kinds": self.kinds_,
             "dropped": self.dropped_,
-            "doubts": self.doubts_,
+            "doubts": getattr(self, "doubts_", []),  # unpickled ones of older versions lack it
             "names_in_order": getattr(self, "_names_in_order", None),
         }
 
@@ -234,7 +234,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         if self.drop_identifiers and names_rows:
             return MISSPELLED if misspelled else FREE_TEXT
         if misspelled and not isinstance(column.dtype, pd.CategoricalDtype):
-            self._misspelled[name] = str(words[~missing][0])
+            self._misspelled[name] = misspelled
         return self._category(column)
 
     def _left_out(self) -> str:
@@ -293,10 +293,14 @@ RARE = "no level of enough rows"
 _SPELL = "write them like 1234.5 or 2024-12-31"
 MISSPELLED = f"text that looks like numbers or dates: {_SPELL}"
 _WARNED = (ROW_NUMBER, FREE_TEXT, RARE, MISSPELLED)
-# 10 %, 1.234,50 and 1'234.50, $5; 31.12.2024 and 12/31/24.
+# 10 %, $5; 1.234, 1'234,50; 7,5.
+_NUMBER = r"[+-]?\d[\d.,'’\u00a0\u202f]*"
 _SPELLINGS = re.compile(
-    r"[€$£]?\s?[+-]?\d[\d.,'’\u00a0\u202f]*\s?[%€$£]?|\d{1,2}[./-]\d{1,2}[./-](\d{2}|\d{4})"
+    rf"[€$£]\s?{_NUMBER}|{_NUMBER}\s?[%€$£]"
+    r"|[+-]?\d{1,3}([.,'’\u00a0\u202f])\d{3}(\1\d{3})*([.,]\d+)?|[+-]?\d+,\d+"
 )
+# 31.12.2024, 12/31/24
+_DAYS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})")
 _SPELLED_SHARE = 0.9
 
 
@@ -321,12 +325,25 @@ def _reads_as_numbers(column: pd.Series, missing: np.ndarray) -> bool:
     return True
 
 
-def _misspelled(words: np.ndarray) -> bool:
-    """Whether most of the words look like numbers or dates that are not written as such."""
-    distinct = np.unique(words)
-    alike = [word for word in distinct if _SPELLINGS.fullmatch(str(word))]
-    plain = pd.to_numeric(pd.Series(alike, dtype=object), errors="coerce").notna().sum()
-    return len(alike) >= _SPELLED_SHARE * len(distinct) and plain < len(alike) / 2
+def _misspelled(words: np.ndarray) -> str:
+    """One of `words` that looks like a number or date and is not written as one, if most do.
+
+    Plain numbers may stand among them: 900 beside 1,200. Empty where there is none, or few do.
+    """
+    distinct = [str(word) for word in np.unique(words)]
+    plain = pd.to_numeric(pd.Series(distinct, dtype=object), errors="coerce").notna()
+    other = [word for word, is_plain in zip(distinct, plain, strict=True) if not is_plain]
+    alike = [word for word in other if _SPELLINGS.fullmatch(word) or _is_day(word)]
+    many = plain.sum() + len(alike) >= _SPELLED_SHARE * len(distinct)
+    return alike[0] if alike and many else ""
+
+
+def _is_day(word: str) -> bool:
+    found = _DAYS.fullmatch(word)
+    if not found:
+        return False
+    numbers = sorted((int(found[1]), int(found[3])))
+    return 1 <= numbers[0] <= 12 and numbers[1] <= 31
 
 
 def _refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: int) -> None:

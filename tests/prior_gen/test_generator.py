@@ -119,7 +119,7 @@ def test_a_bad_stage_range_is_refused(text, sentence):
         (["--stages", "1", "--config", "nowhere.yaml"], "no config 'nowhere.yaml'"),
         ([], "give --stages 1-3"),
         (["--tail", "--set", "prior.tail_steps=0"], "this plan has no tail"),
-        (["--stages", "1", "--out", "a-file"], "is a file; give a folder"),
+        (["--stages", "1", "--out", "a-file"], "is a file, or a link to nothing; give a folder"),
         (["--stages", ""], "'' is neither a stage nor a range"),
         (["--stages", "", "--tail"], "'' is neither a stage nor a range"),
         (["--stages", "1", "--config", "other"], "a folder of shards: give other/manifest.json"),

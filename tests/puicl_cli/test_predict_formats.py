@@ -201,20 +201,21 @@ def test_lines_may_end_in_a_return_alone_and_in_empty_cells(predict, patients, t
     patients.to_csv(tmp_path / "p.csv", index=False)
     text = (tmp_path / "p.csv").read_text(encoding="utf-8")
     (tmp_path / "old.csv").write_bytes(text.replace("\n", "\r").encode())
-    found = [
-        predict(data=name, out="-", **{"id-column": "patient"}) for name in ("p.csv", "old.csv")
-    ]
+    (tmp_path / "short.csv").write_text(text.replace(",\n", "\n"), encoding="utf-8")
+    options = {"out": "-", "id-column": "patient"}
+    found = [predict(data=f"{name}.csv", **options) for name in ("p", "old", "short")]
     assert found[0][0] == 0, found[0]
-    assert found[0][1] == found[1][1]
+    assert found[0][1] == found[1][1] == found[2][1]
 
 
 def test_a_parquet_files_named_index_may_be_the_id_column(predict, patients, tmp_path):
     patients.to_parquet(tmp_path / "plain.parquet", index=False)
     patients.set_index("patient").to_parquet(tmp_path / "index.parquet")
+    patients.set_index("patient", drop=False).to_parquet(tmp_path / "both.parquet")
     options = {"out": "-", "id-column": "patient"}
-    found = [predict(data=f"{name}.parquet", **options) for name in ("plain", "index")]
+    found = [predict(data=f"{name}.parquet", **options) for name in ("plain", "index", "both")]
     assert found[0][0] == 0, found[0]
-    assert found[0][1] == found[1][1]
+    assert found[0][1] == found[1][1] == found[2][1]
     code, out, _ = predict(data="index.parquet", out="-")  # otherwise it is no column
     assert code == 0
     assert out.startswith("row,labeled,p_positive")

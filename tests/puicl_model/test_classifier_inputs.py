@@ -199,9 +199,17 @@ def test_an_index_in_another_order_is_refused_and_another_index_is_not(classifie
     x = pd.DataFrame(table(), index=np.arange(N) + 5)
     with pytest.raises(ValueError, match="the same index in another order"):
         classifier.fit(x, pd.Series(S, index=x.index)[::-1])
-    for index in (x.index, np.arange(N), np.zeros(N)):
+    several = pd.MultiIndex.from_product([range(N // 4), range(4)])
+    for index in (x.index, np.arange(N), np.arange(N)[::-1], np.zeros(N), several):
         found = classifier.fit(x, pd.Series(S, index=index))
         np.testing.assert_array_equal(found.unlabeled_proba_, fitted.unlabeled_proba_)
+    found = classifier.fit(x.set_axis(several), pd.Series(S, index=x.index[::-1]))
+    np.testing.assert_array_equal(found.unlabeled_proba_, fitted.unlabeled_proba_)
+    with pytest.raises(ValueError, match="or drop the indices where the positions are right"):
+        classifier.fit(x.set_axis(several), pd.Series(S, index=several[::-1]))
+    # An index that counts from 0 may have been given anew after the rows were shuffled.
+    found = classifier.fit(x.set_axis(range(N)), pd.Series(S, index=np.arange(N)[::-1]))
+    np.testing.assert_array_equal(found.unlabeled_proba_, fitted.unlabeled_proba_)
 
 
 @pytest.mark.parametrize("kind", [float, int, object])
@@ -225,6 +233,13 @@ def test_blank_text_labels_nothing(classifier, fitted, nothing):
     )
 
 
+@pytest.mark.parametrize("label", ["?", "", "NULL"])
+def test_the_positive_label_may_be_a_mark_of_nothing(weights, fitted, label):
+    s = np.where(LABELED, label, "no")
+    found = PUICLClassifier(weights, positive_label=label).fit(table(), s)
+    np.testing.assert_array_equal(found.unlabeled_proba_, fitted.unlabeled_proba_)
+
+
 def test_labels_that_scikit_learn_has_numbered_anew_are_told(weights):
     s = np.where(LABELED, "case", "open")
     numbered = (s == "open").astype(int)
@@ -237,7 +252,14 @@ def test_a_refused_fit_leaves_the_one_before_as_it_was(weights):
     before = fitted.predict_proba(table())
     with pytest.raises(ValueError, match="blend='trees' needs two labelled"):
         fitted.fit(table() * 3, np.arange(N) == 0)
+    wider = pd.DataFrame(np.ones((N, D + 1)), columns=list("abcd"))
+    for x, s in ((wider, np.full(N, "strange")), (wider.assign(d=np.inf), S)):
+        with pytest.raises(ValueError, match=r"strange|infinity"):
+            fitted.fit(x, s)
     np.testing.assert_array_equal(fitted.predict_proba(table()), before)
+    # Nor does the order of columns of a fit before count for a fit without names.
+    fitted.fit(pd.DataFrame(table(), columns=[2, 0, 1]), S).fit(table(), S)
+    fitted.predict_proba(pd.DataFrame(table(), columns=[0, 1, 2]))
 
 
 def test_huge_cells_bring_no_numeric_warning(classifier, recwarn):

@@ -205,14 +205,19 @@ def test_free_text_names_and_row_numbers_are_left_out_with_a_warning_that_names_
         ("1.{:03},50", False),
         ("{:02}.12.2020", False),
         ("1/{}/20", False),
+        ("{},5", False),
         ("{} of 20", True),
+        ("{}.2.3", True),
+        ("10.0.0.{}", True),
+        ("98-76-54{:02}", True),
+        ("47.19.{}", True),
         ("A{}", True),
         ("{}-30", True),
     ],
 )
 def test_numbers_and_dates_in_another_spelling_are_categories_with_a_warning(cells, known):
     few = [cells.format(1 + i % 5) for i in range(N)]
-    many = [cells.format(i) for i in range(N)]
+    many = [cells.format(1 + i % 28) for i in range(N)]
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         fitted, _ = fit(few=few, many=many, a=numbers())
@@ -224,6 +229,12 @@ def test_numbers_and_dates_in_another_spelling_are_categories_with_a_warning(cel
     else:
         assert fitted.kinds_["many"].startswith("text that looks like numbers or dates")
         assert told[1].startswith(f"taken for categories: few (such as {few[0]!r}); to have")
+
+
+def test_thousands_among_plain_numbers_are_another_spelling():
+    with pytest.warns(UserWarning, match=r"taken for categories: few \(such as '1,200'\)"):
+        fitted, _ = fit(few=np.resize(["120", "450", "800", "1,200", "2,500"], N))
+    assert fitted.kinds_ == {"few": "category"}
 
 
 def test_text_among_a_few_numbers_is_no_other_spelling(recwarn):

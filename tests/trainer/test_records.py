@@ -111,10 +111,12 @@ def test_a_refused_start_leaves_no_folder(
     assert done.returncode == 2
     assert sentence in done.stderr
     assert not (tmp_path / "run").exists()
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "mine").touch()  # a folder that is more than the run's lock stays
-    run_command(*arguments(tiny_yaml, all_shards, tmp_path / "run", override), check=False)
-    assert (tmp_path / "run" / "mine").exists()
+    (tmp_path / "mine").mkdir()  # a folder that was there stays
+    (tmp_path / "link").symlink_to("mine")
+    for name in ("mine", "link"):
+        command = arguments(tiny_yaml, all_shards, tmp_path / name, override)
+        assert sentence in run_command(*command, check=False).stderr
+    assert (tmp_path / "mine").is_dir()
 
 
 def test_entries_that_a_run_has_read_are_needed_and_parts_are_not(
