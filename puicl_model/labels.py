@@ -39,21 +39,23 @@ def refuse_another_order(X: Any, s: Any) -> None:
     """Raise `ValueError` where frame `X` and series `s` have the same index in another order.
 
     Rows are taken by position, as everywhere in scikit-learn: an index that was sorted on one side
-    alone would pair rows with others' labels. An index 0, 1, ... says nothing: it may have been
-    given anew.
+    alone would pair rows with others' labels. Where one of the two counts 0, 1, ... it may have
+    been given anew, so that the positions are right: this is a warning alone.
     """
     if not (isinstance(X, pd.DataFrame) and isinstance(s, pd.Series | pd.DataFrame)):
         return
+    if X.index.equals(s.index) or not (X.index.is_unique and s.index.is_unique):
+        return
+    if len(X) != len(s) or set(X.index.tolist()) != set(s.index.tolist()):
+        return
+    sentence = (
+        "X and s have the same index in another order, and rows are taken by position: align them, "
+        "as s.loc[X.index] does, or drop the indices where the positions are right"
+    )
     plain = pd.RangeIndex(len(X))
-    if X.index.equals(s.index) or X.index.equals(plain) or s.index.equals(plain):
-        return
-    if not (X.index.is_unique and s.index.is_unique) or len(X) != len(s):
-        return
-    if set(X.index.tolist()) == set(s.index.tolist()):
-        raise ValueError(
-            "X and s have the same index in another order, and rows are taken by position: align "
-            "them, as s.loc[X.index] does, or drop the indices where the positions are right"
-        )
+    if not (X.index.equals(plain) or s.index.equals(plain)):
+        raise ValueError(sentence)
+    warnings.warn(sentence, stacklevel=4)
 
 
 def labeled_mask(s: Any, positive_label: Any = None, name: str = "s") -> np.ndarray:

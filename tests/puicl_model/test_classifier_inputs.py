@@ -208,7 +208,9 @@ def test_an_index_in_another_order_is_refused_and_another_index_is_not(classifie
     with pytest.raises(ValueError, match="or drop the indices where the positions are right"):
         classifier.fit(x.set_axis(several), pd.Series(S, index=several[::-1]))
     # An index that counts from 0 may have been given anew after the rows were shuffled.
-    found = classifier.fit(x.set_axis(range(N)), pd.Series(S, index=np.arange(N)[::-1]))
+    with pytest.warns(UserWarning, match="the same index in another order") as told:
+        found = classifier.fit(x.set_axis(range(N)), pd.Series(S, index=np.arange(N)[::-1]))
+    assert told[0].filename == __file__
     np.testing.assert_array_equal(found.unlabeled_proba_, fitted.unlabeled_proba_)
 
 
