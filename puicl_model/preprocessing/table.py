@@ -1,7 +1,6 @@
 """`TablePreprocessor`: any table to the float64 columns that the network reads."""
 
 import hashlib
-import re
 import warnings
 from collections.abc import Sequence
 from numbers import Integral
@@ -17,20 +16,18 @@ from puicl_model.preprocessing.columns import (
     CategoryColumn,
     DateColumn,
     NumberColumn,
-    are_times,
-    as_numbers,
     as_words,
-    huge_offset,
     looks_like_dates,
 )
+from puicl_model.preprocessing.judging import (
+    MIN_ROWS_TO_JUDGE,
+    NAMES_SHARE,
+    is_row_number,
+    misspelled,
+    reads_as_numbers,
+    refuse_slips,
+)
 from puicl_model.preprocessing.reading import column_names, is_missing, read_table
-
-# A text column of more levels than this share of its rows names rows rather than groups.
-_NAMES_SHARE = 0.5
-_MIN_ROWS_TO_JUDGE = 20
-# Text in less than this share of a column of numbers, of more than so many, is a slip.
-_SLIPS_SHARE = 0.2
-_MANY_LEVELS = 20
 
 
 class TablePreprocessor(TransformerMixin, BaseEstimator):
@@ -219,8 +216,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                 return self._category(column)
             if looks_like_dates(column):
                 return DateColumn(column, self.indicator_share)
-            if column.dtype.kind in "biufm" or _reads_as_numbers(column, missing):
-                if self.drop_identifiers and _is_row_number(column, missing):
+            if column.dtype.kind in "biufm" or reads_as_numbers(column, missing):
+                if self.drop_identifiers and is_row_number(column, missing):
                     return ROW_NUMBER
                 return NumberColumn(column, self.indicator_share)
             words, _ = as_words(column)
@@ -228,13 +225,13 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             raise ValueError(f"column {name}: {error}") from None
         distinct = len(np.unique(words[~missing]))
         known = int((~missing).sum())
-        _refuse_slips(name, column, missing, distinct)
-        names_rows = known >= _MIN_ROWS_TO_JUDGE and distinct > _NAMES_SHARE * known
-        misspelled = _misspelled(words[~missing])
-        if self.drop_identifiers and names_rows:
-            return MISSPELLED if misspelled else FREE_TEXT
-        if misspelled and not isinstance(column.dtype, pd.CategoricalDtype):
-            self._misspelled[name] = misspelled
+        refuse_slips(name, column, missing, distinct)
+        named = known >= MIN_ROWS_TO_JUDGE and distinct > NAMES_SHARE * known
+        cell = misspelled(words[~missing])
+        if self.drop_identifiers and named:
+            return MISSPELLED if cell else FREE_TEXT
+        if cell and not isinstance(column.dtype, pd.CategoricalDtype):
+            self._misspelled[name] = cell
         return self._category(column)
 
     def _left_out(self) -> str:
@@ -293,81 +290,7 @@ RARE = "no level of enough rows"
 _SPELL = "write them like 1234.5 or 2024-12-31"
 MISSPELLED = f"text that looks like numbers or dates: {_SPELL}"
 _WARNED = (ROW_NUMBER, FREE_TEXT, RARE, MISSPELLED)
-# 10 %, $5; 1.234, 1'234,50; 7,5.
-_NUMBER = r"[+-]?\d[\d.,'’\u00a0\u202f]*"
-_SPELLINGS = re.compile(
-    rf"[€$£]\s?{_NUMBER}|{_NUMBER}\s?[%€$£]"
-    r"|[+-]?\d{1,3}([.,'’\u00a0\u202f])\d{3}(\1\d{3})*([.,]\d+)?|[+-]?\d+,\d+"
-)
-# 31.12.2024, 12/31/24
-_DAYS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})")
-_SPELLED_SHARE = 0.9
 
 
 def _key(values: np.ndarray) -> bytes:
     return hashlib.sha256((values + 0.0).tobytes()).digest()
-
-
-def _reads_as_numbers(column: pd.Series, missing: np.ndarray) -> bool:
-    """Whether every cell that is there is a number, text that is one, or a time of day.
-
-    Raises `ValueError` for infinite numbers.
-    """
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return False
-    if are_times(column, missing):
-        return True
-    known = column[~missing]
-    numbers = pd.to_numeric(known, errors="coerce")
-    if numbers.dtype.kind not in "biuf" or numbers.isna().any():
-        return False
-    as_numbers(column)  # tells infinite cells
-    return True
-
-
-def _misspelled(words: np.ndarray) -> str:
-    """One of `words` that looks like a number or date and is not written as one, if most do.
-
-    Plain numbers may stand among them: 900 beside 1,200. Empty where there is none, or few do.
-    """
-    distinct = [str(word) for word in np.unique(words)]
-    plain = pd.to_numeric(pd.Series(distinct, dtype=object), errors="coerce").notna()
-    other = [word for word, is_plain in zip(distinct, plain, strict=True) if not is_plain]
-    alike = [word for word in other if _SPELLINGS.fullmatch(word) or _is_day(word)]
-    many = plain.sum() + len(alike) >= _SPELLED_SHARE * len(distinct)
-    return alike[0] if alike and many else ""
-
-
-def _is_day(word: str) -> bool:
-    found = _DAYS.fullmatch(word)
-    if not found:
-        return False
-    numbers = sorted((int(found[1]), int(found[3])))
-    return 1 <= numbers[0] <= 12 and numbers[1] <= 31
-
-
-def _refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: int) -> None:
-    """Raise `ValueError` for a column of many different numbers with some text among them."""
-    many = distinct > _MANY_LEVELS or distinct > _NAMES_SHARE * (~missing).sum()
-    if isinstance(column.dtype, pd.CategoricalDtype) or not many:
-        return
-    no_number = pd.to_numeric(column[~missing], errors="coerce").isna()
-    if 0 < no_number.mean() < _SLIPS_SHARE:
-        row = int(no_number.index[np.flatnonzero(no_number)[0]])
-        raise ValueError(
-            f"column {name}: row {row} holds {column[row]!r}, not a number, as nearly all others "
-            "are; mend or empty the cell, or name the column in categorical_features"
-        )
-
-
-def _is_row_number(column: pd.Series, missing: np.ndarray) -> bool:
-    """Whole numbers, all distinct, that fill their range: an index that was saved with the rows.
-
-    In whatever form they come: as text and, in an array beside fractions, as floats.
-    """
-    if column.dtype.kind in "bm" or len(column) < _MIN_ROWS_TO_JUDGE or missing.any():
-        return False
-    values = as_numbers(column, huge_offset(column))
-    whole = np.array_equal(values, np.round(values))
-    filled = values.max() == values.min() + len(values) - 1  # without overflow
-    return whole and filled and len(np.unique(values)) == len(values)

@@ -1,0 +1,89 @@
+"""What a column holds, judged by its cells: numbers, slips among them, names, row numbers."""
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from puicl_model.preprocessing.columns import are_times, as_numbers, huge_offset
+
+# A text column of more levels than this share of its rows names rows rather than groups.
+NAMES_SHARE = 0.5
+MIN_ROWS_TO_JUDGE = 20
+# Text in less than this share of a column of numbers, of more than so many, is a slip.
+_SLIPS_SHARE = 0.2
+_MANY_LEVELS = 20
+# 10 %, $5; 1.234, 1'234,50; 7,5.
+_NUMBER = r"[+-]?\d[\d.,'’\u00a0\u202f]*"
+_SPELLINGS = re.compile(
+    rf"[€$£]\s?{_NUMBER}|{_NUMBER}\s?[%€$£]"
+    r"|[+-]?\d{1,3}([.,'’\u00a0\u202f])\d{3}(\1\d{3})*([.,]\d+)?|[+-]?\d+,\d+"
+)
+# 31.12.2024, 12/31/24
+_DAYS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})")
+_SPELLED_SHARE = 0.9
+
+
+def reads_as_numbers(column: pd.Series, missing: np.ndarray) -> bool:
+    """Whether every cell that is there is a number, text that is one, or a time or duration.
+
+    Raises `ValueError` for infinite numbers.
+    """
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return False
+    if are_times(column, missing):
+        return True
+    known = column[~missing]
+    numbers = pd.to_numeric(known, errors="coerce")
+    if numbers.dtype.kind not in "biuf" or numbers.isna().any():
+        return False
+    as_numbers(column)  # tells infinite cells
+    return True
+
+
+def misspelled(words: np.ndarray) -> str:
+    """One of `words` that looks like a number or date and is not written as one, if most do.
+
+    Plain numbers may stand among them: 900 beside 1,200. Empty where there is none, or few do.
+    """
+    distinct = [str(word) for word in np.unique(words)]
+    plain = pd.to_numeric(pd.Series(distinct, dtype=object), errors="coerce").notna()
+    other = [word for word, is_plain in zip(distinct, plain, strict=True) if not is_plain]
+    alike = [word for word in other if _SPELLINGS.fullmatch(word) or _is_day(word)]
+    many = plain.sum() + len(alike) >= _SPELLED_SHARE * len(distinct)
+    return alike[0] if alike and many else ""
+
+
+def _is_day(word: str) -> bool:
+    found = _DAYS.fullmatch(word)
+    if not found:
+        return False
+    numbers = sorted((int(found[1]), int(found[3])))
+    return 1 <= numbers[0] <= 12 and numbers[1] <= 31
+
+
+def refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: int) -> None:
+    """Raise `ValueError` for a column of many different numbers with some text among them."""
+    many = distinct > _MANY_LEVELS or distinct > NAMES_SHARE * (~missing).sum()
+    if isinstance(column.dtype, pd.CategoricalDtype) or not many:
+        return
+    no_number = pd.to_numeric(column[~missing], errors="coerce").isna()
+    if 0 < no_number.mean() < _SLIPS_SHARE:
+        row = int(no_number.index[np.flatnonzero(no_number)[0]])
+        raise ValueError(
+            f"column {name}: row {row} holds {column[row]!r}, not a number, as nearly all others "
+            "are; mend or empty the cell, or name the column in categorical_features"
+        )
+
+
+def is_row_number(column: pd.Series, missing: np.ndarray) -> bool:
+    """Whole numbers, all distinct, that fill their range: an index that was saved with the rows.
+
+    In whatever form they come: as text and, in an array beside fractions, as floats.
+    """
+    if column.dtype.kind in "bm" or len(column) < MIN_ROWS_TO_JUDGE or missing.any():
+        return False
+    values = as_numbers(column, huge_offset(column))
+    whole = np.array_equal(values, np.round(values))
+    filled = values.max() == values.min() + len(values) - 1  # without overflow
+    return whole and filled and len(np.unique(values)) == len(values)
