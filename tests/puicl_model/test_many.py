@@ -12,7 +12,9 @@ import puicl_model.report as report
 from puicl_config import InputError, ModelConfig
 from puicl_model import PUICL, PUICLClassifier, fit_many, predict_many, save_model
 
-pytestmark = pytest.mark.filterwarnings("ignore:only", "ignore:hardly", "ignore:nearly")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:only", "ignore:hardly", "ignore:nearly", "ignore:[0-9]+ of [0-9]+ tables"
+)
 CLOSE = {"rtol": 0, "atol": 1e-5}
 
 
