@@ -9,7 +9,7 @@ from puicl_config.digests import (
     sha256_of,
 )
 from puicl_config.errors import InputError, exit_on_input_error
-from puicl_config.extensions import EXTENSIONS, RANGES, RULE_KINDS, ExtensionsConfig
+from puicl_config.extensions import EXTENSIONS, LABEL_SOURCES, RANGES, RULE_KINDS, ExtensionsConfig
 from puicl_config.loading import config_yaml, find_config, load_config, parse_config
 from puicl_config.prior import ACTIVATIONS, PriorConfig
 from puicl_config.progress import ProgressReport, duration
@@ -26,6 +26,7 @@ from puicl_config.train import (
 __all__ = [
     "ACTIVATIONS",
     "EXTENSIONS",
+    "LABEL_SOURCES",
     "RANGES",
     "RULE_KINDS",
     "RUN_DIGEST_EXCLUDES",

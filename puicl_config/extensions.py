@@ -63,6 +63,8 @@ class ExtensionsConfig(Section):
     proportional: Probability = 0.0
     factorial: Probability = 0.0  # of those with labels from a tree or a rule
     few_labeled: Probability = 0.0
+    soft_border: Probability = 0.0  # of those with the SCM's labels
+    cluster_labels: Probability = 0.0
 
     # How much of it, drawn uniformly where it happens.
     shallow_layers: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (2, 3)
@@ -89,6 +91,9 @@ class ExtensionsConfig(Section):
     # Drawn log-uniformly, in place of n_labeled and eta.
     few_labeled_rows: IntInterval = (4, 24)
     few_labeled_unlabeled_rows: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (60, 500)
+    clusters: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (2, 10)
+    cluster_separation: Interval = (1.0, 7.0)  # log-uniform
+    softness: Interval = (0.1, 2.0)  # log-uniform
 
     @model_serializer(mode="wrap")
     def _without_later_defaults(self, dump):
@@ -102,11 +107,10 @@ class ExtensionsConfig(Section):
 
     @model_validator(mode="after")
     def _one_source_of_labels(self):
-        if self.tree_labels + self.rule_labels > 1 + 1e-9:
-            raise ValueError(
-                f"tree_labels {self.tree_labels} and rule_labels {self.rule_labels} exclude each "
-                "other, so they must not sum to more than 1"
-            )
+        shares = {name: getattr(self, name) for name in LABEL_SOURCES}
+        if sum(shares.values()) > 1 + 1e-9:
+            given = " and ".join(f"{name} {share}" for name, share in shares.items() if share)
+            raise ValueError(f"{given} exclude each other, so they must not sum to more than 1")
         return self
 
     @model_validator(mode="after")
@@ -144,7 +148,11 @@ _LATER = {
     "proportional": ("proportional_size",),
     "factorial": ("factorial_size",),
     "few_labeled": ("few_labeled_rows", "few_labeled_unlabeled_rows"),
+    "soft_border": ("softness",),
+    "cluster_labels": ("clusters", "cluster_separation"),
 }
+# What takes the place of the SCM's labels.
+LABEL_SOURCES = ("tree_labels", "rule_labels", "cluster_labels")
 RANGES = ("n_features", "n_labeled", "eta", "pi", "max_rows")
 EXTENSIONS = (
     "shallow",
@@ -162,4 +170,6 @@ EXTENSIONS = (
     "proportional",
     "factorial",
     "few_labeled",
+    "soft_border",
+    "cluster_labels",
 )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from prior_gen.curriculum import StageRanges
 from prior_gen.extensions import (
     border,
+    clusters,
     discrete,
     duplicated,
     factorial,
@@ -17,13 +18,14 @@ from prior_gen.extensions import (
     noise,
     proportional,
     rules,
+    soft_border,
     trees,
     warped,
 )
-from prior_gen.extensions.drawn import Parameters, labeled_by_columns
+from prior_gen.extensions.drawn import Parameters, labeled_by_columns, labeled_by_scm
 from prior_gen.extensions.streams import Streams
 from prior_gen.seeding import Split
-from puicl_config import EXTENSIONS, RANGES, ExtensionsConfig, PriorConfig
+from puicl_config import EXTENSIONS, LABEL_SOURCES, RANGES, ExtensionsConfig, PriorConfig
 
 # In the order of drawing: what comes later may look at what was drawn (irrelevant columns, say).
 _DRAWS: dict[str, Callable[..., Parameters | None]] = {
@@ -36,7 +38,9 @@ _DRAWS: dict[str, Callable[..., Parameters | None]] = {
     "proportional": proportional.draw,
     "tree_labels": trees.draw,
     "rule_labels": rules.draw,
+    "cluster_labels": clusters.draw,
     "free_border": border.draw,
+    "soft_border": soft_border.draw,
     "label_noise": noise.draw,
     "sar": labeling.draw,
     "missing": missing.draw,
@@ -119,14 +123,21 @@ def choose_extensions(
     # One number each, in a fixed order, whether it is on or not.
     luck = dict(zip(EXTENSIONS, rng.random(len(EXTENSIONS)), strict=True))
     names = {name for name in EXTENSIONS if luck[name] < getattr(config, name)}
-    # Labels come from a tree, from a rule or from the SCM: one number decides between the three.
-    names -= {"tree_labels", "rule_labels"}
-    if luck["tree_labels"] < config.tree_labels:
-        names.add("tree_labels")
-    elif luck["tree_labels"] < config.tree_labels + config.rule_labels:
-        names.add("rule_labels")
-    # Trees and rules have borders of their own; the SCM's label needs the SCM's columns.
-    names -= {"free_border"} if labeled_by_columns(names) else {"independent", "factorial"}
+    # Labels come from a tree, a rule, clusters or the SCM: one number decides between the four.
+    names -= set(LABEL_SOURCES)
+    reached = 0.0
+    for source in LABEL_SOURCES:
+        reached += getattr(config, source)
+        if luck["tree_labels"] < reached:
+            names.add(source)
+            break
+    # Only the SCM's classes have a border to move; its label needs the SCM's columns.
+    if not labeled_by_scm(names):
+        names -= {"free_border", "soft_border"}
+    if not labeled_by_columns(names):
+        names -= {"independent", "factorial"}
+    if "cluster_labels" in names:
+        names -= clusters.REPLACED
     if "factorial" in names:
         names -= factorial.REPLACED
     return Choices(config, frozenset(names), streams)

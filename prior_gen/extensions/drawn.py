@@ -13,6 +13,11 @@ def labeled_by_columns(names: Collection[str]) -> bool:
     return "tree_labels" in names or "rule_labels" in names
 
 
+def labeled_by_scm(names: Collection[str]) -> bool:
+    """Whether there is an SCM's score, and the classes are cut from it as in the paper."""
+    return not labeled_by_columns(names) and "cluster_labels" not in names
+
+
 def relevant_columns(n_features: int, drawn: dict[str, Parameters]) -> np.ndarray:
     """The columns that are neither irrelevant nor copies of another."""
     others = [*drawn.get("irrelevant", {}).get("columns", ())]

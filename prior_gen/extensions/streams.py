@@ -25,6 +25,8 @@ NUMBERS = {
     "proportional": 14,
     "factorial": 15,
     "few_labeled": 16,
+    "soft_border": 17,
+    "cluster_labels": 18,
 }
 
 

@@ -7,6 +7,7 @@ pool's classes. Without extensions of the border or the label, the pool is the p
 import numpy as np
 
 from prior_gen.extensions.border import ClassCounts, border_quantile, pool_rows
+from prior_gen.extensions.clusters import clustered_columns
 from prior_gen.extensions.discrete import CONTINUOUS, level_codes
 from prior_gen.extensions.drawn import Parameters, labeled_by_columns
 from prior_gen.extensions.duplicated import duplicate_columns
@@ -19,6 +20,7 @@ from prior_gen.extensions.noise import flipped_rows
 from prior_gen.extensions.proportional import share_size
 from prior_gen.extensions.propose import POOL_FACTOR
 from prior_gen.extensions.rules import rule_labels
+from prior_gen.extensions.soft_border import soften
 from prior_gen.extensions.streams import Streams
 from prior_gen.extensions.trees import tree_labels
 from prior_gen.extensions.warped import warp_columns
@@ -76,9 +78,19 @@ def generate_extended_task(
         )
         x, score = standardize(codes.astype(np.float32), prior.value_clip), None
         facts["factorial"] = {"levels": levels}
+    elif "cluster_labels" in chosen:
+        score = None
+        x, negative, facts["cluster_labels"] = clustered_columns(
+            streams.of("cluster_labels"), chosen["cluster_labels"], counts, factors.n_features
+        )
+        x, codes = _seen(streams, prior, chosen, x)
     else:
-        x, codes, score = _columns(rng, streams, prior, factors, n)
+        x, score = _columns(rng, streams, prior, factors, n)
+        x, codes = _seen(streams, prior, chosen, x)
 
+    border = score
+    if "soft_border" in chosen:
+        border = soften(streams.of("soft_border"), chosen["soft_border"], score)
     if "tree_labels" in chosen:
         negative, facts["tree_labels"] = tree_labels(
             streams.of("tree_labels"), chosen["tree_labels"], chosen, x, counts
@@ -87,14 +99,14 @@ def generate_extended_task(
         negative, facts["rule_labels"] = rule_labels(
             streams.of("rule_labels"), chosen["rule_labels"], chosen, x, codes, counts
         )
-    else:
+    elif "cluster_labels" not in chosen:
         negative = np.zeros(len(x), dtype=bool)
-        negative[negative_rows(rng, score, n_negative)] = True
+        negative[negative_rows(rng, border, n_negative)] = True
 
     flipped = np.zeros(len(x), dtype=bool)
     if "label_noise" in chosen:
         rng_noise = streams.of("label_noise")
-        flipped = flipped_rows(rng_noise, chosen["label_noise"], negative, score)
+        flipped = flipped_rows(rng_noise, chosen["label_noise"], negative, border)
         negative = negative ^ flipped
 
     if "proportional" in chosen:
@@ -123,20 +135,22 @@ def generate_extended_task(
 
 def _columns(
     rng: np.random.Generator, streams: Streams, prior: PriorConfig, factors: Factors, n: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """x [n, d] standardised float32, level codes [n, d], and the SCM's score [n] if it has one."""
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """x [n, d] float32, not standardised, and the SCM's standardised score [n] if it has one."""
     chosen = factors.extensions
     if "independent" in chosen:
-        score = None
-        x = independent_columns(
-            streams.of("independent"), chosen["independent"], n, factors.n_features
-        )
-    else:
-        draws = draw_scm(rng, prior, factors, n, factors.blocks_read)
-        x, score = run_scm(draws, factors, prior.state_clamp, prior.portable)
-        score = standardize(score, prior.value_clip)
-    x = standardize(x, prior.value_clip)
+        independent = streams.of("independent")
+        return independent_columns(independent, chosen["independent"], n, factors.n_features), None
+    draws = draw_scm(rng, prior, factors, n, factors.blocks_read)
+    x, score = run_scm(draws, factors, prior.state_clamp, prior.portable)
+    return x, standardize(score, prior.value_clip)
 
+
+def _seen(
+    streams: Streams, prior: PriorConfig, chosen: dict[str, Parameters], x: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """What is measured of x [n, d]: the columns standardised float32, and level codes [n, d]."""
+    x = standardize(x, prior.value_clip)
     if "warped" in chosen:
         x = warp_columns(chosen["warped"], x, prior.portable)
         x = standardize(x, prior.value_clip).astype(np.float32)
@@ -147,4 +161,4 @@ def _columns(
         x = np.where(codes == CONTINUOUS, x, levels)
     if "irrelevant" in chosen:
         shuffle_irrelevant(streams.of("irrelevant"), chosen["irrelevant"], x, codes)
-    return x, codes, score
+    return x, codes

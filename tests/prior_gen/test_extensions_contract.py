@@ -10,6 +10,7 @@ import pytest
 from prior_gen import generate_microbatch
 from prior_gen.canary import canary_digest
 from prior_gen.estimate import estimate
+from prior_gen.extensions import clusters
 from prior_gen.extensions.factorial import REPLACED
 from prior_gen.extensions.streams import NUMBERS, Streams
 from prior_gen.factors import draw_factors
@@ -18,6 +19,7 @@ from prior_gen.info import describe_shards
 from prior_gen.seeding import microbatch_generator, stage_generator, task_generator
 from puicl_config import (
     EXTENSIONS,
+    LABEL_SOURCES,
     Config,
     InputError,
     PriorConfig,
@@ -38,8 +40,8 @@ SWITCHED = {
     "warped": 0.4,
     "irrelevant": 0.3,
     "duplicated": 0.3,
-    "tree_labels": 0.25,
-    "rule_labels": 0.35,
+    "tree_labels": 0.2,
+    "rule_labels": 0.3,
     "free_border": 0.5,
     "label_noise": 0.4,
     "sar": 0.4,
@@ -47,6 +49,8 @@ SWITCHED = {
     "proportional": 0.3,
     "factorial": 0.2,
     "few_labeled": 0.2,
+    "soft_border": 0.6,
+    "cluster_labels": 0.2,
 }
 WIDE = {"n_features": (1, 12), "n_labeled": (4, 60), "eta": (0.5, 4.0), "pi": (0.03, 0.97)}
 EVERYTHING = {"share": 1.0, **SWITCHED, **WIDE}
@@ -78,6 +82,9 @@ def test_a_plan_without_what_came_later_keeps_its_name():
         ("factorial", "factorial_size", [2.0, 8.0]),
         ("few_labeled", "few_labeled_rows", [4, 24]),
         ("few_labeled", "few_labeled_unlabeled_rows", [60, 500]),
+        ("soft_border", "softness", [0.1, 2.0]),
+        ("cluster_labels", "clusters", [2, 10]),
+        ("cluster_labels", "cluster_separation", [1.0, 7.0]),
     ):
         extended = {**prior.extensions.model_dump(), name: 0.1}
         later = PriorConfig(**{**prior.model_dump(), "extensions": extended})
@@ -135,6 +142,7 @@ def test_each_extension_happens_with_its_own_probability():
     ]
     assert len(names) == pytest.approx(600, abs=50)
     by_columns = SWITCHED["tree_labels"] + SWITCHED["rule_labels"]
+    clustered = SWITCHED["cluster_labels"]
     designed = SWITCHED["factorial"] * by_columns
     expected = {
         **{
@@ -143,14 +151,17 @@ def test_each_extension_happens_with_its_own_probability():
         },
         "factorial": designed,
         "independent": SWITCHED["independent"] * (by_columns - designed),
-        "free_border": SWITCHED["free_border"] * (1 - by_columns),
+        "shallow": SWITCHED["shallow"] * (1 - clustered),
+        "free_border": SWITCHED["free_border"] * (1 - by_columns - clustered),
+        "soft_border": SWITCHED["soft_border"] * (1 - by_columns - clustered),
     }
     for name, probability in expected.items():
         # They may find only discrete columns, and are then left out.
         low = 0.5 if name in ("warped", "proportional") else 1
         rate = np.mean([name in chosen for chosen in names])
         assert low * probability - 0.08 < rate < probability + 0.08, name
-    assert not any({"tree_labels", "rule_labels"} <= chosen for chosen in names)
+    assert all(len(chosen & {*LABEL_SOURCES}) <= 1 for chosen in names)
+    assert not any("cluster_labels" in chosen and chosen & clusters.REPLACED for chosen in names)
 
 
 @pytest.mark.parametrize("name", EXTENSIONS)
@@ -294,6 +305,10 @@ def test_an_extended_plan_survives_its_yaml_and_has_a_digest_of_its_own(tmp_path
         ("share=1.5", "less than or equal to 1, got 1.5"),
         ("sare=1", "unknown key prior.extensions.sare; did you mean prior.extensions."),
         ("tree_labels=0.7", "must not sum to more than 1"),
+        ("cluster_labels=0.7", "rule_labels 0.4 and cluster_labels 0.7 exclude each other"),
+        ("clusters=[1, 4]", "greater than or equal to 2, got 1"),
+        ("cluster_separation=[0, 4]", "greater than 0, got 0"),
+        ("softness=[2, 0.1]", "the lower end 2.0 lies above the upper end 0.1"),
         ("levels=[1, 3]", "greater than or equal to 2, got 1"),
         ("levels=[5, 3]", "the lower end 5 lies above the upper end 3"),
         ("rule_kinds=[xor]", "prior.extensions.rule_kinds.0"),
@@ -311,7 +326,11 @@ def test_an_extended_plan_survives_its_yaml_and_has_a_digest_of_its_own(tmp_path
     ],
 )
 def test_a_bad_extension_is_refused_in_one_sentence_that_names_it(override, sentence):
-    raw = ["prior.extensions.rule_labels=0.4"] if "tree" in override else []
+    raw = (
+        ["prior.extensions.rule_labels=0.4"]
+        if override.startswith(("tree", "cluster_labels"))
+        else []
+    )
     with pytest.raises(InputError, match=r".") as caught:
         load_config("paper", [*raw, f"prior.extensions.{override}"])
     assert sentence in str(caught.value)

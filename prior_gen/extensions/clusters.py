@@ -1,0 +1,68 @@
+"""Classes first, columns after: kinds of things that differ in what is measured of them.
+
+A disease has its symptoms, a digit its lamps, a type of glass its composition. Here every row
+belongs to one of several clusters, every cluster to a class, and the columns are normal around the
+cluster's centre: each class is a mixture of its clusters, and the classes overlap as the clusters
+do. The paper's labels are one half of a score; these may be scattered over the table.
+"""
+
+import numpy as np
+
+from prior_gen.extensions.border import ClassCounts
+from puicl_config import ExtensionsConfig
+
+# What the clusters replace: they make the columns and the classes.
+REPLACED = frozenset({"shallow", "independent", "factorial", "free_border", "soft_border"})
+_FACTORS = 2  # common to the columns, which correlate within a cluster
+_INFORMATIVE = (0.3, 1.0)
+_SPREADS = (0.4, 1.6)
+
+
+def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
+    """How many clusters, how far apart they lie, and whether they have spreads of their own."""
+    low, high = np.log(config.cluster_separation)
+    return {
+        "clusters": int(rng.integers(*config.clusters, endpoint=True)),
+        "separation": round(float(np.exp(rng.uniform(low, high))), 4),
+        "spreads": ("common", "own")[int(rng.integers(2))],
+    }
+
+
+def clustered_columns(
+    rng: np.random.Generator, parameters: dict, counts: ClassCounts, d: int
+) -> tuple[np.ndarray, np.ndarray, dict]:
+    """x [n, d] float32, not standardised, is_negative [n], and the task's facts.
+
+    n is what the finished task has. The squared distance between two centres is
+    2 `separation`^2 on average, over all informative columns together, in units of the columns'
+    own noise: more columns do not make a table easier.
+    """
+    clusters, separation = parameters["clusters"], parameters["separation"]
+    informative = rng.permutation(d)[: max(1, round(float(rng.uniform(*_INFORMATIVE)) * d))]
+    centers = np.zeros((clusters, d), np.float32)
+    centers[:, informative] = rng.standard_normal((clusters, len(informative)), dtype=np.float32)
+    centers *= np.float32(separation / np.sqrt(len(informative)))
+    spreads = np.ones((clusters, d), np.float32)
+    if parameters["spreads"] == "own":
+        spreads[:, informative] = rng.uniform(*_SPREADS, (clusters, len(informative)))
+    loadings = np.float32(0.5) * rng.standard_normal((_FACTORS, d), dtype=np.float32)
+
+    # At least one cluster of each class; its rows are dealt out by shares between even and uneven.
+    n_negative_clusters = int(rng.integers(1, clusters))
+    shares = 0.2 + rng.random(clusters)
+    negative = np.arange(counts.positive + counts.negative) >= counts.positive
+    members = np.empty(len(negative), int)
+    for side, own in (
+        (negative, np.arange(clusters) < n_negative_clusters),
+        (~negative, np.arange(clusters) >= n_negative_clusters),
+    ):
+        ends = np.cumsum(shares[own])
+        drawn = np.searchsorted(ends, ends[-1] * rng.random(int(side.sum())), side="right")
+        members[side] = np.flatnonzero(own)[np.minimum(drawn, len(ends) - 1)]
+
+    x = rng.standard_normal((len(negative), d), dtype=np.float32)
+    for factor in loadings:
+        x += rng.standard_normal(len(negative), dtype=np.float32)[:, None] * factor
+    x = centers[members] + spreads[members] * x
+    facts = {"columns": sorted(informative.tolist()), "negative_clusters": n_negative_clusters}
+    return x, negative, facts

@@ -1,0 +1,34 @@
+"""A soft border: classes that overlap, because the columns do not hold all that decides.
+
+The paper cuts the SCM's score itself. Here normal noise is added to it before the cut, so that rows
+near the border fall on either side, the nearer the more evenly, as they do where a class is drawn
+with a probability that rises with the score. How much noise is measured by the score's middle half,
+which heavy tails do not move.
+"""
+
+import numpy as np
+
+from puicl_config import ExtensionsConfig
+
+# The interquartile range of a normal variable of standard deviation 1.
+_NORMAL_RANGE = 1.349
+
+
+def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
+    """The noise's standard deviation in those of a normal score, log-uniform."""
+    low, high = np.log(config.softness)
+    return {"softness": round(float(np.exp(rng.uniform(low, high))), 4)}
+
+
+def soften(rng: np.random.Generator, parameters: dict, score: np.ndarray) -> np.ndarray:
+    """The score [n] with its noise; its dtype stays.
+
+    The noise's standard deviation is `softness` times the score's spread: its interquartile range
+    over 1.349 or, where half of the score is one value, its standard deviation.
+    """
+    ranked = np.sort(score)
+    spread = float(ranked[3 * len(ranked) // 4] - ranked[len(ranked) // 4]) / _NORMAL_RANGE
+    if spread <= 0:
+        spread = float(score.std(dtype=np.float64))
+    noise = rng.standard_normal(len(score), dtype=np.float32)
+    return (score + parameters["softness"] * spread * noise).astype(score.dtype)
