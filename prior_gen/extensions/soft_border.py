@@ -21,14 +21,13 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
 
 
 def soften(rng: np.random.Generator, parameters: dict, score: np.ndarray) -> np.ndarray:
-    """The score [n] with its noise; its dtype stays.
+    """The standardised score [n] with its noise; its dtype stays.
 
     The noise's standard deviation is `softness` times the score's spread: its interquartile range
-    over 1.349 or, where half of the score is one value, its standard deviation.
+    over 1.349 or, where half of the score is one value, its standard deviation of 1.
     """
     ranked = np.sort(score)
-    spread = float(ranked[3 * len(ranked) // 4] - ranked[len(ranked) // 4]) / _NORMAL_RANGE
-    if spread <= 0:
-        spread = float(score.std(dtype=np.float64))
+    middle_half = float(ranked[3 * len(ranked) // 4] - ranked[len(ranked) // 4])
+    spread = middle_half / _NORMAL_RANGE if middle_half > 0 else 1.0
     noise = rng.standard_normal(len(score), dtype=np.float32)
-    return (score + parameters["softness"] * spread * noise).astype(score.dtype)
+    return (score + np.float32(parameters["softness"] * spread) * noise).astype(score.dtype)
