@@ -86,7 +86,12 @@ def source_of(extensions: dict | None) -> str:
         return "the paper's prior"
     if "rule_labels" in extensions:
         return f"rule: {extensions['rule_labels']['kind']}"
-    return "trees" if "tree_labels" in extensions else "extended, the SCM"
+    named = {
+        "tree_labels": "trees",
+        "cluster_labels": "clusters",
+        "soft_border": "SCM, soft border",
+    }
+    return next((words for name, words in named.items() if name in extensions), "extended, the SCM")
 
 
 def spread(items: list, count: int) -> list:
