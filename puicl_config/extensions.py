@@ -65,6 +65,7 @@ class ExtensionsConfig(Section):
     few_labeled: Probability = 0.0
     soft_border: Probability = 0.0  # of those with the SCM's labels
     cluster_labels: Probability = 0.0
+    two_sided: Probability = 0.0  # of those with the SCM's labels
 
     # How much of it, drawn uniformly where it happens.
     shallow_layers: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (2, 3)
@@ -93,6 +94,7 @@ class ExtensionsConfig(Section):
     few_labeled_unlabeled_rows: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (60, 500)
     clusters: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (2, 10)
     cluster_separation: Interval = (1.0, 7.0)  # log-uniform
+    cluster_common: Interval = (0.2, 3.0)  # log-uniform
     softness: Interval = (0.1, 2.0)  # log-uniform
 
     @model_serializer(mode="wrap")
@@ -149,7 +151,8 @@ _LATER = {
     "factorial": ("factorial_size",),
     "few_labeled": ("few_labeled_rows", "few_labeled_unlabeled_rows"),
     "soft_border": ("softness",),
-    "cluster_labels": ("clusters", "cluster_separation"),
+    "cluster_labels": ("clusters", "cluster_separation", "cluster_common"),
+    "two_sided": (),
 }
 # What takes the place of the SCM's labels.
 LABEL_SOURCES = ("tree_labels", "rule_labels", "cluster_labels")
@@ -172,4 +175,5 @@ EXTENSIONS = (
     "few_labeled",
     "soft_border",
     "cluster_labels",
+    "two_sided",
 )

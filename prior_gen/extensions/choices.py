@@ -20,6 +20,7 @@ from prior_gen.extensions import (
     rules,
     soft_border,
     trees,
+    two_sided,
     warped,
 )
 from prior_gen.extensions.drawn import Parameters, labeled_by_columns, labeled_by_scm
@@ -39,6 +40,7 @@ _DRAWS: dict[str, Callable[..., Parameters | None]] = {
     "tree_labels": trees.draw,
     "rule_labels": rules.draw,
     "cluster_labels": clusters.draw,
+    "two_sided": two_sided.draw,
     "free_border": border.draw,
     "soft_border": soft_border.draw,
     "label_noise": noise.draw,
@@ -131,9 +133,9 @@ def choose_extensions(
         if luck["tree_labels"] < reached:
             names.add(source)
             break
-    # Only the SCM's classes have a border to move; its label needs the SCM's columns.
+    # Only the SCM's classes are cut from a score; its label needs the SCM's columns.
     if not labeled_by_scm(names):
-        names -= {"free_border", "soft_border"}
+        names -= {"free_border", "soft_border", "two_sided"}
     if not labeled_by_columns(names):
         names -= {"independent", "factorial"}
     if "cluster_labels" in names:

@@ -9,21 +9,22 @@ do. The paper's labels are one half of a score; these may be scattered over the 
 import numpy as np
 
 from prior_gen.extensions.border import ClassCounts
+from prior_gen.extensions.drawn import log_uniform
 from puicl_config import ExtensionsConfig
 
 # What the clusters replace: they make the columns and the classes.
-REPLACED = frozenset({"shallow", "independent", "factorial", "free_border", "soft_border"})
-_FACTORS = 2  # common to the columns, which correlate within a cluster
+REPLACED = frozenset({"shallow", "independent", "factorial"})
 _INFORMATIVE = (0.3, 1.0)
 _SPREADS = (0.4, 1.6)
+_LOADINGS = (0.5, 1.5)
 
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
-    """How many clusters, how far apart they lie, and whether they have spreads of their own."""
-    low, high = np.log(config.cluster_separation)
+    """How many clusters, how far apart, what their columns share, and whether spreads differ."""
     return {
         "clusters": int(rng.integers(*config.clusters, endpoint=True)),
-        "separation": round(float(np.exp(rng.uniform(low, high))), 4),
+        "separation": round(log_uniform(rng, config.cluster_separation), 4),
+        "common": round(log_uniform(rng, config.cluster_common), 4),
         "spreads": ("common", "own")[int(rng.integers(2))],
     }
 
@@ -35,7 +36,9 @@ def clustered_columns(
 
     n is what the finished task has. The squared distance between two centres is
     2 `separation`^2 on average, over all informative columns together, in units of the columns'
-    own noise: more columns do not make a table easier.
+    own noise: more columns do not make a table easier. That noise apart, the columns share a
+    common part of `common` standard deviations (a body's size, an exposure), which outweighs what
+    tells the clusters apart where it is large, and another of about half a standard deviation.
     """
     clusters, separation = parameters["clusters"], parameters["separation"]
     informative = rng.permutation(d)[: max(1, round(float(rng.uniform(*_INFORMATIVE)) * d))]
@@ -45,7 +48,7 @@ def clustered_columns(
     spreads = np.ones((clusters, d), np.float32)
     if parameters["spreads"] == "own":
         spreads[:, informative] = rng.uniform(*_SPREADS, (clusters, len(informative)))
-    loadings = np.float32(0.5) * rng.standard_normal((_FACTORS, d), dtype=np.float32)
+    loadings = [parameters["common"] * rng.uniform(*_LOADINGS, d), 0.5 * rng.standard_normal(d)]
 
     # At least one cluster of each class; its rows are dealt out by shares between even and uneven.
     n_negative_clusters = int(rng.integers(1, clusters))
@@ -60,9 +63,10 @@ def clustered_columns(
         drawn = np.searchsorted(ends, ends[-1] * rng.random(int(side.sum())), side="right")
         members[side] = np.flatnonzero(own)[np.minimum(drawn, len(ends) - 1)]
 
-    x = rng.standard_normal((len(negative), d), dtype=np.float32)
-    for factor in loadings:
-        x += rng.standard_normal(len(negative), dtype=np.float32)[:, None] * factor
-    x = centers[members] + spreads[members] * x
+    noise = rng.standard_normal((len(negative), d), dtype=np.float32)
+    x = centers[members] + spreads[members] * noise
+    for loading in loadings:
+        part = rng.standard_normal(len(negative), dtype=np.float32)
+        x += part[:, None] * loading.astype(np.float32)
     facts = {"columns": sorted(informative.tolist()), "negative_clusters": n_negative_clusters}
     return x, negative, facts

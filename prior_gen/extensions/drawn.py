@@ -25,6 +25,12 @@ def relevant_columns(n_features: int, drawn: dict[str, Parameters]) -> np.ndarra
     return np.setdiff1d(np.arange(n_features), others)
 
 
+def log_uniform(rng: np.random.Generator, interval: tuple[float, float]) -> float:
+    """A number between both ends whose logarithm is uniform."""
+    low, high = np.log(interval)
+    return float(np.exp(rng.uniform(low, high)))
+
+
 def some_columns(
     rng: np.random.Generator, share: tuple[float, float], columns: np.ndarray
 ) -> list[int]:

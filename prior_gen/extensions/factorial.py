@@ -9,6 +9,7 @@ is sampled from; one that is too short is replicated, and then has twins, too.
 import numpy as np
 
 from prior_gen.extensions.border import ClassCounts
+from prior_gen.extensions.drawn import log_uniform
 from puicl_config import ExtensionsConfig
 
 # What a design replaces: it makes the columns, and another's hand in them would break the list.
@@ -26,11 +27,10 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
     """
     order = ("ordinal", "nominal")[int(rng.integers(2))]
     most = int(rng.integers(*config.levels, endpoint=True))
-    low, high = np.log(config.factorial_size)
     return {
         "order": order,
         "most_levels": most,
-        "size": round(float(np.exp(rng.uniform(low, high))), 4),
+        "size": round(log_uniform(rng, config.factorial_size), 4),
     }
 
 

@@ -6,18 +6,19 @@ rows of any kind, and a large eta times an ordinary P leaves too many.
 
 import numpy as np
 
+from prior_gen.extensions.drawn import log_uniform
 from puicl_config import ExtensionsConfig
 
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig) -> dict:
     """P and n_u, log-uniform, in place of those of the microbatch's own ranges."""
     return {
-        "n_labeled": _log_uniform(rng, config.few_labeled_rows),
-        "n_unlabeled": _log_uniform(rng, config.few_labeled_unlabeled_rows),
+        "n_labeled": _count(rng, config.few_labeled_rows),
+        "n_unlabeled": _count(rng, config.few_labeled_unlabeled_rows),
     }
 
 
-def _log_uniform(rng: np.random.Generator, interval: tuple[int, int]) -> int:
+def _count(rng: np.random.Generator, interval: tuple[int, int]) -> int:
     # Half a count beyond both ends: the ends are as likely as their neighbours.
-    low, high = np.log([interval[0] - 0.5, interval[1] + 0.5])
-    return int(np.clip(round(float(np.exp(rng.uniform(low, high)))), *interval))
+    low, high = interval
+    return int(np.clip(round(log_uniform(rng, (low - 0.5, high + 0.5))), low, high))

@@ -6,7 +6,7 @@ held before; that is left in their differences.
 
 import numpy as np
 
-from prior_gen.extensions.drawn import relevant_columns
+from prior_gen.extensions.drawn import log_uniform, relevant_columns
 from puicl_config import ExtensionsConfig
 
 _LOADINGS = (0.5, 1.5)
@@ -24,8 +24,7 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
         return None
     count = int(rng.integers(2, len(continuous), endpoint=True))
     columns = sorted(rng.permutation(continuous)[:count].tolist())
-    low, high = np.log(config.proportional_size)
-    size = np.exp(rng.uniform(low, high))
+    size = log_uniform(rng, config.proportional_size)
     loadings = [round(float(size * factor), 4) for factor in rng.uniform(*_LOADINGS, count)]
     return {"columns": columns, "loadings": loadings}
 

@@ -8,6 +8,7 @@ which heavy tails do not move.
 
 import numpy as np
 
+from prior_gen.extensions.drawn import log_uniform
 from puicl_config import ExtensionsConfig
 
 # The interquartile range of a normal variable of standard deviation 1.
@@ -16,8 +17,7 @@ _NORMAL_RANGE = 1.349
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
     """The noise's standard deviation in those of a normal score, log-uniform."""
-    low, high = np.log(config.softness)
-    return {"softness": round(float(np.exp(rng.uniform(low, high))), 4)}
+    return {"softness": round(log_uniform(rng, config.softness), 4)}
 
 
 def soften(rng: np.random.Generator, parameters: dict, score: np.ndarray) -> np.ndarray:

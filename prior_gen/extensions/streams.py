@@ -27,6 +27,7 @@ NUMBERS = {
     "few_labeled": 16,
     "soft_border": 17,
     "cluster_labels": 18,
+    "two_sided": 19,
 }
 
 

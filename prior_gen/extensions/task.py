@@ -23,6 +23,7 @@ from prior_gen.extensions.rules import rule_labels
 from prior_gen.extensions.soft_border import soften
 from prior_gen.extensions.streams import Streams
 from prior_gen.extensions.trees import tree_labels
+from prior_gen.extensions.two_sided import two_sided
 from prior_gen.extensions.warped import warp_columns
 from prior_gen.factors import Factors
 from prior_gen.pu_split import negative_rows
@@ -86,6 +87,8 @@ def generate_extended_task(
         x, codes = _seen(streams, prior, chosen, x)
     else:
         x, score = _columns(rng, streams, prior, factors, n)
+        if "two_sided" in chosen:
+            score = two_sided(chosen["two_sided"], score)
         x, codes = _seen(streams, prior, chosen, x)
 
     border = score

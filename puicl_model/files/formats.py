@@ -108,6 +108,8 @@ def _read_csv(source: str, label_column: str | None, id_column: str | None) -> p
         hint = f", which has {len(names)}"
         if len(names) == 1:
             hint = ": separate cells by commas, and write decimals with a point"
+        if names[0].lstrip().startswith("#"):
+            hint = f", the line {names[0].strip()!r}: remove comments above the columns' names"
         raise InputError(f"{name} has rows with more cells than its header{hint}") from None
     except (OSError, ValueError, csv.Error) as error:  # pandas' parser errors are ValueErrors
         reason = " ".join(str(error).split())

@@ -51,6 +51,7 @@ SWITCHED = {
     "few_labeled": 0.2,
     "soft_border": 0.6,
     "cluster_labels": 0.2,
+    "two_sided": 0.4,
 }
 WIDE = {"n_features": (1, 12), "n_labeled": (4, 60), "eta": (0.5, 4.0), "pi": (0.03, 0.97)}
 EVERYTHING = {"share": 1.0, **SWITCHED, **WIDE}
@@ -85,6 +86,8 @@ def test_a_plan_without_what_came_later_keeps_its_name():
         ("soft_border", "softness", [0.1, 2.0]),
         ("cluster_labels", "clusters", [2, 10]),
         ("cluster_labels", "cluster_separation", [1.0, 7.0]),
+        ("cluster_labels", "cluster_common", [0.2, 3.0]),
+        ("two_sided", "two_sided", 0.1),
     ):
         extended = {**prior.extensions.model_dump(), name: 0.1}
         later = PriorConfig(**{**prior.model_dump(), "extensions": extended})
@@ -152,8 +155,10 @@ def test_each_extension_happens_with_its_own_probability():
         "factorial": designed,
         "independent": SWITCHED["independent"] * (by_columns - designed),
         "shallow": SWITCHED["shallow"] * (1 - clustered),
-        "free_border": SWITCHED["free_border"] * (1 - by_columns - clustered),
-        "soft_border": SWITCHED["soft_border"] * (1 - by_columns - clustered),
+        **{
+            name: SWITCHED[name] * (1 - by_columns - clustered)
+            for name in ("free_border", "soft_border", "two_sided")
+        },
     }
     for name, probability in expected.items():
         # They may find only discrete columns, and are then left out.

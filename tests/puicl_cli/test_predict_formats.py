@@ -238,6 +238,10 @@ def test_a_parquet_files_named_index_may_be_the_id_column(predict, patients, tmp
         ({"data": "semicolons.csv"}, "no column 'state'; it has age;state: separate its cells by"),
         ({"data": "decimals.csv"}, "more cells than its header: separate cells by commas, and wri"),
         (
+            {"data": "comment.csv"},
+            "its header, the line '# drawn 2024-03-01': remove comments above",
+        ),
+        (
             {"data": "long.csv"},
             "long.csv cannot be read as CSV: Error tokenizing data. C error: Ex",
         ),
@@ -266,6 +270,8 @@ def test_bad_input_is_one_sentence_and_writes_nothing(
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing else")
     (tmp_path / "semicolons.csv").write_text("age;state\n7;sick\n8;unknown\n", encoding="utf-8")
     (tmp_path / "decimals.csv").write_text("age;state\n7,5;sick\n8,1;unknown\n", encoding="utf-8")
+    comment = "# drawn 2024-03-01\nage,state\n7,sick\n8,unknown\n"
+    (tmp_path / "comment.csv").write_text(comment, encoding="utf-8")
     (tmp_path / "long.csv").write_text("age,crp,state\n1,2,sick\n1,2,sick,4\n", encoding="utf-8")
     cut = 'age,crp,state\n1,2,sick\n"1",2,\n1\n'
     (tmp_path / "cut.csv").write_text(cut, encoding="utf-8")
