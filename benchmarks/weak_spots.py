@@ -89,6 +89,7 @@ def source_of(extensions: dict | None) -> str:
     named = {
         "tree_labels": "trees",
         "cluster_labels": "clusters",
+        "two_sided": "SCM, a middle",
         "soft_border": "SCM, soft border",
     }
     return next((words for name, words in named.items() if name in extensions), "extended, the SCM")

@@ -1,4 +1,4 @@
-"""Classes that overlap: a soft border of the SCM's score, and clusters that lie in one another."""
+"""Classes that lie in one another: soft borders, middles, clusters."""
 
 import numpy as np
 import pytest
@@ -7,11 +7,13 @@ from prior_draws import ALPHA
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
 
 from prior_gen import generate_microbatch
 from prior_gen.extensions.border import ClassCounts
 from prior_gen.extensions.clusters import clustered_columns
 from prior_gen.extensions.soft_border import soften
+from prior_gen.extensions.two_sided import two_sided
 
 # One column that is the score: where its classes part can be seen.
 SCORE_ALONE = {
@@ -75,8 +77,36 @@ def test_the_softness_is_one_of_a_normal_score_whatever_its_tails():
         assert abs(np.corrcoef(soft - score, score)[0, 1]) < 0.03
 
 
+@pytest.mark.parametrize("center", [0.3, 0.5])
+def test_the_middle_of_a_score_is_one_class_and_both_ends_the_other(center):
+    score = np.random.default_rng(0).permutation(np.arange(1000, dtype=np.float32))
+    ours = two_sided({"center": center, "middle": "positive"}, score)
+    assert ours.dtype == np.float32
+    negative = np.argsort(-ours, kind="stable")[:600]
+    inside = np.sort(np.delete(score, negative))
+    assert inside[-1] - inside[0] == 399  # one interval, around the quantile
+    assert abs(inside.mean() - 1000 * center) <= 1
+    np.testing.assert_array_equal(two_sided({"center": center, "middle": "negative"}, score), -ours)
+
+
+def test_either_class_may_be_the_middle_and_a_line_says_nothing_of_a_middle():
+    seen, line, distance = set(), [], []
+    settings = {"two_sided": 1.0, "free_border": 1.0, "border": (0.5, 0.5)}
+    for batch, tag in extended_by("two_sided", microbatches(12, SCORE_ALONE, **settings)):
+        seen.add(tag["middle"])
+        assert 0.3 <= tag["center"] <= 0.7
+        if abs(tag["center"] - 0.5) < 0.1:
+            for x, y in with_labels(batch):
+                line.append(cross_fitted_auc(LogisticRegression(), x, y))
+                distance.append(cross_fitted_auc(KNeighborsClassifier(15), x, y))
+    assert seen == {"positive", "negative"}
+    assert len(line) >= 12
+    assert np.mean(line) < 0.75
+    assert np.mean(distance) > 0.97
+
+
 def drawn(seed, rows=400, d=6, **parameters):
-    wanted = {"clusters": 2, "separation": 3.0, "spreads": "common", **parameters}
+    wanted = {"clusters": 2, "separation": 3.0, "common": 0.2, "spreads": "common", **parameters}
     rng = np.random.default_rng(seed)
     return clustered_columns(rng, wanted, ClassCounts(rows, rows), d)
 
@@ -116,11 +146,23 @@ def test_clusters_have_one_spread_or_their_own(spreads, alike):
     assert (stats.kstest(p, "uniform").pvalue > ALPHA) == alike
 
 
+def test_what_the_columns_share_outweighs_the_clusters_and_is_left_out_by_differences():
+    alone, differences = [], []
+    for seed in range(20):
+        x, negative, _ = drawn(seed, d=6, separation=4.0, common=30.0)
+        assert np.corrcoef(x.T)[np.triu_indices(6, 1)].min() > 0.9
+        alone.append(max(abs(np.corrcoef(column, negative)[0, 1]) for column in x.T))
+        line = LogisticRegression(max_iter=1000)
+        differences.append(cross_fitted_auc(line, StandardScaler().fit_transform(x), negative))
+    assert np.mean(alone) < 0.2
+    assert np.mean(differences) > 0.9
+
+
 def test_every_class_has_its_clusters_and_exactly_the_rows_that_are_asked_for():
     seen = set()
     for seed in range(200):
         rng = np.random.default_rng(seed)
-        parameters = {"clusters": 5, "separation": 2.0, "spreads": "own"}
+        parameters = {"clusters": 5, "separation": 2.0, "common": 1.0, "spreads": "own"}
         x, negative, facts = clustered_columns(rng, parameters, ClassCounts(7, 3), 2)
         assert x.shape == (10, 2)
         assert x.dtype == np.float32
@@ -134,6 +176,7 @@ def test_pi_is_reached_and_the_rows_are_in_no_order():
     for batch, tag in extended_by("cluster_labels", batches):
         assert 2 <= tag["clusters"] <= 10
         assert 1.0 <= tag["separation"] <= 7.0
+        assert 0.2 <= tag["common"] <= 3.0
         assert len(tag["negative_clusters"]) == len(batch.x)
         realised = 1 - batch.y.mean(axis=1)
         np.testing.assert_allclose(realised, batch.tags["pi"], atol=1.5 / batch.y.shape[1])
@@ -144,10 +187,13 @@ def test_pi_is_reached_and_the_rows_are_in_no_order():
 def test_many_clusters_scatter_the_classes_where_a_line_cannot_part_them():
     plan = {"n_features": (4, 6), "n_labeled": (200, 200), "eta_final": (2.0, 2.0)}
     settings = {"cluster_labels": 1.0, "clusters": (8, 8), "cluster_separation": (7.0, 7.0)}
+    settings |= {"cluster_common": (0.2, 0.2)}
     near, line = [], []
-    for batch in microbatches(6, plan, **settings):
-        for x, y in with_labels(batch):
-            near.append(cross_fitted_auc(KNeighborsClassifier(15), x, y))
-            line.append(cross_fitted_auc(LogisticRegression(), x, y))
+    for batch, tag in extended_by("cluster_labels", microbatches(10, plan, **settings)):
+        for (x, y), negative in zip(with_labels(batch), tag["negative_clusters"], strict=True):
+            if negative in (3, 4, 5):
+                near.append(cross_fitted_auc(KNeighborsClassifier(15), x, y))
+                line.append(cross_fitted_auc(LogisticRegression(), x, y))
+    assert len(near) >= 8
     assert np.mean(near) > 0.93
     assert np.mean(near) > np.mean(line) + 0.05
