@@ -59,14 +59,15 @@ def estimate(
 def trained_shares(card: Mapping[str, Any]) -> tuple[float, float]:
     """Least and greatest share of positives in the tasks of the last run.
 
-    From the config in the weights' card: `prior.pi_final`, and `prior.extensions.pi`. Minus and
-    plus infinity, beyond which no share is, where the card has none.
+    From the config in the weights' card: one minus `prior.pi_final` and `prior.extensions.pi`,
+    which are shares of negatives. Minus and plus infinity, beyond which no share is, where the
+    card has none.
     """
     prior = card.get("config", {}).get("prior")
     if prior is None:
         return -np.inf, np.inf
     ranges = [prior["pi_final"], prior.get("extensions", {}).get("pi") or prior["pi_final"]]
-    return min(low for low, _ in ranges), max(high for _, high in ranges)
+    return 1 - max(high for _, high in ranges), 1 - min(low for low, _ in ranges)
 
 
 def at_the_limit(share: float, trained: tuple[float, float]) -> bool:

@@ -21,10 +21,10 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
 
 
 def soften(rng: np.random.Generator, parameters: dict, score: np.ndarray) -> np.ndarray:
-    """The standardised score [n] with its noise; its dtype stays.
+    """The score [n] with its noise; its dtype stays.
 
     The noise's standard deviation is `softness` times the score's spread: its interquartile range
-    over 1.349 or, where half of the score is one value, its standard deviation of 1.
+    over 1.349 or, where half of the score is one value, 1 (what the SCM's score is scaled to).
     """
     ranked = np.sort(score)
     middle_half = float(ranked[3 * len(ranked) // 4] - ranked[len(ranked) // 4])

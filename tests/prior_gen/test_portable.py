@@ -14,7 +14,7 @@ from prior_gen.activations import BANK, activate
 from prior_gen.canary import canary_digest, software
 from prior_gen.extensions.warped import WARPS, warp_columns
 from prior_gen.products import multiply_rows
-from puicl_config import PriorConfig, load_config, plan_of
+from puicl_config import EXTENSIONS, PriorConfig, load_config, plan_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PLANS = {
@@ -131,18 +131,19 @@ def simd() -> str:
     return " ".join(np.show_config(mode="dicts")["SIMD Extensions"].get("found", []))
 
 
-# Canaries of plans, and microbatches of a config with every extension that a plan so far has.
+# Canaries of plans, and microbatches of configs that have every extension between them.
 MADE = """
 import sys
-from puicl_config import PriorConfig, load_config
+from puicl_config import EXTENSIONS, PriorConfig, load_config
 from prior_gen import generate_microbatch
 from prior_gen.canary import canary_digest
 
 for plan in sys.argv[1:]:
     print(canary_digest(PriorConfig.model_validate_json(plan)))
-config = load_config("cpu_all", ["prior.extensions.share=1", "prior.extensions.sar=0.3"])
-for step in range(16):
-    print(generate_microbatch(config, 12, step, step % 8).digest().hex())
+for name in ("cpu_all", "cpu_overlap"):
+    config = load_config(name, ["prior.extensions.share=1", "prior.extensions.sar=0.3"])
+    for step in range(16):
+        print(generate_microbatch(config, 12, step % 15, step % 8).digest().hex())
 """
 
 
@@ -183,9 +184,18 @@ def test_another_processor_makes_the_same_bytes(variables, bites, made_here, tmp
     portable, libraries, *microbatches = made(tmp_path, **variables)
     assert portable == CANARIES["extended"]
     assert microbatches == made_here[2:]
-    assert len(set(microbatches)) == 16
+    assert len(set(microbatches)) == 32
     if bites:
         assert libraries != made_here[1]  # the variable does switch something
+
+
+def test_those_configs_have_every_extension_between_them():
+    found = {"sar"}
+    for name in ("cpu_all", "cpu_overlap"):
+        prior = load_config(name).prior
+        assert prior.portable
+        found |= {each for each in EXTENSIONS if getattr(prior.extensions, each)}
+    assert found == {*EXTENSIONS}
 
 
 def test_older_plans_keep_their_names_and_new_ones_say_what_they_are():

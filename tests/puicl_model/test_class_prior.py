@@ -61,7 +61,7 @@ def test_the_interval_is_the_cards_line_around_the_mean_on_the_log_odds_scale(n)
 def test_an_end_near_the_shares_trained_on_is_none(share, opened):
     prior = {"pi_final": [0.2, 0.8], "extensions": {"pi": [0.1, 0.9]}}
     card = {"class_prior_interval": INTERVAL, "config": {"prior": prior}}
-    assert trained_shares(card) == (0.1, 0.9)
+    assert trained_shares(card) == pytest.approx((0.1, 0.9))
     found, *ends = estimate(np.full(4000, logit(share)), 50, card)
     plain = estimate(np.full(4000, logit(share)), 50, {"class_prior_interval": INTERVAL})
     assert found == plain[0]
@@ -69,7 +69,15 @@ def test_an_end_near_the_shares_trained_on_is_none(share, opened):
         assert end == (place if place in opened else plain[1 + place])
     assert at_the_limit(found, trained_shares(card)) == bool(opened)
     assert not at_the_limit(found, trained_shares({}))
-    assert trained_shares({"config": {"prior": {"pi_final": [0.2, 0.8]}}}) == (0.2, 0.8)
+
+
+def test_the_trained_shares_are_of_positives_and_the_priors_ranges_of_negatives():
+    prior = {"pi_final": [0.1, 0.4]}
+    assert trained_shares({"config": {"prior": prior}}) == pytest.approx((0.6, 0.9))
+    prior["extensions"] = {"pi": [0.05, 0.2]}
+    assert trained_shares({"config": {"prior": prior}}) == pytest.approx((0.6, 0.95))
+    prior["extensions"] = {"pi": None}
+    assert trained_shares({"config": {"prior": prior}}) == pytest.approx((0.6, 0.9))
 
 
 @pytest.mark.parametrize("share", [1e-6, 1 - 1e-6])
