@@ -42,6 +42,14 @@ def read_results(out: Path) -> list[Record]:
     ]
 
 
+def to_six_digits(record: Record) -> Record:
+    """The record as `read_results` reads it back."""
+    return {
+        column: value_of(column, str(_cell(record[column])))
+        for column in dict.fromkeys((*RESULT_COLUMNS, *DETAIL_COLUMNS))
+    }
+
+
 def read_rows(path: Path) -> list[dict[str, str]]:
     """Rows of a table with a head, as text; raises `InputError` where there is none."""
     if not path.is_file():

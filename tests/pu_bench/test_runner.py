@@ -137,6 +137,29 @@ def test_only_says_where_a_recorded_cell_has_other_figures(bench, tmp_path):
     assert "holds others for monk1:logistic:0: auc 0.123" in out
 
 
+def test_only_compares_with_a_published_folder_too_which_holds_six_digits(bench, tmp_path):
+    common = ["--out", tmp_path, "--jobs", 1]
+    methods = ["--tasks", "monk1", "--methods", "logistic,all_positive"]
+    assert bench(*methods, *common, "--quick")[0] == 0
+    (tmp_path / "cells.jsonl").unlink()
+    for method in ("logistic", "all_positive"):
+        code, out, _ = bench("--only", f"monk1:{method}:1", *common)
+        assert (code, out.splitlines()[-1].partition(" holds ")[2]) == (
+            0,
+            f"the same figures for monk1:{method}:1",
+        )
+    assert not (tmp_path / "cells.jsonl").exists()
+    text = (tmp_path / "results.csv").read_text(encoding="utf-8")
+    auc = text.splitlines()[-1].split(",")[3]
+    (tmp_path / "results.csv").write_text(text.replace(auc, "0.123456"), encoding="utf-8")
+    code, out, _ = bench("--only", "monk1:logistic:2", *common)
+    assert code == 1
+    assert "holds others for monk1:logistic:2: auc 0.123456" in out
+    code, out, _ = bench("--only", "monk1:extra_trees:0", *common)
+    assert code == 0
+    assert out.splitlines()[-1].endswith("holds no figures for monk1:extra_trees:0")
+
+
 def test_weights_are_named_and_others_refused(
     bench, small_weights, nothing_shipped, tmp_path, little_tables
 ):
