@@ -14,6 +14,7 @@ from trainer.checkpoint import (
     set_aside,
 )
 from trainer.data import DataChain
+from trainer.ledger import read_ledger
 from trainer.run_folder import recorded_start
 from trainer.start import is_there, load_start, start_digest
 from trainer.state import TrainState
@@ -43,7 +44,7 @@ def begin_or_resume(
     if found is None:
         return _begin(state, config.train.init_from)
     _check_start(out, found[0].lineage, config.train.init_from)
-    _resume(state, chain, *found, config)
+    _resume(state, chain, *found, config, out)
     return found[0].lineage
 
 
@@ -97,6 +98,7 @@ def _resume(
     about: CheckpointState,
     tensors: dict[str, Tensor],
     config: Config,
+    out: Path,
 ) -> None:
     """Restore a checkpoint after checking that run, plan and data consumed are the same."""
     if about.is_rounded(tensors):
@@ -105,15 +107,22 @@ def _resume(
             "goes on from it to the bits it would have had; begin another one with "
             "train.init_from, or put the run's own checkpoint there"
         )
-    ours = run_digest(config, about.lineage.parent)
-    if about.plan_digest != plan_digest(config.prior) or about.run_digest != ours:
-        raise InputError(
-            "the checkpoint belongs to another run: its run or plan digest differs from the "
-            "config's; give another --out"
-        )
+    for what, theirs, ours in (
+        ("plan", about.plan_digest, plan_digest(config.prior)),
+        ("run", about.run_digest, run_digest(config, about.lineage.parent)),
+    ):
+        if theirs != ours:
+            raise InputError(
+                f"the checkpoint belongs to another run: its {what} digest is {theirs[:12]}, the "
+                f"config's is {ours[:12]}; give another --out"
+            )
+    recorded = {line["step"]: line.get("data") for line in read_ledger(out / "ledger.jsonl")}
+    parted = None
     try:
         for step in range(about.step):
-            chain.consume(step)
+            value = chain.consume(step)
+            if parted is None and recorded.get(step, value[:16]) != value[:16]:
+                parted = step
     except ShardError as error:
         raise InputError(
             f"{error}, which steps 0-{about.step - 1} have read: to check that a run goes on with "
@@ -121,8 +130,11 @@ def _resume(
             "once read)"
         ) from None
     if chain.value != about.data:
+        where = ""
+        if parted is not None:
+            where = f", first at step {parted}, which reads {', '.join(chain.parts_of(parted))}"
         raise InputError(
             f"the parts that {chain.folder} holds for steps 0-{about.step - 1} are not those the "
-            "checkpoint was trained on: their content digests differ"
+            f"checkpoint was trained on: their content digests differ{where}"
         )
     state.restore(tensors, about.step)

@@ -124,6 +124,11 @@ class DataChain:
             self.value = hashlib.sha256((self.value + digest).encode()).hexdigest()
         return self.value
 
+    def parts_of(self, step: int) -> list[str]:
+        """Names of the parts that optimizer step `step` reads."""
+        addresses = addresses_of_step(self._config.prior, self._config.train, step)
+        return sorted({self._reader.part_of(address)[0].name for address in addresses})
+
     @property
     def reuse(self) -> float:
         """How often, on average, each microbatch that was read has been read."""

@@ -274,7 +274,17 @@ def test_a_run_is_not_continued_under_another_config_or_on_other_data(
     generate_shards(wide, tmp_path / "wide", range(1, 6), jobs=1)
     done = run_command(*arguments(tiny_yaml, tmp_path / "wide", out), check=False)
     assert done.returncode == 2
-    assert "their content digests differ" in done.stderr
+    assert "their content digests differ, first at step 0, which reads stage-" in done.stderr
+    (out / "config.yaml").unlink()
+    for override, digest in (("train.clip_norm=2", "run"), ("prior.seed=9", "plan")):
+        other = load_config(tiny_yaml, [override])
+        shards = all_shards
+        if digest == "plan":
+            shards = tmp_path / "other"
+            generate_shards(other, shards, range(1, 6), jobs=1)
+        done = run_command(*arguments(tiny_yaml, shards, out, override), check=False)
+        assert done.returncode == 2
+        assert f"belongs to another run: its {digest} digest is " in done.stderr
 
 
 def test_two_trainers_never_write_to_one_run(
