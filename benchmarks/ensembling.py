@@ -23,10 +23,11 @@ from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 
 from pu_bench import split_pu
+from pu_bench.methods.crossfit import posterior
 from puicl_config import write_atomically
 from puicl_model import PUICLClassifier
 from puicl_model.preprocessing import TablePreprocessor
-from puicl_model.trees import cross_fitted, posterior
+from puicl_model.trees import cross_fitted
 
 _MEMBERS = 4
 
@@ -102,7 +103,8 @@ def variants(model: Path, x: pd.DataFrame, s: np.ndarray, seed: int) -> dict[str
     X = TablePreprocessor().fit_transform(x)
     labeled = s == 1
     scores, _ = cross_fitted(X, labeled, np.random.default_rng(seed))
-    network, trees = found["4: three quantile, one principal"], posterior(scores, labeled)
+    network = found["4: three quantile, one principal"]
+    trees = posterior(scores[labeled], scores[~labeled])
     found["trees alone"] = scores[~labeled]
     ranks, trees_ranks = rankdata(network), rankdata(scores[~labeled])
     for share in (0.1, 0.2, 0.3, 0.5):

@@ -6,6 +6,7 @@ rows hide among the unlabelled.
 """
 
 import argparse
+import io
 from pathlib import Path
 
 import matplotlib as mpl
@@ -19,6 +20,7 @@ from pu_bench.methods.crossfit import Logistic
 from pu_bench.methods.in_context import PUICLMethod
 from pu_bench.methods.simple import AllPositive
 from pu_bench.protocol import PUTask, split_pu
+from puicl_config import exit_on_input_error, write_atomically
 
 N_SPLITS = 5
 
@@ -108,10 +110,13 @@ def _draw(task: PUTask, scores: dict[str, np.ndarray], path: Path) -> None:
         f"WDBC, {task.n_labeled} labelled benign rows and {len(task.y)} unlabelled rows: one "
         "forward pass, nothing fitted"
     )
-    figure.savefig(path, dpi=130)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=130)
     plt.close(figure)
+    write_atomically(path, drawn.getvalue())
 
 
+@exit_on_input_error
 def main() -> None:
     """Command line of the demo."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

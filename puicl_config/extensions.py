@@ -67,7 +67,7 @@ class ExtensionsConfig(Section):
     cluster_labels: Probability = 0.0
     two_sided: Probability = 0.0  # of those with the SCM's labels
 
-    # How much of it, drawn uniformly where it happens.
+    # How much of it, drawn uniformly where it happens unless it says otherwise.
     shallow_layers: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (2, 3)
     levels: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (2, 6)
     irrelevant_share: FractionInterval = (0.1, 0.6)
@@ -86,8 +86,8 @@ class ExtensionsConfig(Section):
         2.0,
     )
     missing_share: Annotated[tuple[NotNegative, Fraction], Ordered] = (0.02, 0.3)
-    proportional_size: Interval = (1.0, 20.0)
-    # Combinations of a design per row of the task: at least as many as there are rows.
+    proportional_size: Interval = (1.0, 20.0)  # log-uniform
+    # Combinations of a design per row of the task: at least as many as there are rows. Log-uniform.
     factorial_size: Annotated[tuple[AtLeastOne, AtLeastOne], Ordered] = (2.0, 8.0)
     # Drawn log-uniformly, in place of n_labeled and eta.
     few_labeled_rows: IntInterval = (4, 24)

@@ -104,7 +104,8 @@ class TrainConfig(Section):
         return plain
 
 
-# Keys of `train` that never change a bit of the weights, hence no part of the run's digest.
+# Keys of `train` that never change a bit of the weights, hence no part of the run's digest; and
+# `init_from`, a path: what is there is part of it, by its own digest (`run_digest`).
 RUN_DIGEST_EXCLUDES = frozenset(
     {
         "max_steps",

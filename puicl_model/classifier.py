@@ -30,7 +30,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     """Classify the unlabelled rows of a table in forward passes of a pretrained network.
 
     Nothing is fitted to the table (unless `blend` says so): `fit` reads it as the network's
-    context. Tables larger than the network was trained on are read in parts: rows in random
+    context. Tables larger than the network reads at once are read in parts: rows in random
     contexts, columns in subsets. Time grows linearly with rows; beside the table itself, memory
     is that of one context.
 
@@ -47,7 +47,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         Taken in turn by the estimators. The first three scale each column by itself; "principal"
         turns the table to its principal axes, whose orders and subsets are then drawn instead.
     columns : {"random", "relevant", "all"}
-        How columns are dealt out where there are more than the network was trained on; "all" reads
+        How columns are dealt out where there are more than the network reads at once; "all" reads
         them together all the same.
     blend : {None, "trees"}
         "trees" averages the network's ranks (weight 4) with those of cross-fitted extremely

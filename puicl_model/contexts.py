@@ -1,10 +1,11 @@
-"""Which rows and columns the network reads together: tables of any size in its trained range."""
+"""Which rows and columns the network reads together: tables of any size, part by part."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def plan_views(
     """One list of views for each estimator; the first estimator takes columns and rows as given.
 
     relevance: for each scaling [w], how well each of its columns alone tells labelled from
-    unlabelled rows, from 0 to 1. Where there are more columns than the network was trained on, an
+    unlabelled rows, from 0 to 1. Where there are more columns than the network reads at once, an
     estimator has several views, unless `columns` is "all": with "random", the columns are dealt out
     at random; with "relevant", each view draws columns without replacement, with probability in
     proportion to their relevance (a tenth of the greatest is added to each, so that all have a
@@ -135,17 +136,8 @@ def column_relevance(X: np.ndarray, labeled: np.ndarray, most_rows: int = 20_000
     rows = [np.flatnonzero(labeled), np.flatnonzero(~labeled)]
     rows = [r[:: max(1, len(r) * 2 // most_rows)] for r in rows]
     n_labeled, n_unlabeled = map(len, rows)
-    ranks = _mean_ranks(X[np.concatenate(rows)])
+    ranks = rankdata(X[np.concatenate(rows)], axis=0)
     auc = (ranks[:n_labeled].sum(axis=0) - n_labeled * (n_labeled + 1) / 2) / (
         n_labeled * n_unlabeled
     )
     return np.abs(2 * auc - 1)
-
-
-def _mean_ranks(X: np.ndarray) -> np.ndarray:
-    """Ranks from 1 within each column, equal values sharing their mean."""
-    ranks = np.empty(X.shape)
-    for j, x in enumerate(X.T):
-        _, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
-        ranks[:, j] = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
-    return ranks

@@ -27,8 +27,9 @@ TYPICAL_ROWS = 450
 class PUICL(nn.Module):
     """Reads labelled positives and unlabelled rows together and classifies the latter.
 
-    No positional encoding and no attention mask: permuting unlabelled rows or columns permutes
-    the output or leaves it as it is.
+    No positional encoding and no attention mask: permuting unlabelled rows permutes the output.
+    The order of columns does not matter where each is embedded by itself; where `feature_group`
+    embeds it with others of the table, it does.
     """
 
     def __init__(self, config: ModelConfig, generator: torch.Generator | None = None):

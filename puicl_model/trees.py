@@ -3,7 +3,6 @@
 from typing import Self
 
 import numpy as np
-from scipy.special import logit
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.model_selection import StratifiedKFold
 
@@ -134,16 +133,6 @@ class Blend:
     def _through(self, mixed: np.ndarray) -> np.ndarray:
         n = len(self.network)
         return np.interp((_rank(self.mixed, mixed) - 1) / 2, np.arange(n), self.network)
-
-
-def posterior(scores: np.ndarray, labeled: np.ndarray) -> np.ndarray:
-    """P(positive) [n_u] of the unlabelled rows from P(labelled | row) [n] (Elkan and Noto 2008).
-
-    ((1 - c) / c) g / (1 - g) with c the mean of g over the labelled rows, cut off at 1.
-    """
-    c = np.clip(scores[labeled].mean(), 1e-6, 1 - 1e-6)
-    g = np.clip(scores[~labeled], 1e-6, 1 - 1e-6)
-    return np.minimum(np.exp(logit(g) - logit(c)), 1.0)
 
 
 def _rank(sorted_scores: np.ndarray, scores: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from shard_io.merge import refresh_manifest
 from shard_io.microbatch import Microbatch
 from shard_io.parts import PartEntry, content_digest, publish_part, read_entry
 from shard_io.reader import ShardReader, open_shards
+from shard_io.remote import cache_folder
 from shard_io.slice import slice_shards
 from shard_io.slice_index import SliceIndex
 from shard_io.store import Store, folder_of, local_folder, store_of
@@ -29,6 +30,7 @@ __all__ = [
     "Store",
     "absent_parts",
     "as_ranges",
+    "cache_folder",
     "check_claim",
     "claim_folder",
     "command_for",

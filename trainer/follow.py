@@ -7,8 +7,7 @@ from pathlib import Path
 import torch
 
 from puicl_config import duration
-from shard_io import PartId, ShardError, ShardReader, folder_of, store_of
-from shard_io.layout import MANIFEST
+from shard_io import MANIFEST, PartId, ShardError, ShardReader, folder_of, store_of
 from trainer.sampler import Address
 from trainer.world import World
 

@@ -3,8 +3,8 @@
     python docs/examples/presence_only.py
 
 Anderson's iris measurements (150 specimens, comes with scikit-learn). Twenty determined specimens
-of versicolor are a collection of their own: they are not part of the survey (case-control). The
-survey holds the other 130 and later ones are scored against it.
+of versicolor are a collection of their own: they are not part of the survey (case-control). Of
+the other 130, 90 are the survey; 40 come later and are scored against it.
 """
 
 import argparse

@@ -11,7 +11,7 @@ from pu_bench.data.local import indexed_table, read_index, read_table, table_pat
 from pu_bench.data.sources import SourceError
 from pu_bench.data.tasks import TASKS, TaskSpec
 from puicl_config import InputError, write_atomically
-from shard_io.remote import cache_folder
+from shard_io import cache_folder
 
 PAPER = "paper20"
 

@@ -18,7 +18,6 @@ from pu_bench.methods.networks import (
     tensors,
 )
 from pu_bench.methods.risks import (
-    Loss,
     logistic_loss,
     non_negative_objective,
     sigmoid_loss,
@@ -31,8 +30,6 @@ EPOCHS = 50
 BATCH_SIZE = 64
 LEARNING_RATE, WEIGHT_DECAY = 3e-4, 5e-3
 HELD_OUT = 0.2
-
-Objective = Callable[[torch.Tensor, torch.Tensor, float, Loss], torch.Tensor]
 
 
 class RiskMinimiser(Method):

@@ -35,14 +35,8 @@ def unbiased_risk(g_p, g_u, alpha, loss) -> torch.Tensor:
     return positive + negative
 
 
-def non_negative_risk(g_p, g_u, alpha, loss) -> torch.Tensor:
-    """nnPU: alpha R_p^+ + max(0, R_u^- - alpha R_p^-) (Kiryo et al., NeurIPS 2017, Equation 6)."""
-    positive, negative = positive_and_negative_risk(g_p, g_u, alpha, loss)
-    return positive + negative.clamp_min(0)
-
-
 def non_negative_objective(g_p, g_u, alpha, loss) -> torch.Tensor:
-    """What nnPU descends on (Algorithm 1 with beta = 0, gamma = 1).
+    """What nnPU descends on (Kiryo et al., NeurIPS 2017, Algorithm 1 with beta = 0, gamma = 1).
 
     The unbiased risk; on a batch where the negatives' part is below zero, minus that part, whose
     gradient takes back what the batch has been overfitted.

@@ -37,13 +37,20 @@ def origin(card: dict[str, Any]) -> str:
         f"{where['torch']}",
         **_between(card),
         "runs before it": ", ".join(f"{a['step']:,} steps" for a in card["lineage"]) or "none",
-        "code": f"commit `{card['git_commit'][:12]}`",
+        "code": _commit(card["git_commit"]),
         "digest of the weights": f"`{card['weights_digest']}`",
         "digest of the run": f"`{card['run_digest']}`",
         "digest of the plan": f"`{card['plan_digest']}`",
         "hash of the parts consumed": f"`{card['data']}`",
     }
     return plain_table(["", ""], [[name, value] for name, value in rows.items()])
+
+
+def _commit(commit: str | None) -> str:
+    if commit is None:
+        return "an installed package, no checkout"
+    digest, _, changed = commit.partition("-")
+    return f"commit `{digest[:12]}`" + (", with changes" if changed else "")
 
 
 def _between(card: dict[str, Any]) -> dict[str, str]:

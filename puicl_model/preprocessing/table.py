@@ -155,11 +155,6 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return np.array([name for *_, name in self._kept] or ["(nothing)"], dtype=object)
 
-    @property
-    def sources_(self) -> np.ndarray:
-        """[w]: the position in `X` of the column that each output comes from."""
-        return np.array([j for j, *_ in self._kept] or [0])
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True

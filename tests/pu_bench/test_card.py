@@ -20,12 +20,13 @@ MARKED = "".join(
 @pytest.fixture
 def origin_told(shipped):
     """The shipped weights' cards with what `puicl weights export` adds."""
+    commits = {"default": "c" * 40 + "-dirty", "paper": None}
     for name, steps in (("default", 1234), ("paper", 5678)):
         path = shipped / f"{name}.json"
         card = json.loads(path.read_text())
         config = Config().model_dump(mode="json")
         card |= {"model": config["model"], "config": config, "steps": steps, "training_seconds": 61}
-        card |= {"lineage": [{"step": 55}], "git_commit": "c" * 40}
+        card |= {"lineage": [{"step": 55}], "git_commit": commits[name]}
         card |= dict.fromkeys(("run_digest", "plan_digest", "data"), "d" * 64)
         card["environments"] = [{"gpu": None, "cpu": "a processor", "torch": "2.13.0"}]
         path.write_text(json.dumps(card))
@@ -38,6 +39,8 @@ def test_blocks_tell_origin_and_say_what_is_not_measured(tmp_path):
     assert "1,234 steps of 48 tasks in 1m01s, on a processor, torch 2.13.0" in text
     assert "5,678 steps of 48 tasks" in text[text.index("# origin of paper") :]
     assert text.count("| runs before it | 55 steps |") == 2
+    assert f"| code | commit `{'c' * 12}`, with changes |" in text
+    assert "| code | an installed package, no checkout |" in text
     assert text.count("Not measured for these weights yet.") == 2
     assert with_blocks(text, tmp_path) == text
     with pytest.raises(InputError, match="lacks the markers of its block origin of default"):

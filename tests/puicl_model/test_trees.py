@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import rankdata
 from sklearn.ensemble import ExtraTreesClassifier
 
-from puicl_model.trees import Blend, Forest, cross_fitted, posterior
+from puicl_model.trees import Blend, Forest, cross_fitted
 
 
 def table(n=300, seed=0):
@@ -63,10 +63,3 @@ def test_the_blend_scores_new_rows_each_by_itself_and_old_ones_as_before():
     one_by_one = [blend(new[0][i : i + 1], new[1][i : i + 1])[0] for i in range(50)]
     np.testing.assert_array_equal(blend(*new), one_by_one)
     assert (blend(new[0] + 1, new[1]) >= blend(*new)).all()
-
-
-def test_the_posterior_is_elkan_and_notos():
-    g, labeled = np.array([0.6, 0.4, 0.5, 0.2, 0.05]), np.array([1, 1, 0, 0, 0]) == 1
-    c = 0.5
-    expected = np.minimum((1 - c) / c * g[2:] / (1 - g[2:]), 1)
-    np.testing.assert_allclose(posterior(g, labeled), expected)

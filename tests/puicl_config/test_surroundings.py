@@ -1,0 +1,43 @@
+"""Which commit made something: its hash, whatever tags there are, and whether files differ."""
+
+import importlib.util
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    package = tmp_path / "puicl_config"
+    package.mkdir()
+    shutil.copy(ROOT / "puicl_config" / "surroundings.py", package / "surroundings.py")
+
+    def git(*arguments):
+        who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+        command = ["git", *who, *arguments]
+        done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    spec = importlib.util.spec_from_file_location("copied", package / "surroundings.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return git, module.git_commit, package
+
+
+def test_the_commit_is_its_hash_and_says_where_files_differ(checkout):
+    git, found, package = checkout
+    assert found() is None  # no checkout
+    git("init", "-q")
+    (package.parent / ".gitignore").write_text("__pycache__\n", encoding="utf-8")
+    git("add", "-A")
+    git("commit", "-q", "-m", "first")
+    git("tag", "-a", "v1.0", "-m", "a release")
+    assert found() == git("rev-parse", "HEAD")
+    (package / "surroundings.py").write_text("# changed", encoding="utf-8")
+    assert found() == git("rev-parse", "HEAD") + "-dirty"
