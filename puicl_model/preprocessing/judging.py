@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from puicl_model.preprocessing.columns import are_times, as_numbers, huge_offset
+from puicl_model.preprocessing.cells import are_times, as_numbers, huge_offset
 
 # A text column of more levels than this share of its rows names rows rather than groups.
 NAMES_SHARE = 0.5

@@ -11,13 +11,12 @@ import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from puicl_model.preprocessing.cells import as_words, looks_like_dates
 from puicl_model.preprocessing.columns import (
     ENCODERS,
     CategoryColumn,
     DateColumn,
     NumberColumn,
-    as_words,
-    looks_like_dates,
 )
 from puicl_model.preprocessing.judging import (
     MIN_ROWS_TO_JUDGE,

@@ -1,0 +1,155 @@
+"""Cells as numbers, seconds or words: what is told apart in a column, and what is missing."""
+
+import datetime as dt
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from puicl_model.preprocessing.reading import is_missing
+
+# From here on float64 skips whole numbers.
+_EXACT = 2**53
+_WHOLE = re.compile(r"^\s*[+-]?\d+\s*$")
+_ISO_DATE = re.compile(r"^\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}([T ]\d{1,2}:\d{2}.*)?\s*$")
+_TIMES = (dt.time, dt.timedelta, np.timedelta64)
+
+
+def as_numbers(column: pd.Series, offset: int = 0) -> np.ndarray:
+    """[n] cells as float64, NaN where missing, less `offset`; durations and times in seconds.
+
+    Raises `ValueError` naming the first cell that is no finite number.
+    """
+    missing = is_missing(column)
+    if missing.all():  # of whatever type: an empty column of a frame may have any
+        return np.full(len(column), np.nan)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(object)
+    if column.dtype.kind == "m":
+        numbers = column.dt.total_seconds().to_numpy(dtype=float)
+    elif column.dtype.kind == "M":
+        raise ValueError(f"row 0 holds the date {column.iloc[0]}, not a number")
+    elif offset:
+        cells = zip(column.array, missing, strict=True)
+        numbers = np.array([np.nan if gone else _less(cell, offset) for cell, gone in cells])
+    else:
+        if are_times(column, missing):
+            column = column.map(_seconds)
+        numbers = pd.to_numeric(column, errors="coerce")
+        numbers = numbers.to_numpy(dtype=float, na_value=np.nan)
+    numbers = np.where(missing, np.nan, numbers)
+    bad = ~missing & ~np.isfinite(numbers)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        what = "infinity" if np.isinf(numbers[row]) else f"{column.iloc[row]!r}, not a number"
+        raise ValueError(f"row {row} holds {what}")
+    return numbers
+
+
+def as_seconds(column: pd.Series) -> np.ndarray:
+    """[n] dates as seconds since 1970 (UTC where they have a zone), NaN where missing.
+
+    Raises `ValueError` naming the first cell that is neither a date nor text like 2024-05-31: what
+    pandas reads into other cells (3.4.2024, 2024, "today") is a guess.
+    """
+    given, missing = column, is_missing(column)
+    if column.dtype.kind != "M":
+        column = column.astype(object)
+        readable = [not gone and _is_date(v) for v, gone in zip(column, missing, strict=True)]
+        column = column.where(np.array(readable), None)
+    dates = pd.to_datetime(column, errors="coerce", utc=True, format="mixed")
+    dates = dates.astype("datetime64[us, UTC]")
+    gone = dates.isna().to_numpy()
+    if (gone & ~missing).any():
+        row = int(np.flatnonzero(gone & ~missing)[0])
+        raise ValueError(
+            f"row {row} holds {given.iloc[row]!r}, not a date; text must be like 2024-05-31"
+        )
+    return np.where(gone, np.nan, dates.astype("int64").to_numpy() / 1e6)
+
+
+def as_words(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """[n] cells as text, and where they are missing; whole floats read like whole numbers."""
+    missing = is_missing(column)
+    words = [
+        "" if gone else word(value)
+        for value, gone in zip(column.astype(object), missing, strict=True)
+    ]
+    return np.array(words, dtype=str), missing
+
+
+def word(value: Any) -> str:
+    """A category's name; whole floats read like whole numbers."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value).strip()
+
+
+def are_times(column: pd.Series, missing: np.ndarray) -> bool:
+    """Whether every cell that is there is a time of day or a duration."""
+    return column.dtype == object and all(isinstance(v, _TIMES) for v in column[~missing])
+
+
+def looks_like_dates(column: pd.Series) -> bool:
+    """Whether every cell that is there is a date, or text like 2024-05-31 (with a time)."""
+    if column.dtype.kind == "M":
+        return True
+    known = column[~is_missing(column)]
+    if not len(known) or column.dtype.kind in "biufcm":
+        return False
+    if not all(map(_is_date, known)):
+        return False
+    if not any(isinstance(value, str) for value in known):
+        return True
+    try:
+        as_seconds(column)
+    except ValueError:
+        return False
+    return True
+
+
+def huge_offset(column: pd.Series) -> int:
+    """A whole number amid a column of whole numbers beyond 2^53, else 0."""
+    if column.dtype.kind not in "iuO" and not isinstance(column.dtype, pd.StringDtype):
+        return 0
+    known = column[~is_missing(column)]
+    values = pd.to_numeric(known, errors="coerce")
+    if values.dtype.kind not in "iuf" or not len(values):
+        return 0
+    if not max(-float(values.min()), float(values.max())) >= _EXACT:
+        return 0
+    whole = [_whole(cell) for cell in known.array]
+    if None in whole:
+        return 0
+    return sorted(whole)[len(whole) // 2]
+
+
+def _is_date(cell: Any) -> bool:
+    """Whether it is a date or a moment, or text that begins like 2024-05-31."""
+    if isinstance(cell, str):
+        return _ISO_DATE.match(cell) is not None
+    return hasattr(cell, "toordinal") or isinstance(cell, np.datetime64)
+
+
+def _seconds(cell: Any) -> Any:
+    if isinstance(cell, dt.timedelta | np.timedelta64):
+        return pd.Timedelta(cell).total_seconds()
+    if not isinstance(cell, dt.time):
+        return cell
+    return cell.hour * 3600 + cell.minute * 60 + cell.second + cell.microsecond / 1e6
+
+
+def _whole(cell: Any) -> int | None:
+    """The whole number that a cell is, or says; None where it is none."""
+    if isinstance(cell, str):
+        return int(cell) if _WHOLE.match(cell) else None
+    return int(cell) if isinstance(cell, int | np.integer) else None
+
+
+def _less(cell: Any, offset: int) -> float:
+    """cell - offset, exact where the cell is a whole number; NaN where it is no number."""
+    whole = _whole(cell)
+    if whole is not None:
+        return float(whole - offset)
+    return float(pd.to_numeric(cell, errors="coerce")) - offset
