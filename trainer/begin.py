@@ -116,13 +116,10 @@ def _resume(
                 f"the checkpoint belongs to another run: its {what} digest is {theirs[:12]}, the "
                 f"config's is {ours[:12]}; give another --out"
             )
-    recorded = {line["step"]: line.get("data") for line in read_ledger(out / "ledger.jsonl")}
-    parted = None
+    values = []
     try:
         for step in range(about.step):
-            value = chain.consume(step)
-            if parted is None and recorded.get(step, value[:16]) != value[:16]:
-                parted = step
+            values.append(chain.consume(step))
     except ShardError as error:
         raise InputError(
             f"{error}, which steps 0-{about.step - 1} have read: to check that a run goes on with "
@@ -131,8 +128,11 @@ def _resume(
         ) from None
     if chain.value != about.data:
         where = ""
-        if parted is not None:
-            where = f", first at step {parted}, which reads {', '.join(chain.parts_of(parted))}"
+        for line in read_ledger(out / "ledger.jsonl"):
+            step = line["step"]
+            if step < about.step and line.get("data") != values[step][:16]:
+                where = f", first at step {step}, which reads {', '.join(chain.parts_of(step))}"
+                break
         raise InputError(
             f"the parts that {chain.folder} holds for steps 0-{about.step - 1} are not those the "
             f"checkpoint was trained on: their content digests differ{where}"
