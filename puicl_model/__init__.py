@@ -1,10 +1,14 @@
-"""The dual-axis transformer, its weights on disk, and the scikit-learn estimator."""
+"""The dual-axis transformer, its weights on disk, and the scikit-learn estimator.
+
+The estimator is imported when it is first asked for: the trainer, each of whose processes starts
+with this package, needs neither scikit-learn nor SciPy, which take as long to import as torch does.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from puicl_config import ModelConfig
-from puicl_model.classifier import PUICLClassifier
-from puicl_model.many import fit_many, predict_many
 from puicl_model.model import PUICL
-from puicl_model.preprocessing import TablePreprocessor
 from puicl_model.weights import (
     find_weights,
     load_model,
@@ -12,6 +16,18 @@ from puicl_model.weights import (
     shipped_weights,
     weights_digest,
 )
+
+if TYPE_CHECKING:
+    from puicl_model.classifier import PUICLClassifier
+    from puicl_model.many import fit_many, predict_many
+    from puicl_model.preprocessing import TablePreprocessor
+
+_LATER = {
+    "PUICLClassifier": "puicl_model.classifier",
+    "TablePreprocessor": "puicl_model.preprocessing",
+    "fit_many": "puicl_model.many",
+    "predict_many": "puicl_model.many",
+}
 
 __all__ = [
     "PUICL",
@@ -26,3 +42,15 @@ __all__ = [
     "shipped_weights",
     "weights_digest",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_LATER[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

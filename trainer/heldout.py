@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 import torch.nn.functional as F
-from scipy.stats import rankdata
 from torch import Tensor
 
 from puicl_config import Config
@@ -93,6 +92,8 @@ def auc(score: np.ndarray, y: np.ndarray) -> float:
     """
     positive = y == 1
     n_positive = int(positive.sum())
+    from scipy.stats import rankdata  # a second, which most runs need not wait for
+
     ranks = rankdata(score)[positive].sum()
     wins = ranks - n_positive * (n_positive + 1) / 2
     return float(wins / (n_positive * (len(y) - n_positive)))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from puicl_config import InputError, write_atomically
 from trainer.ledger import read_ledger
@@ -72,6 +71,7 @@ def draw_curves(runs: Sequence[Path], out: Path, smooth: int) -> None:
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
+    import pandas as pd
 
     with_auc = any(len(c.heldout_auc) for c in curves)
     panels = 3 if with_auc else 1
