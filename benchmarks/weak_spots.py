@@ -89,8 +89,9 @@ def source_of(extensions: dict | None) -> str:
     named = {
         "tree_labels": "trees",
         "cluster_labels": "clusters",
-        "two_sided": "SCM, a middle",
-        "soft_border": "SCM, soft border",
+        "two_sided": "a middle of a score",
+        "soft_border": "soft border",
+        "factor_model": "factor model",
     }
     return next((words for name, words in named.items() if name in extensions), "extended, the SCM")
 

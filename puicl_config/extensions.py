@@ -66,6 +66,7 @@ class ExtensionsConfig(Section):
     soft_border: Probability = 0.0  # of those with the SCM's labels
     cluster_labels: Probability = 0.0
     two_sided: Probability = 0.0  # of those with the SCM's labels
+    factor_model: Probability = 0.0
 
     # How much of it, drawn uniformly where it happens unless it says otherwise.
     shallow_layers: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (2, 3)
@@ -96,6 +97,8 @@ class ExtensionsConfig(Section):
     cluster_separation: Interval = (1.0, 7.0)  # log-uniform
     cluster_common: Interval = (0.2, 3.0)  # log-uniform
     softness: Interval = (0.1, 2.0)  # log-uniform
+    factors: IntInterval = (1, 4)
+    factor_common: Interval = (0.2, 5.0)  # log-uniform
 
     @model_serializer(mode="wrap")
     def _without_later_defaults(self, dump):
@@ -153,6 +156,7 @@ _LATER = {
     "soft_border": ("softness",),
     "cluster_labels": ("clusters", "cluster_separation", "cluster_common"),
     "two_sided": (),
+    "factor_model": ("factors", "factor_common"),
 }
 # What takes the place of the SCM's labels.
 LABEL_SOURCES = ("tree_labels", "rule_labels", "cluster_labels")
@@ -176,4 +180,5 @@ EXTENSIONS = (
     "soft_border",
     "cluster_labels",
     "two_sided",
+    "factor_model",
 )

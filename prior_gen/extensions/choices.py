@@ -9,6 +9,7 @@ from prior_gen.extensions import (
     clusters,
     discrete,
     duplicated,
+    factor_model,
     factorial,
     few_labeled,
     independent,
@@ -23,7 +24,7 @@ from prior_gen.extensions import (
     two_sided,
     warped,
 )
-from prior_gen.extensions.drawn import Parameters, labeled_by_columns, labeled_by_scm
+from prior_gen.extensions.drawn import Parameters, labeled_by_columns, labeled_by_score
 from prior_gen.extensions.streams import Streams
 from prior_gen.seeding import Split
 from puicl_config import EXTENSIONS, LABEL_SOURCES, RANGES, ExtensionsConfig, PriorConfig
@@ -32,6 +33,7 @@ from puicl_config import EXTENSIONS, LABEL_SOURCES, RANGES, ExtensionsConfig, Pr
 _DRAWS: dict[str, Callable[..., Parameters | None]] = {
     "factorial": factorial.draw,
     "independent": independent.draw,
+    "factor_model": factor_model.draw,
     "discrete": discrete.draw,
     "warped": warped.draw,
     "irrelevant": irrelevant.draw,
@@ -133,8 +135,8 @@ def choose_extensions(
         if luck["tree_labels"] < reached:
             names.add(source)
             break
-    # Only the SCM's classes are cut from a score; its label needs the SCM's columns.
-    if not labeled_by_scm(names):
+    # What cuts or bends a score needs one; a score needs the columns that it came with.
+    if not labeled_by_score(names):
         names -= {"free_border", "soft_border", "two_sided"}
     if not labeled_by_columns(names):
         names -= {"independent", "factorial"}
@@ -142,4 +144,8 @@ def choose_extensions(
         names -= clusters.REPLACED
     if "factorial" in names:
         names -= factorial.REPLACED
+    if "independent" in names:
+        names -= {"factor_model"}
+    if "factor_model" in names:
+        names -= factor_model.REPLACED
     return Choices(config, frozenset(names), streams)

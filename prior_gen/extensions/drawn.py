@@ -13,8 +13,8 @@ def labeled_by_columns(names: Collection[str]) -> bool:
     return "tree_labels" in names or "rule_labels" in names
 
 
-def labeled_by_scm(names: Collection[str]) -> bool:
-    """Whether there is an SCM's score, and the classes are cut from it as in the paper."""
+def labeled_by_score(names: Collection[str]) -> bool:
+    """Whether the classes are cut from the score of an SCM, as in the paper, or a factor model."""
     return not labeled_by_columns(names) and "cluster_labels" not in names
 
 

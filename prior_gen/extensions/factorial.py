@@ -14,7 +14,10 @@ from puicl_config import ExtensionsConfig
 
 # What a design replaces: it makes the columns, and another's hand in them would break the list.
 REPLACED = frozenset(
-    {"independent", "discrete", "warped", "irrelevant", "duplicated", "proportional"}
+    {
+        *("independent", "factor_model"),
+        *("discrete", "warped", "irrelevant", "duplicated", "proportional"),
+    }
 )
 _MOST_ROWS = 8192  # of a larger design, random ones
 

@@ -7,7 +7,7 @@ the features, or how far the row lies from the negatives (minus its score). Stre
 
 import numpy as np
 
-from prior_gen.extensions.drawn import labeled_by_scm
+from prior_gen.extensions.drawn import labeled_by_score
 from puicl_config import ExtensionsConfig
 
 
@@ -15,7 +15,7 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
     """By what, and how strongly; a negative strength prefers low values."""
     by = ("score", "feature")[int(rng.integers(2))]
     strength = float(rng.uniform(*config.sar_strength)) * (1 if rng.random() < 0.5 else -1)
-    by = by if labeled_by_scm(drawn) else "feature"
+    by = by if labeled_by_score(drawn) else "feature"
     return {"by": by, "strength": round(strength, 4)}
 
 

@@ -7,7 +7,7 @@ so that pi holds.
 
 import numpy as np
 
-from prior_gen.extensions.drawn import labeled_by_scm
+from prior_gen.extensions.drawn import labeled_by_score
 from puicl_config import ExtensionsConfig
 
 _NEAR = 1 / 3  # of each class, by score, is "near the border"
@@ -17,7 +17,7 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
     """The share of the rarer class that changes sides, and where; a rule has no near and far."""
     share = round(float(rng.uniform(*config.noise_share)), 4)
     where = ("uniform", "border")[int(rng.integers(2))]
-    return {"share": share, "where": where if labeled_by_scm(drawn) else "uniform"}
+    return {"share": share, "where": where if labeled_by_score(drawn) else "uniform"}
 
 
 def flipped_rows(

@@ -28,6 +28,7 @@ NUMBERS = {
     "soft_border": 17,
     "cluster_labels": 18,
     "two_sided": 19,
+    "factor_model": 20,
 }
 
 

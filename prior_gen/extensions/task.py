@@ -11,6 +11,7 @@ from prior_gen.extensions.clusters import clustered_columns
 from prior_gen.extensions.discrete import CONTINUOUS, level_codes
 from prior_gen.extensions.drawn import Parameters, labeled_by_columns
 from prior_gen.extensions.duplicated import duplicate_columns
+from prior_gen.extensions.factor_model import factor_columns
 from prior_gen.extensions.factorial import factorial_codes
 from prior_gen.extensions.independent import independent_columns
 from prior_gen.extensions.irrelevant import shuffle_irrelevant
@@ -139,11 +140,15 @@ def generate_extended_task(
 def _columns(
     rng: np.random.Generator, streams: Streams, prior: PriorConfig, factors: Factors, n: int
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """x [n, d] float32, not standardised, and the SCM's standardised score [n] if it has one."""
+    """x [n, d] float32, not standardised, and their standardised score [n] if they have one."""
     chosen = factors.extensions
     if "independent" in chosen:
         independent = streams.of("independent")
         return independent_columns(independent, chosen["independent"], n, factors.n_features), None
+    if "factor_model" in chosen:
+        model, own = chosen["factor_model"], streams.of("factor_model")
+        x, score = factor_columns(own, model, n, factors.n_features, prior.portable)
+        return x, standardize(score, prior.value_clip)
     draws = draw_scm(rng, prior, factors, n, factors.blocks_read)
     x, score = run_scm(draws, factors, prior.state_clamp, prior.portable)
     return x, standardize(score, prior.value_clip)

@@ -10,7 +10,7 @@ import pytest
 from prior_gen import generate_microbatch
 from prior_gen.canary import canary_digest
 from prior_gen.estimate import estimate
-from prior_gen.extensions import clusters
+from prior_gen.extensions import clusters, factor_model
 from prior_gen.extensions.factorial import REPLACED
 from prior_gen.extensions.streams import NUMBERS, Streams
 from prior_gen.factors import draw_factors
@@ -52,6 +52,7 @@ SWITCHED = {
     "soft_border": 0.6,
     "cluster_labels": 0.2,
     "two_sided": 0.4,
+    "factor_model": 0.5,
 }
 WIDE = {"n_features": (1, 12), "n_labeled": (4, 60), "eta": (0.5, 4.0), "pi": (0.03, 0.97)}
 EVERYTHING = {"share": 1.0, **SWITCHED, **WIDE}
@@ -88,6 +89,8 @@ def test_a_plan_without_what_came_later_keeps_its_name():
         ("cluster_labels", "cluster_separation", [1.0, 7.0]),
         ("cluster_labels", "cluster_common", [0.2, 3.0]),
         ("two_sided", "two_sided", 0.1),
+        ("factor_model", "factors", [1, 4]),
+        ("factor_model", "factor_common", [0.2, 5.0]),
     ):
         extended = {**prior.extensions.model_dump(), name: 0.1}
         later = PriorConfig(**{**prior.model_dump(), "extensions": extended})
@@ -147,14 +150,17 @@ def test_each_extension_happens_with_its_own_probability():
     by_columns = SWITCHED["tree_labels"] + SWITCHED["rule_labels"]
     clustered = SWITCHED["cluster_labels"]
     designed = SWITCHED["factorial"] * by_columns
+    independent = SWITCHED["independent"] * (by_columns - designed)
+    modelled = SWITCHED["factor_model"] * (1 - clustered - designed - independent)
     expected = {
         **{
             name: probability * (1 - designed if name in REPLACED else 1)
             for name, probability in SWITCHED.items()
         },
         "factorial": designed,
-        "independent": SWITCHED["independent"] * (by_columns - designed),
-        "shallow": SWITCHED["shallow"] * (1 - clustered),
+        "independent": independent,
+        "factor_model": modelled,
+        "shallow": SWITCHED["shallow"] * (1 - clustered - modelled),
         **{
             name: SWITCHED[name] * (1 - by_columns - clustered)
             for name in ("free_border", "soft_border", "two_sided")
@@ -166,7 +172,8 @@ def test_each_extension_happens_with_its_own_probability():
         rate = np.mean([name in chosen for chosen in names])
         assert low * probability - 0.08 < rate < probability + 0.08, name
     assert all(len(chosen & {*LABEL_SOURCES}) <= 1 for chosen in names)
-    assert not any("cluster_labels" in chosen and chosen & clusters.REPLACED for chosen in names)
+    for name, module in (("cluster_labels", clusters), ("factor_model", factor_model)):
+        assert not any(name in chosen and chosen & module.REPLACED for chosen in names)
 
 
 @pytest.mark.parametrize("name", EXTENSIONS)
@@ -313,6 +320,8 @@ def test_an_extended_plan_survives_its_yaml_and_has_a_digest_of_its_own(tmp_path
         ("cluster_labels=0.7", "rule_labels 0.4 and cluster_labels 0.7 exclude each other"),
         ("clusters=[1, 4]", "greater than or equal to 2, got 1"),
         ("cluster_separation=[0, 4]", "greater than 0, got 0"),
+        ("factors=[0, 2]", "greater than or equal to 1, got 0"),
+        ("factor_common=[0, 2]", "greater than 0, got 0"),
         ("softness=[2, 0.1]", "the lower end 2.0 lies above the upper end 0.1"),
         ("levels=[1, 3]", "greater than or equal to 2, got 1"),
         ("levels=[5, 3]", "the lower end 5 lies above the upper end 3"),

@@ -1,0 +1,77 @@
+"""Factor models: columns that share a few hidden factors, and a score that all of them bear on.
+
+Sizes of one body, answers to one questionnaire, a patient's blood values: every column is a little
+of a few common factors and much of its own. What decides is a sum, bent or not, of all columns or
+of what is their own in them, weak in each. The SCM's columns are the nodes of a random network, and
+its score seldom needs more than some of them.
+"""
+
+import numpy as np
+
+from prior_gen.activations import activate
+from prior_gen.extensions.drawn import log_uniform
+from puicl_config import ExtensionsConfig
+
+# What it replaces: there is no SCM.
+REPLACED = frozenset({"shallow"})
+_UNITS = (2, 16)
+_GAIN = (0.3, 3.0)
+_CLAMP = 100.0  # beyond what a tanh tells apart
+
+
+def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
+    """How many factors, how much the columns have of them, and what the score is made of."""
+    return {
+        "factors": int(rng.integers(*config.factors, endpoint=True)),
+        "common": round(log_uniform(rng, config.factor_common), 4),
+        "score": ("linear", "network")[int(rng.integers(2))],
+        "of": ("columns", "own")[int(rng.integers(2))],
+    }
+
+
+def factor_columns(
+    rng: np.random.Generator, parameters: dict, n: int, d: int, portable: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """x [n, d] and the score [n], float32, not standardised.
+
+    x = `common` F L / sqrt(k) + E: k factors F [n, k], loadings L [k, d] and the columns' own parts
+    E [n, d] are standard normal. The score is of z, the columns x in their standard deviations or,
+    of "own", E alone: a sum with normal weights or their cubes (few columns matter, then), or a
+    network with one hidden layer of 2 to 16 tanh units. Sums run over columns one after the other:
+    a matrix product's order is for the processor to choose.
+    """
+    own = rng.standard_normal((n, d), dtype=np.float32)
+    x, variance = own.copy(), np.ones(d)
+    common = parameters["common"] / np.sqrt(parameters["factors"])
+    for _ in range(parameters["factors"]):
+        loadings = common * rng.standard_normal(d)
+        factor = rng.standard_normal(n, dtype=np.float32)
+        x += factor[:, None] * loadings.astype(np.float32)
+        variance += loadings**2
+    z = own if parameters["of"] == "own" else x / np.sqrt(variance).astype(np.float32)
+    power = (1, 3)[int(rng.integers(2))]
+    if parameters["score"] == "linear":
+        return x, _sum(z, _weights(rng, (d, 1), power))[:, 0]
+    units = int(rng.integers(*_UNITS, endpoint=True))
+    gain = np.float32(round(log_uniform(rng, _GAIN), 4))
+    inner = gain * _sum(z, _weights(rng, (d, units), power))
+    inner += rng.standard_normal(units, dtype=np.float32)
+    bent = activate("tanh", inner, _CLAMP, portable)
+    return x, _sum(bent, _weights(rng, (units, 1), 1))[:, 0]
+
+
+def _weights(rng: np.random.Generator, shape: tuple[int, int], power: int) -> np.ndarray:
+    """Normal weights [inputs, outputs] or their cubes, float32, of unit length for each output."""
+    weights = rng.standard_normal(shape)
+    if power == 3:
+        weights = weights * weights * weights
+    length = np.sqrt(np.add.accumulate(weights**2, axis=0)[-1])
+    return (weights / np.maximum(length, 1e-6)).astype(np.float32)
+
+
+def _sum(z: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Z [n, inputs] times weights [inputs, outputs], added up in the order of the inputs."""
+    total = np.zeros((len(z), weights.shape[1]), np.float32)
+    for column, row in zip(z.T, weights, strict=True):
+        total += column[:, None] * row
+    return total
