@@ -1,5 +1,6 @@
 """A tiny experiment that every room's tests share."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -26,6 +27,24 @@ train:
   phase2: {peak: 3.0e-4, floor: 3.0e-5, warmup_steps: 2}
   checkpoint_every: 5
   digest_every: 3
+"""
+
+# Command lines, one after another in one process: starting one takes longer than being refused.
+_ONE_AFTER_ANOTHER = """
+import contextlib, importlib, io, json, sys
+
+main = importlib.import_module(sys.argv[1]).main
+lines, told = json.loads(sys.argv[2]), []
+for arguments in lines:
+    sys.argv[1:] = arguments
+    errors, code = io.StringIO(), 0
+    with contextlib.redirect_stdout(None), contextlib.redirect_stderr(errors):
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code
+    told.append([code, errors.getvalue()])
+print(json.dumps(told))
 """
 
 
@@ -76,3 +95,21 @@ def run_command():
         return done
 
     return run
+
+
+@pytest.fixture(scope="session")
+def refusals(run_command):
+    """Called with a module whose `main` is a command, and lists of arguments: what each one says
+    when it is refused, which is one sentence with exit code 2."""
+
+    def refused(module, *lines, **options) -> list[str]:
+        lines = [[*map(str, line)] for line in lines]
+        program = ("-c", _ONE_AFTER_ANOTHER, module, json.dumps(lines))
+        told = json.loads(run_command(*program, **options).stdout)
+        for (code, said), line in zip(told, lines, strict=True):
+            assert code == 2, (line, said)
+            assert said.startswith("error: "), (line, said)
+            assert said.count("\n") == 1, (line, said)
+        return [said for _, said in told]
+
+    return refused

@@ -1,6 +1,5 @@
 """What the trainer's tests share: how to launch it, and one run that was never stopped."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,24 +7,6 @@ import pytest
 from trainer.checkpoint import checkpoints
 
 MAIN = Path(__file__).resolve().parents[2] / "trainer" / "main.py"
-
-# Command lines, one after another in one process: starting one takes longer than being refused.
-_ONE_AFTER_ANOTHER = """
-import contextlib, io, json, sys
-from trainer.cli import main
-
-told = []
-for arguments in json.loads(sys.argv[1]):
-    sys.argv[1:] = arguments
-    errors, code = io.StringIO(), 0
-    with contextlib.redirect_stdout(None), contextlib.redirect_stderr(errors):
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code
-    told.append([code, errors.getvalue()])
-print(json.dumps(told))
-"""
 
 
 @pytest.fixture(scope="session")
@@ -43,19 +24,9 @@ def arguments():
 
 
 @pytest.fixture(scope="session")
-def refusals(run_command):
-    """Called with command lines as `arguments` builds them: what each says when it is refused."""
-
-    def refused(*commands) -> list[str]:
-        lines = [[str(word) for word in command if word != MAIN] for command in commands]
-        told = json.loads(run_command("-c", _ONE_AFTER_ANOTHER, json.dumps(lines)).stdout)
-        for (code, errors), line in zip(told, lines, strict=True):
-            assert code == 2, (line, errors)
-            assert errors.startswith("error: "), (line, errors)
-            assert errors.count("\n") == 1, (line, errors)
-        return [errors for _, errors in told]
-
-    return refused
+def refused(refusals):
+    """What each of these commands, as `arguments` builds them, says when it is refused."""
+    return lambda *commands: refusals("trainer.cli", *(command[1:] for command in commands))
 
 
 @pytest.fixture(scope="session")

@@ -224,7 +224,7 @@ def test_without_the_tail_phase_one_is_trained_and_the_next_command_is_named(
 
 
 def test_wrong_shards_are_refused_before_the_first_step(
-    tiny_yaml, tiny, all_shards, refusals, tmp_path, arguments
+    tiny_yaml, tiny, all_shards, refused, tmp_path, arguments
 ):
     hole, truncated, heldout = (tmp_path / name for name in ("hole", "truncated", "heldout"))
     for folder in (hole, truncated):
@@ -242,14 +242,14 @@ def test_wrong_shards_are_refused_before_the_first_step(
         (heldout,): "split is heldout there, train wanted",
     }
     out = tmp_path / "run"
-    told = refusals(*(arguments(tiny_yaml, case[0], out, *case[1:]) for case in sentences))
+    told = refused(*(arguments(tiny_yaml, case[0], out, *case[1:]) for case in sentences))
     for sentence, said in zip(sentences.values(), told, strict=True):
         assert sentence in said
     assert not (out / "ledger.jsonl").exists()
 
 
 def test_a_run_is_not_continued_under_another_config_or_on_other_data(
-    tiny_yaml, tiny, all_shards, run_command, refusals, tmp_path, arguments
+    tiny_yaml, tiny, all_shards, run_command, refused, tmp_path, arguments
 ):
     out, nameless = tmp_path / "run", tmp_path / "nameless"
     run_command(*arguments(tiny_yaml, all_shards, out, "train.max_steps=3"))
@@ -257,7 +257,7 @@ def test_a_run_is_not_continued_under_another_config_or_on_other_data(
     (nameless / "config.yaml").unlink()
     for name, override in (("wide", "shards.x_dtype=float32"), ("other", "prior.seed=9")):
         generate_shards(load_config(tiny_yaml, [override]), tmp_path / name, range(1, 6), jobs=1)
-    told = refusals(
+    told = refused(
         arguments(tiny_yaml, all_shards, out, "train.clip_norm=2", "model.layers=1"),
         arguments(tiny_yaml, tmp_path / "wide", out),
         arguments(tiny_yaml, all_shards, nameless, "train.clip_norm=2"),

@@ -260,7 +260,7 @@ def test_a_run_begins_from_weights_and_can_be_checked(
         np.testing.assert_array_equal(weight, expected)
 
 
-def test_where_no_run_can_begin(reference_run, tiny_yaml, all_shards, arguments, refusals):
+def test_where_no_run_can_begin(reference_run, tiny_yaml, all_shards, arguments, refused):
     nameless = reference_run.parent / "nameless.safetensors"
     shutil.copy(reference_run / "model.safetensors", nameless)
     card = json.loads((reference_run / "model.json").read_text())
@@ -274,7 +274,7 @@ def test_where_no_run_can_begin(reference_run, tiny_yaml, all_shards, arguments,
     }
     run = reference_run.parent / "refused"
     begin = [arguments(tiny_yaml, all_shards, run, f"train.init_from={at}") for at in sentences]
-    for sentence, said in zip(sentences.values(), refusals(*begin), strict=True):
+    for sentence, said in zip(sentences.values(), refused(*begin), strict=True):
         assert sentence in said
 
 

@@ -115,7 +115,7 @@ def test_the_whole_recipe_gives_the_same_bits_on_two_processes_and_resumed(
 
 
 def test_a_run_begins_from_anothers_checkpoint_and_records_it(
-    tiny_yaml, all_shards, run_command, refusals, tmp_path
+    tiny_yaml, all_shards, run_command, refused, tmp_path
 ):
     def command(out, *more):
         return (MAIN, "--config", tiny_yaml, "--shards", all_shards, "--out", out, *more)
@@ -134,7 +134,7 @@ def test_a_run_begins_from_anothers_checkpoint_and_records_it(
         ("train.init_from=nowhere",): "there is no checkpoint nowhere",
     }
     smaller = ("model.layers=1", "model.embedding_size=8", begin[1])
-    told = refusals(
+    told = refused(
         *(command(child, begin[0], *start, "train.max_steps=7") for start in sentences),
         command(parent, begin[1], "train.max_steps=6"),
         command(tmp_path / "other", *smaller),
@@ -189,7 +189,7 @@ def test_a_compact_checkpoint_is_smaller_and_another_run_begins_from_it(tiny_yam
 
 
 def test_no_run_goes_on_from_its_rounded_checkpoint(
-    tiny_yaml, all_shards, refusals, arguments, reference_run, tmp_path
+    tiny_yaml, all_shards, refused, arguments, reference_run, tmp_path
 ):
     run, older = tmp_path / "run", tmp_path / "older"
     newest = checkpoints(reference_run / "checkpoints")[-2]
@@ -199,7 +199,7 @@ def test_no_run_goes_on_from_its_rounded_checkpoint(
     fields = json.loads(state.read_text())
     assert fields.pop("rounded_from") == read_state(newest).tensors_digest
     state.write_text(json.dumps(fields))
-    for said in refusals(*(arguments(tiny_yaml, all_shards, out) for out in (run, older))):
+    for said in refused(*(arguments(tiny_yaml, all_shards, out) for out in (run, older))):
         assert "is rounded to bfloat16" in said
     assert not (run / "ledger.jsonl").exists()
     with pytest.raises(InputError, match="is rounded to bfloat16"):

@@ -95,7 +95,7 @@ def heldout_lines(run):
     return [line for line in lines if "heldout_loss" in line]
 
 
-def test_a_refused_start_leaves_no_folder(tiny_yaml, all_shards, refusals, tmp_path, arguments):
+def test_a_refused_start_leaves_no_folder(tiny_yaml, all_shards, refused, tmp_path, arguments):
     sentences = {
         f"train.heldout={all_shards}": "whose split is train",
         "train.init_from=nowhere": "there is no checkpoint nowhere",
@@ -105,7 +105,7 @@ def test_a_refused_start_leaves_no_folder(tiny_yaml, all_shards, refusals, tmp_p
     (tmp_path / "link").symlink_to("mine")
     cases = [(out, case) for out in ("run", "mine", "link") for case in sentences]
     commands = (arguments(tiny_yaml, all_shards, tmp_path / out, case) for out, case in cases)
-    for (_, case), said in zip(cases, refusals(*commands), strict=True):
+    for (_, case), said in zip(cases, refused(*commands), strict=True):
         assert sentences[case] in said
     assert not (tmp_path / "run").exists()
     assert (tmp_path / "mine").is_dir()
