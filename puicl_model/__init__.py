@@ -19,12 +19,14 @@ from puicl_model.weights import (
 
 if TYPE_CHECKING:
     from puicl_model.classifier import PUICLClassifier
+    from puicl_model.contexts import TrainedRange
     from puicl_model.many import fit_many, predict_many
     from puicl_model.preprocessing import TablePreprocessor
 
 _LATER = {
     "PUICLClassifier": "puicl_model.classifier",
     "TablePreprocessor": "puicl_model.preprocessing",
+    "TrainedRange": "puicl_model.contexts",
     "fit_many": "puicl_model.many",
     "predict_many": "puicl_model.many",
 }
@@ -34,6 +36,7 @@ __all__ = [
     "ModelConfig",
     "PUICLClassifier",
     "TablePreprocessor",
+    "TrainedRange",
     "find_weights",
     "fit_many",
     "load_model",

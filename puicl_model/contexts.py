@@ -13,13 +13,14 @@ class TrainedRange:
     """How large a table may be that the network reads at once, and how it is composed.
 
     `eta`: least and greatest number of unlabelled rows for one labelled positive. The defaults
-    are as far as was measured (`benchmarks/context_shapes.py`): neither many unlabelled rows for
-    few positives nor few for many did harm.
+    are as far as was measured (`benchmarks/context_shapes.py`, `benchmarks/wide_tables.py`):
+    neither many unlabelled rows for few positives nor few for many did harm, nor more columns than
+    any training task had.
     """
 
     n_labeled: int = 300
     n_unlabeled: int = 1000
-    n_features: int = 20
+    n_features: int = 100
     eta: tuple[float, float] = (0.2, 200.0)
 
     @classmethod

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +11,19 @@ from pu_bench.methods import Method
 from pu_bench.methods.in_context import PUICLMethod
 from pu_bench.run.store import CellLog, Record
 from puicl_config import InputError, sha256_of
-from puicl_model import PUICLClassifier, find_weights
+from puicl_model import PUICLClassifier, TrainedRange, find_weights
 
 NETWORK = ("weights", "inference")
-# What an answer depends on, the same table, seed and weights given: entries of the card, and
-# parameters of the classifier.
-_DESCRIBED = ("model", "trained_range", "class_prior_interval")
+# What an answer depends on, the same table, seed and weights given, beside the network's shape and
+# how much of a table it reads at once: parameters of the classifier.
 _DECISIVE = ("n_estimators", "scalings", "columns", "blend", "preprocessing")
 
 
 def network_facts(methods: Iterable[Method]) -> dict[str, dict[str, str]]:
     """Hex SHA-256 by method, for those that are PUICL: of its `weights`, and of its `inference`.
 
-    `weights` is of the file; `inference` of what else the scores depend on: network, trained range
-    and class prior in the card, and the classifier's parameters (scalings, passes, blend).
+    `weights` is of the file; `inference` of what else the scores depend on: network and trained
+    range by the card, and the classifier's parameters (scalings, passes, blend).
     """
     networks = [method for method in methods if isinstance(method, PUICLMethod)]
     paths = {method.name: find_weights(method.model) for method in networks}
@@ -77,7 +77,7 @@ def _inference(method: PUICLMethod, weights: Path) -> dict[str, Any]:
     parameters = PUICLClassifier(**method.parameters).get_params()
     decisive = {name: parameters[name] for name in _DECISIVE}
     card = json.loads(weights.with_suffix(".json").read_text(encoding="utf-8"))
-    described = {name: card.get(name) for name in _DESCRIBED}
+    described = {"model": card.get("model"), "trained_range": asdict(TrainedRange.from_card(card))}
     return {"parameters": decisive, "card": described}
 
 
