@@ -1,4 +1,4 @@
-"""Tables of more columns than the network was trained on: what to do with them, in AUC.
+"""Tables of more columns than the network was trained on: what to do with them.
 
     prior-gen --config cpu --stages 20 --split heldout --out wide/ \\
         --set "prior.n_features=[30, 100]" --set prior.steps_per_stage=10
@@ -7,7 +7,9 @@
 One task of each microbatch, one estimator, no averaging beyond what the width asks for: all
 columns at once, the first k alone, random subsets of k columns that cover the table, the k columns
 that alone tell labelled from unlabelled rows best, subsets drawn by that relevance; and
-cross-fitted trees. With `--data DIR --tables spambase` on real tables (as for `puicl bench`).
+cross-fitted trees. Mean AUC, its difference from that of all columns at once with the standard
+error over tasks, Brier score, and error of the share (not of the trees, whose scores are no
+probabilities). With `--data DIR --tables spambase` on real tables (as for `puicl bench`).
 The defaults take some five minutes on one core; `--tasks 40 --rows 1000` is the whole measurement.
 """
 
@@ -23,6 +25,7 @@ from pathlib import Path
 
 import numpy as np
 from ensembling import thin
+from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
 from pu_bench import split_pu
@@ -32,6 +35,8 @@ from puicl_model.contexts import column_relevance
 from puicl_model.preprocessing import fit_scaling
 from puicl_model.trees import cross_fitted
 from shard_io import open_shards
+
+_TREES = "cross-fitted trees"
 
 
 def main() -> None:
@@ -52,7 +57,7 @@ def main() -> None:
         tasks += synthetic(arguments.shards, arguments.tasks)
     if arguments.data:
         tasks += real(arguments.data, arguments.tables, arguments.splits)
-    found: dict[str, list[float]] = {}
+    found: dict[str, list[tuple[float, float, float]]] = {}
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         for number, (x, n_labeled, y) in enumerate(tasks, start=1):
@@ -62,16 +67,25 @@ def main() -> None:
             if y.min() == y.max():
                 continue
             for variant, score in variants(arguments, Path(folder), x[kept], n_labeled).items():
-                found.setdefault(variant, []).append(roc_auc_score(y, score))
+                found.setdefault(variant, []).append(measured(y, score))
             seconds = time.monotonic() - start
             print(f"{number} of {len(tasks)} tasks, {seconds:.0f} s", file=sys.stderr, flush=True)
     widths = [x.shape[1] for x, *_ in tasks]
     print(f"{len(tasks)} tasks of {min(widths)} to {max(widths)} columns\n")
-    print("| what | mean AUC | against all columns at once |\n|---|---|---|")
+    print("| what | mean AUC | against all columns at once | Brier score | error of the share |")
+    print("|---|---|---|---|---|")
     for variant, values in found.items():
-        gain = np.array(values) - found["all columns at once"]
+        auc, brier, share = np.array(values).T
+        gain = auc - np.array(found["all columns at once"])[:, 0]
         error = gain.std(ddof=1) / np.sqrt(len(gain))
-        print(f"| {variant} | {np.mean(values):.4f} | {gain.mean():+.4f} ± {error:.4f} |")
+        rest = "– | –" if variant == _TREES else f"{brier.mean():.4f} | {share.mean():.3f}"
+        print(f"| {variant} | {auc.mean():.4f} | {gain.mean():+.4f} ± {error:.4f} | {rest} |")
+
+
+def measured(y: np.ndarray, log_odds: np.ndarray) -> tuple[float, float, float]:
+    """AUC, Brier score and error of the share of scores [n_u] for classes y [n_u]."""
+    p = expit(log_odds)
+    return roc_auc_score(y, log_odds), ((p - y) ** 2).mean(), abs(p.mean() - y.mean())
 
 
 def variants(arguments, folder: Path, x: np.ndarray, n_labeled: int) -> dict[str, np.ndarray]:
@@ -98,7 +112,7 @@ def variants(arguments, folder: Path, x: np.ndarray, n_labeled: int) -> dict[str
             f"the first {k} principal axes alone": score(axes[:, :k], k, scaling="standard"),
         }
     scores, _ = cross_fitted(x, s, np.random.default_rng(0))
-    return found | {"cross-fitted trees": scores[~s]}
+    return found | {_TREES: scores[~s]}
 
 
 def with_width(model: Path, folder: Path, k: int) -> Path:

@@ -92,6 +92,11 @@ def test_wide_tables_are_dealt_out_so_that_each_estimator_sees_every_column_once
         assert max(len(view.columns) for view in estimator) <= 5
 
 
+def test_by_default_a_hundred_columns_are_read_at_once_and_more_in_subsets():
+    counts = [[len(each) for each in views(w, trained=TrainedRange())] for w in (100, 101)]
+    assert counts == [[1, 1, 1], [2, 2, 2]]
+
+
 def test_relevant_columns_are_drawn_more_often_and_never_twice_in_a_view():
     estimators = views(20, columns="relevant", n_estimators=100)
     drawn = np.zeros(20)
