@@ -11,8 +11,8 @@ import torch
 from puicl_model.inference import difference
 from puicl_model.model import PUICL
 
-# What a process keeps of contexts it has read: one of the largest (1,300 rows, 100 columns), seven of
-# 1,300 rows and 20 columns, or a hundred of 200 rows and 8 columns, of whatever classifiers.
+# What a process keeps of contexts it has read: one of the largest (1,300 rows, 100 columns), seven
+# of 1,300 rows and 20 columns, or a hundred of 200 rows and 8 columns, of whatever classifiers.
 KEPT_BYTES = 512_000_000
 
 

@@ -11,6 +11,8 @@ from pu_bench import METHODS, Prediction, split_pu
 from pu_bench.protocol import PUTask
 from pu_bench.run import Cell, make_method, run_benchmark, run_cell, run_only, usable_methods
 from pu_bench.run.cells import rows_digest
+from pu_bench.run.networks import network_facts
+from puicl_model import TrainedRange
 
 
 def test_every_registered_method_sees_identical_rows(monkeypatch, collection, tmp_path):
@@ -188,6 +190,24 @@ def test_weights_are_named_and_others_refused(
     kept = [json.loads(line) for line in cells.read_text().splitlines()]
     assert [r["auc"] for r in kept if r["method"] == "empu"] == [0.123]
     assert [r["auc"] for r in kept if r["method"] == "puicl"] != [0.123]
+
+
+def test_results_are_anothers_by_what_is_read_at_once_and_not_by_an_interval(
+    small_weights, tmp_path, monkeypatch
+):
+    def inference(**changed):
+        other = tmp_path / "other.safetensors"
+        other.write_bytes(small_weights.read_bytes())
+        card = json.loads(small_weights.with_suffix(".json").read_text()) | changed
+        other.with_suffix(".json").write_text(json.dumps(card))
+        return network_facts([make_method("puicl", other)])["inference"]["puicl"]
+
+    before = inference()
+    assert inference(class_prior_interval={"quantile": 2.0}) == before
+    assert inference(trained_range={"n_features": 100}) == before  # which is the default
+    assert inference(trained_range={"n_features": 7}) != before
+    monkeypatch.setattr(TrainedRange, "from_card", lambda card: TrainedRange(n_features=20))
+    assert inference() != before
 
 
 def test_without_weights_puicl_is_left_out_with_a_sentence_and_the_rest_runs(

@@ -1,0 +1,142 @@
+"""Splits heads of the attention within columns into several that attend as they did.
+
+    python benchmarks/split_heads.py --model default --parts 4 --shards heldout/ --out M.safetensors
+    torchrun trainer/main.py --config CONFIG --shards DIR \\
+        model.row_heads=8 train.init_from=M.safetensors
+
+A head's scores are a bilinear form of its inputs, and a wide head's is nearly of low rank where it
+matters: on what the network feeds it. Each head of D dimensions becomes `--parts` heads of
+D / parts with the same queries and keys, those of the form's best approximation of that rank, and
+each with its own part of the values. So the network knows what it knew, and training can part
+them. "Best" weighs the form with the second moments of queries' inputs, and of keys' inputs about
+their mean over the rows, which a softmax does not see, on some microbatches of `--shards`.
+
+Prints for each block and head how much of its scores' squares is kept, and by how much the
+log-odds of the unlabelled rows of these microbatches change.
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from puicl_model import PUICL, find_weights, load_model, save_model
+from shard_io import open_shards
+
+
+def main() -> None:
+    """Split, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="default")
+    parser.add_argument("--parts", type=int, default=4)
+    parser.add_argument("--shards", required=True)
+    parser.add_argument("--microbatches", type=int, default=24)
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    network, card = load_model(find_weights(arguments.model))
+    batches = list(microbatches(arguments.shards, arguments.microbatches))
+    moments = input_moments(network, batches)
+    heads = card["model"]["row_heads"] or card["model"]["heads"]
+    tensors = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    for block, (asking, asked) in enumerate(moments):
+        name = f"blocks.{block}.row_attention.qkv"
+        weight, bias = tensors[f"{name}.weight"].double(), tensors[f"{name}.bias"].double()
+        kept = split(weight, bias, asking, asked, heads, arguments.parts)
+        tensors[f"{name}.weight"], tensors[f"{name}.bias"] = weight.float(), bias.float()
+        print(f"block {block}: " + ", ".join(f"{share:.5f}" for share in kept))
+    card["model"]["row_heads"] = heads * arguments.parts
+    save_model(arguments.out, tensors, card)
+    other, _ = load_model(arguments.out)
+    with torch.no_grad():
+        change = [(log_odds(other, *b) - log_odds(network, *b)).abs() for b in batches]
+        spread = torch.cat([log_odds(network, *batch).flatten() for batch in batches]).std()
+    change = torch.cat([each.flatten() for each in change])
+    print(
+        f"log-odds change by {change.mean():.4f} on average, {change.max():.3f} at most "
+        f"(their standard deviation is {spread:.2f}): {arguments.out}"
+    )
+
+
+def microbatches(folder: str, most: int) -> Iterator[tuple[Tensor, int]]:
+    """Features [T, R, d] and numbers of labelled rows of some microbatches, evenly spaced."""
+    shards = open_shards(folder)
+    places = [(part, n) for part in shards.published_parts() for n in shards.positions(part)]
+    for part, position in places[:: max(1, len(places) // most)][:most]:
+        batch = shards.part(part)[position]
+        yield torch.from_numpy(batch.x).float(), batch.n_labeled
+
+
+def log_odds(network: PUICL, x: Tensor, n_labeled: int) -> Tensor:
+    """[T, R - n_labeled] of the unlabelled rows."""
+    negative, positive = network(x, n_labeled).unbind(-1)
+    return positive - negative
+
+
+@torch.no_grad()
+def input_moments(network: PUICL, batches: list[tuple[Tensor, int]]) -> list[tuple[Tensor, Tensor]]:
+    """For each block second moments of what asks, with a one beside it, [E + 1, E + 1], and of what
+    is asked, about its mean over the rows, [E, E]."""
+    e = network.blocks[0].row_attention.qkv.in_features
+    totals = [
+        (torch.zeros(e + 1, e + 1).double(), torch.zeros(e, e).double()) for _ in network.blocks
+    ]
+
+    def gather(module, inputs, _, block):
+        asking, asked = (tensor.double() for tensor in inputs)
+        asking = torch.nn.functional.pad(asking.flatten(0, -2), (0, 1), value=1.0)
+        asked = (asked - asked.mean(module.axis, keepdim=True)).flatten(0, -2)
+        for total, cells in zip(totals[block], (asking, asked), strict=True):
+            total += cells.T @ cells / len(cells)
+
+    hooks = [
+        block.row_attention.register_forward_hook(
+            lambda *given, number=number: gather(*given, number)
+        )
+        for number, block in enumerate(network.blocks)
+    ]
+    for batch in batches:
+        network(*batch)
+    for hook in hooks:
+        hook.remove()
+    return totals
+
+
+def split(
+    weight: Tensor, bias: Tensor, asking: Tensor, asked: Tensor, heads: int, parts: int
+) -> list[float]:
+    """Split queries and keys in `weight` [3 E, E] and `bias` [3 E], in place.
+
+    Returns for each head the share of its scores' squares that is kept.
+    """
+    e = weight.shape[1]
+    size = e // heads
+    rank = size // parts
+    (root, back), (root_k, back_k) = root_and_inverse(asking), root_and_inverse(asked)
+    kept = []
+    for head in range(heads):
+        rows = torch.arange(head * size, (head + 1) * size)
+        queries = torch.cat([weight[rows], bias[rows, None]], dim=1)
+        u, s, v = torch.linalg.svd(root @ (queries.T @ weight[e + rows]) @ root_k)
+        kept.append(float((s[:rank] ** 2).sum() / (s**2).sum()))
+        # Scores are divided by the root of a head's size, which is smaller now.
+        queries = (back @ u[:, :rank] * s[:rank].sqrt()).T * parts**-0.5
+        keys = (back_k @ v[:rank].T * s[:rank].sqrt()).T
+        balance = (keys.norm() / queries.norm()).sqrt()
+        for part in rows.split(rank):
+            weight[part], bias[part] = queries[:, :e] * balance, queries[:, e] * balance
+            weight[e + part], bias[e + part] = keys / balance, 0.0
+    return kept
+
+
+def root_and_inverse(moments: Tensor) -> tuple[Tensor, Tensor]:
+    """The symmetric root of a matrix of second moments, and its inverse."""
+    values, vectors = torch.linalg.eigh(moments)
+    # Directions that inputs never take would have queries and keys of any size.
+    values = values.clamp_min(values[-1] * 1e-9)
+    return vectors * values.sqrt() @ vectors.T, vectors / values.sqrt() @ vectors.T
+
+
+if __name__ == "__main__":
+    main()
