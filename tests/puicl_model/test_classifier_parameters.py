@@ -5,7 +5,7 @@ import pytest
 import torch
 from little_table import LABELED, N, S, table
 
-from puicl_model import PUICLClassifier, report
+from puicl_model import PUICLClassifier, TrainedRange, report
 
 pytestmark = pytest.mark.filterwarnings("ignore:only 7 labelled")
 
@@ -88,20 +88,23 @@ def test_threads_are_as_before_after_fitting(weights):
 
 def test_a_table_wider_than_the_network_knows_is_read_in_column_subsets(weights):
     rng = np.random.default_rng(0)
-    x, s = rng.normal(size=(60, 47)), np.arange(60) < 15
+    at_once = TrainedRange().n_features
+    width = 2 * at_once + 7
+    x, s = rng.normal(size=(60, width)), np.arange(60) < 15
     for columns in ("random", "relevant"):
         fitted = PUICLClassifier(weights, columns=columns, n_estimators=2).fit(x, s)
-        assert fitted.report_["largest_context"]["columns"] <= 20
+        assert fitted.report_["largest_context"]["columns"] <= at_once
         assert fitted.report_["forward_passes"] == 6
-        assert np.isfinite(fitted.predict_proba(rng.normal(size=(9, 47)))).all()
+        assert np.isfinite(fitted.predict_proba(rng.normal(size=(9, width)))).all()
 
 
 def test_a_wide_table_is_read_whole_where_that_is_asked_for(weights):
     rng = np.random.default_rng(0)
-    x, s = rng.normal(size=(60, 47)), np.arange(60) < 15
+    width = 2 * TrainedRange().n_features + 7
+    x, s = rng.normal(size=(60, width)), np.arange(60) < 15
     fitted = PUICLClassifier(weights, columns="all", n_estimators=1).fit(x, s)
     assert fitted.report_["forward_passes"] == 1
-    np.testing.assert_array_equal(fitted.column_orders_, [np.arange(47)])
+    np.testing.assert_array_equal(fitted.column_orders_, [np.arange(width)])
 
 
 def test_doubts_are_warned_of_and_kept_in_the_report(weights, monkeypatch):
