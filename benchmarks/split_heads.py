@@ -33,6 +33,9 @@ def main() -> None:
     parser.add_argument("--parts", type=int, default=4)
     parser.add_argument("--shards", required=True)
     parser.add_argument("--microbatches", type=int, default=24)
+    parser.add_argument(
+        "--bfloat16", action="store_true", help="round what is written: half the size"
+    )
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     network, card = load_model(find_weights(arguments.model))
@@ -47,6 +50,8 @@ def main() -> None:
         tensors[f"{name}.weight"], tensors[f"{name}.bias"] = weight.float(), bias.float()
         print(f"block {block}: " + ", ".join(f"{share:.5f}" for share in kept))
     card["model"]["row_heads"] = heads * arguments.parts
+    if arguments.bfloat16:
+        tensors = {name: tensor.bfloat16() for name, tensor in tensors.items()}
     save_model(arguments.out, tensors, card)
     other, _ = load_model(arguments.out)
     with torch.no_grad():
