@@ -143,13 +143,13 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         before = dict(vars(self))
         try:
             task = self._prepare(X, s, class_prior)
-        except Exception:  # a refused fit leaves the one before as it was
+            with threads(self.n_threads):
+                (log_odds,) = score_unlabeled(self.network_, [task.plan], self.verbose)
+            self._finish(task, log_odds)
+        except BaseException:  # a fit that was refused or stopped leaves the one before as it was
             vars(self).clear()
             vars(self).update(before)
             raise
-        with threads(self.n_threads):
-            (log_odds,) = score_unlabeled(self.network_, [task.plan], self.verbose)
-        self._finish(task, log_odds)
         for doubt in self.report_["warnings"]:
             warnings.warn(doubt, stacklevel=2)
         return self
@@ -180,6 +180,11 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         """
         positive = _probability(self.decision_function(X))
         return np.column_stack([1 - positive, positive])
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms [m, 2] of `predict_proba`, exact where a probability is nearly 0."""
+        log_odds = self.decision_function(X)
+        return -np.column_stack([np.logaddexp(0, log_odds), np.logaddexp(0, -log_odds)])
 
     def predict(self, X: Any) -> np.ndarray:
         """Class 1 where P(positive) is at least one half, else 0, for the rows of `X` [m, d]."""

@@ -25,7 +25,7 @@ def labels_of_rows(s: Any, n_rows: int, positive_label: Any = None) -> np.ndarra
         )
     if n_rows == 1:
         raise ValueError("X has 1 sample: one labelled and one unlabelled row are the least")
-    labeled = labeled_mask(s, positive_label)
+    labeled = labeled_mask(s, positive_label, warns=True)
     if len(labeled) != n_rows:
         raise ValueError(f"X has {n_rows} rows but s has {len(labeled)} entries")
     if not labeled.any():
@@ -58,12 +58,15 @@ def refuse_another_order(X: Any, s: Any) -> None:
     warnings.warn(sentence, stacklevel=4)
 
 
-def labeled_mask(s: Any, positive_label: Any = None, name: str = "s") -> np.ndarray:
+def labeled_mask(
+    s: Any, positive_label: Any = None, name: str = "s", warns: bool = False
+) -> np.ndarray:
     """Boolean [n]: True where the row is a labelled positive.
 
     That is where `s` equals `positive_label`; all else is unlabelled. Without `positive_label`,
     where `s` is 1 or True, and 0, -1, False or a missing value (blank text, `?`, NA; a masked cell)
-    are unlabelled. Errors call it `name`.
+    are unlabelled. Errors call it `name`. `warns`: of two kinds of unlabelled rows, one of which
+    may have been meant as negative.
 
     Raises `ValueError` where `s` has another shape, another value, or never `positive_label`.
     """
@@ -112,6 +115,14 @@ def labeled_mask(s: Any, positive_label: Any = None, name: str = "s") -> np.ndar
             f"unlabelled rows, but row {int(np.flatnonzero(strange)[0])} holds "
             f"{array[strange].tolist()[0]!r}{hint}"
         )
+    for other, what in ((known & (numbers == -1), "-1"), (missing, "nothing")):
+        if warns and other.any() and (known & (numbers == 0)).any():
+            warnings.warn(
+                f"{name} holds 0 in some rows and {what} in others: both are taken as unlabelled. "
+                "Rows known to be negative have no part in this model; leave them out",
+                stacklevel=5,
+            )
+            break
     return known & (numbers == 1)
 
 

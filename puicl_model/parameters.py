@@ -33,5 +33,10 @@ def check_parameters(classifier: BaseEstimator, class_prior: Any) -> None:
         raise ValueError(
             f"preprocessing must be 'auto', None or a transformer, not {preprocessing!r}"
         )
+    if classifier.categorical_features is not None and not named:
+        raise ValueError(
+            "categorical_features asks preprocessing='auto'; give it to the TablePreprocessor "
+            "that is preprocessing instead"
+        )
     if class_prior is not None and not (isinstance(class_prior, Real) and 0 < class_prior < 1):
         raise ValueError(f"class_prior must lie between 0 and 1, not {class_prior!r}")

@@ -12,6 +12,9 @@ from puicl_model.preprocessing.reading import is_missing
 # From here on float64 skips whole numbers.
 _EXACT = 2**53
 _WHOLE = re.compile(r"^\s*[+-]?\d+\s*$")
+# 007 and 7 are two codes, 7.0 and 7 one: only the first of a batch without text was read as text.
+_WHOLE_FLOAT = re.compile(r"([+-]?(?:0|[1-9]\d*))\.0*")
+_BOOLEANS = {"TRUE": "True", "true": "True", "FALSE": "False", "false": "False"}
 _ISO_DATE = re.compile(r"^\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}([T ]\d{1,2}:\d{2}.*)?\s*$")
 _TIMES = (dt.time, dt.timedelta, np.timedelta64)
 
@@ -70,7 +73,7 @@ def as_seconds(column: pd.Series) -> np.ndarray:
 
 
 def as_words(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """[n] cells as text, and where they are missing; whole floats read like whole numbers."""
+    """[n] cells as text by `word`, and where they are missing."""
     missing = is_missing(column)
     words = [
         "" if gone else word(value)
@@ -80,10 +83,16 @@ def as_words(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
 
 def word(value: Any) -> str:
-    """A category's name; whole floats read like whole numbers."""
+    """A category's name, the same for what a reader takes for text, a number or a boolean by turns.
+
+    Files are read by the batch: a level 2.0 or TRUE is text where another cell is, else a float or
+    a boolean. So whole floats read like whole numbers, and booleans as Python writes them.
+    """
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
-    return str(value).strip()
+    name = str(value).strip()
+    whole = _WHOLE_FLOAT.fullmatch(name)
+    return whole[1] if whole else _BOOLEANS.get(name, name)
 
 
 def are_times(column: pd.Series, missing: np.ndarray) -> bool:

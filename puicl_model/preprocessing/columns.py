@@ -129,6 +129,8 @@ class CategoryColumn(Column):
     the other words by the alphabet. Rare levels are taken together; a level that was not there at
     the fit counts as rare, as a missing cell does where none was missing. Two levels make one
     column of 0 and 1. Up to `one_hot_levels` make a column each, more make one column of codes.
+    Where no level was rare, what was not there at the fit lies in the middle: half way between two
+    levels, at the median code, at none of several columns.
     """
 
     kind = "category"
@@ -151,7 +153,8 @@ class CategoryColumn(Column):
         self.missing = bool(missing.any())
         self.one_hot = self._n_codes <= one_hot_levels
         codes = self._codes(words, missing)
-        self.fill = float(np.sort(codes)[(len(codes) - 1) // 2])
+        middle = np.sort(codes)[(len(codes) - 1) // 2]
+        self.fill = 0.5 if self._n_codes == 2 else float(middle)
 
     @property
     def _n_codes(self) -> int:
@@ -171,6 +174,11 @@ class CategoryColumn(Column):
         if not self.one_hot or self._n_codes <= 2:
             return np.where(np.isnan(codes), self.fill, codes)[:, None]
         return (codes[:, None] == np.arange(self._n_codes)).astype(float)
+
+    def unknown(self, column: pd.Series) -> list[str]:
+        """The levels of `column` that the fit has not seen, where none of its levels was rare."""
+        words, missing = as_words(column)
+        return [] if self.rare else sorted(set(words[~missing].tolist()) - set(self.levels))
 
     def _codes(self, words: np.ndarray, missing: np.ndarray) -> np.ndarray:
         """[n]: 0, 1, ... for the levels, then rare, then missing; NaN where none applies."""

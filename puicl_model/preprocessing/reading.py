@@ -130,8 +130,11 @@ def _from_arrow(column: pd.Series) -> pd.Series:
     return pd.to_timedelta(cells) if column.dtype.kind == "m" else cells
 
 
-# What files write where there is nothing.
-_NOTHING = frozenset({"", "?", "NaN", "nan", "N/A", "NULL", "null"})
+# What files write where there is nothing: what pandas takes for it in a CSV file, and "?".
+_NOTHING = frozenset(
+    {"", "?", "NaN", "nan", "-NaN", "-nan", "NA", "<NA>", "#NA", "N/A", "n/a", "#N/A", "#N/A N/A"}
+    | {"NULL", "null", "None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"}
+)
 
 
 def is_missing(column: pd.Series) -> np.ndarray:

@@ -28,6 +28,9 @@ from puicl_model.preprocessing.judging import (
 )
 from puicl_model.preprocessing.reading import column_names, is_missing, read_table
 
+# Levels that a warning names.
+_MOST_NAMED = 5
+
 
 class TablePreprocessor(TransformerMixin, BaseEstimator):
     """Numbers, booleans, text categories and dates to finite float64 columns, without labels.
@@ -145,6 +148,14 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                 encoded[j] = encoder.transform(table[j])
             except ValueError as error:
                 raise ValueError(f"column {self._names[j]}: {error}") from None
+            if encoder.kind == "category" and (unknown := encoder.unknown(table[j])):
+                named = ", ".join(map(repr, unknown[:_MOST_NAMED]))
+                more = len(unknown) - _MOST_NAMED
+                warnings.warn(
+                    f"column {self._names[j]} holds {named}{f' and {more} more' * (more > 0)}, "
+                    "which the fit has not seen: these cells say nothing",
+                    stacklevel=3,  # scikit-learn wraps this method
+                )
         if not self._kept:
             return np.zeros((len(table), 1))
         return np.column_stack([encoded[j][:, k] for j, k, _ in self._kept]) + 0.0

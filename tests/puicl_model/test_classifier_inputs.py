@@ -226,10 +226,6 @@ def test_a_masked_label_is_missing(classifier, kind):
 @pytest.mark.parametrize("nothing", ["", "  ", "?", "NA", None])
 def test_blank_text_labels_nothing(classifier, fitted, nothing):
     s = np.array(["1" if labeled else nothing for labeled in LABELED], dtype=object)
-    if nothing == "NA":  # not among the cells' marks of nothing either: a level of its own
-        with pytest.raises(ValueError, match="holds 'NA'"):
-            classifier.fit(table(), s)
-        return
     np.testing.assert_array_equal(
         classifier.fit(table(), s).unlabeled_proba_, fitted.unlabeled_proba_
     )
@@ -306,3 +302,12 @@ def test_the_score_reads_truth_as_the_labels_or_as_booleans(weights):
 def test_a_device_that_computes_nothing_is_refused(weights):
     with pytest.raises(ValueError, match="'meta' computes nothing"):
         PUICLClassifier(weights, device="meta").fit(np.eye(4), [1, 1, 0, 0])
+
+
+@pytest.mark.parametrize(("other", "what"), [(-1, "-1"), (np.nan, "nothing")])
+def test_two_kinds_of_unlabelled_rows_are_doubted(classifier, fitted, other, what):
+    two = np.where(LABELED, 1.0, 0.0)
+    two[np.flatnonzero(~LABELED)[::2]] = other
+    with pytest.warns(UserWarning, match=f"holds 0 in some rows and {what} in others"):
+        classifier.fit(table(), two)
+    np.testing.assert_array_equal(classifier.unlabeled_proba_, fitted.unlabeled_proba_)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 from little_table import LABELED, N, S, table
+from sklearn.exceptions import NotFittedError
 
-from puicl_model import PUICLClassifier, TrainedRange, report
+from puicl_model import PUICLClassifier, TablePreprocessor, TrainedRange, report
 
 pytestmark = pytest.mark.filterwarnings("ignore:only 7 labelled")
 
@@ -139,3 +140,38 @@ def test_a_share_that_is_given_is_not_doubted(weights, class_prior):
     x, s = np.random.default_rng(0).normal(size=(80, 3)), np.arange(80) < 20
     fitted = PUICLClassifier(weights).fit(x, s, class_prior=class_prior)
     assert fitted.report_["warnings"] == []
+
+
+def test_categorical_features_without_the_preprocessor_that_reads_them_are_refused(weights):
+    for preprocessing in (None, TablePreprocessor()):
+        classifier = PUICLClassifier(weights, preprocessing=preprocessing, categorical_features=[0])
+        with pytest.raises(ValueError, match="categorical_features asks preprocessing='auto'"):
+            classifier.fit(table(), S)
+
+
+def test_logarithms_of_probabilities_are_theirs_also_near_zero(fitted, monkeypatch):
+    x = np.concatenate([table(), table(seed=5, n=20)])
+    np.testing.assert_allclose(np.exp(fitted.predict_log_proba(x)), fitted.predict_proba(x))
+    monkeypatch.setattr(fitted, "decision_function", lambda x: np.array([-800.0, 800.0]))
+    np.testing.assert_array_equal(fitted.predict_log_proba(x), [[0, -800], [-800, 0]])
+
+
+@pytest.mark.parametrize("when", ["score_unlabeled", "make_report"])
+def test_a_fit_that_is_stopped_leaves_the_one_before_as_it_was(weights, monkeypatch, when):
+    classifier = PUICLClassifier(weights)
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(f"puicl_model.classifier.{when}", stop)
+        with pytest.raises(KeyboardInterrupt):
+            classifier.fit(table(), S)
+    with pytest.raises(NotFittedError):
+        classifier.predict_proba(table())
+    expected = classifier.fit(table(), S).predict_proba(table(seed=5, n=20))
+    with monkeypatch.context() as patched:
+        patched.setattr(f"puicl_model.classifier.{when}", stop)
+        with pytest.raises(KeyboardInterrupt):
+            classifier.fit(table(seed=8, n=60), np.arange(60) < 20)
+    np.testing.assert_array_equal(classifier.predict_proba(table(seed=5, n=20)), expected)

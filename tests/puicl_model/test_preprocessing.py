@@ -364,3 +364,44 @@ def test_scalings_stay_finite_for_any_row_and_survive_json(kind):
     assert np.isfinite(scaling(np.concatenate([x, wild]))).all()
     again = scaling_from_state(json.loads(json.dumps(scaling.state())))
     np.testing.assert_array_equal(again(wild), scaling(wild))
+
+
+def test_a_level_is_the_same_whether_its_batch_is_read_as_text_or_not():
+    texts = {"grade": ["1.0", "2.0", "3.0", "A"] * 10, "flag": ["TRUE", "FALSE", "maybe", "n"] * 10}
+    fitted = TablePreprocessor()
+    out = fitted.fit_transform(pd.DataFrame(texts))
+    batch = pd.DataFrame({"grade": [1.0, 2.0, 3.0], "flag": [True, False, True]})
+    again = fitted.transform(batch)
+    expected = fitted.transform(
+        pd.DataFrame({"grade": ["1.0", "2.0", "3.0"], "flag": ["TRUE", "FALSE", "TRUE"]})
+    )
+    np.testing.assert_array_equal(again, expected)
+    np.testing.assert_array_equal(again[:2], out[:2])
+    # A leading zero makes another code.
+    codes = TablePreprocessor(categorical_features=[0])
+    codes.fit(pd.DataFrame({"code": ["007", "7"] * 20}))
+    assert (np.diff(codes.transform(pd.DataFrame({"code": ["007", "7"]})), axis=0) != 0).all()
+
+
+@pytest.mark.parametrize("mark", ["NA", "n/a", "None", "#N/A", "<NA>", "NULL", "?"])
+def test_what_files_write_for_nothing_is_missing(mark):
+    known = [f"{value:.3f}" for value in numbers()]
+    written = [mark if row % 4 == 0 else text for row, text in enumerate(known)]
+    fitted, out = fit(a=written, b=numbers(1))
+    assert fitted.kinds_["a"] == "number"
+    np.testing.assert_array_equal(out["a is missing"], np.arange(N) % 4 == 0)
+
+
+def test_an_unknown_level_lies_in_the_middle_and_is_named():
+    two = TablePreprocessor().fit(pd.DataFrame({"a": numbers(), "g": ["w", "x"] * (N // 2)}))
+    new = pd.DataFrame({"a": [0.0] * 4, "g": ["w", "x", "banana", None]})
+    with pytest.warns(UserWarning, match="column g holds 'banana', which the fit has not seen"):
+        out = two.transform(new)
+    np.testing.assert_array_equal(out[:, 1], [0, 1, 0.5, 0.5])
+    three = TablePreprocessor().fit(pd.DataFrame({"a": numbers(), "g": [*"xyzx"] * (N // 4)}))
+    with pytest.warns(UserWarning, match="'1', '2', '3', '4', '5' and 1 more, which the fit"):
+        out = three.transform(pd.DataFrame({"a": [0.0] * 6, "g": [*"123456"]}))
+    np.testing.assert_array_equal(out[:, 1:], 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        three.transform(pd.DataFrame({"a": [0.0] * 2, "g": ["x", None]}))
