@@ -86,9 +86,9 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         says nothing of it.
     estimator_log_odds_ : ndarray [n_estimators, n_u]
         What was averaged. Estimators that could not differ (networks that do not see the order of
-        columns, tables that fit as a whole) are run once.
+        columns, tables that fit as a whole) are run once and stand here as often as they count.
     column_orders_ : list of ndarray
-        The columns, after preprocessing, of each view of the table.
+        The columns, after preprocessing, of each view of the table that was run.
     preprocessor_ : transformer or None
         What makes numbers of the columns.
     report_ : dict
@@ -294,11 +294,12 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         log_odds = log_odds + self._offset
         self._key_log_odds = log_odds[first]
         self.unlabeled_proba_ = _probability(log_odds)
-        self.column_orders_ = [view.columns for views in plan.estimators for view in views]
+        runs = [views for _, views in plan.runs()]
+        self.column_orders_ = [view.columns for views in runs for view in views]
         self.unlabeled_rows_ = np.flatnonzero(~labeled)
         self.classes_ = np.array([0, 1])
         given = task.class_prior is not None
-        self.report_ = make_report(self, X, task.relevance, plan.estimators, given)
+        self.report_ = make_report(self, X, task.relevance, runs, given)
 
     def _load_network(self) -> None:
         device = resolve_device(self.device)

@@ -95,8 +95,8 @@ def plan_views(
     estimator has several views, unless `columns` is "all": with "random", the columns are dealt out
     at random; with "relevant", each view draws columns without replacement, with probability in
     proportion to their relevance (a tenth of the greatest is added to each, so that all have a
-    chance). Without `orders_matter` (networks that do not see the order of columns), views that
-    would be equal are left out.
+    chance). Without `orders_matter` (networks that do not see the order of columns), estimators
+    that could not differ are one and the same list, to be run once.
     """
     estimators = []
     for number in range(n_estimators):
@@ -124,8 +124,8 @@ def plan_views(
     whole = all(len(views) == 1 and len(views[0].contexts) == 1 for views in estimators)
     first = estimators[0][0].contexts[0]
     if whole and not orders_matter and len(first.labeled) == n_labeled:
-        first_of = {kind: scalings.index(kind) for kind in scalings[:n_estimators]}
-        return [estimators[number] for number in first_of.values()]
+        turns = [scalings[number % len(scalings)] for number in range(n_estimators)]
+        return [estimators[turns.index(kind)] for kind in turns]
     return estimators
 
 

@@ -23,10 +23,11 @@ _WORTH_SHOWING = 50
 class Reference:
     """What new rows are scored against: one context of one view.
 
-    rows: [R, w] float32, scaled, in the view's columns, `n_labeled` labelled positives first.
+    estimators: the numbers of those that have the view; rows: [R, w] float32, scaled, in the view's
+    columns, `n_labeled` labelled positives first.
     """
 
-    estimator: int
+    estimators: tuple[int, ...]
     scaling: str
     columns: np.ndarray
     n_labeled: int
@@ -37,13 +38,21 @@ class Reference:
 class Plan:
     """A table as the network is to read it.
 
-    labeled: [P, w] and unlabeled: [n_u, w], preprocessed but unscaled; estimators: their views.
+    labeled: [P, w] and unlabeled: [n_u, w], preprocessed but unscaled; estimators: their views,
+    the same list for those that could not differ.
     """
 
     labeled: np.ndarray
     unlabeled: np.ndarray
     scalings: dict[str, Scaling]
     estimators: list[list[View]]
+
+    def runs(self) -> list[tuple[list[int], list[View]]]:
+        """The views to run, each list once, with the numbers of the estimators that have them."""
+        numbers: dict[int, list[int]] = {}
+        for number, views in enumerate(self.estimators):
+            numbers.setdefault(id(views), []).append(number)
+        return [(places, self.estimators[places[0]]) for places in numbers.values()]
 
     def jobs(self, view: View) -> list[Job]:
         """One for each of the view's contexts; their rows are scaled only when they are read."""
@@ -72,13 +81,8 @@ def score_unlabeled(
 
     Every view scores every row once. Contexts of one shape share forward passes, across tables.
     """
-    views = [
-        (number, plan, place, view)
-        for number, plan in enumerate(plans)
-        for place, estimator in enumerate(plan.estimators)
-        for view in estimator
-    ]
-    flat = [job for _, plan, _, view in views for job in plan.jobs(view)]
+    runs = [(number, *run) for number, plan in enumerate(plans) for run in plan.runs()]
+    flat = [job for number, _, views in runs for view in views for job in plans[number].jobs(view)]
     if verbose is None:
         verbose = len(flat) >= _WORTH_SHOWING and sys.stderr.isatty()
     if verbose:
@@ -87,20 +91,22 @@ def score_unlabeled(
     else:
         answers = iter(log_odds(network, flat))
     totals = [np.zeros((len(plan.estimators), len(plan.unlabeled))) for plan in plans]
-    for number, plan, place, view in views:
-        for context in view.contexts:
-            share = next(answers) / len(plan.estimators[place])
-            totals[number][place, context.unlabeled] += share
+    for number, places, views in runs:
+        for view in views:
+            for context in view.contexts:
+                totals[number][np.ix_(places, context.unlabeled)] += next(answers) / len(views)
     return totals
 
 
 def keep_references(plan: Plan) -> list[Reference]:
     """Each view's first context, for rows that come later."""
     kept = []
-    for number, views in enumerate(plan.estimators):
+    for places, views in plan.runs():
         for view in views:
             job = plan.jobs(view)[0]
-            kept.append(Reference(number, view.scaling, view.columns, job.n_labeled, job.rows()))
+            kept.append(
+                Reference(tuple(places), view.scaling, view.columns, job.n_labeled, job.rows())
+            )
     return kept
 
 
@@ -116,7 +122,7 @@ class NewRows:
 
     def __call__(self, X: np.ndarray, batch_rows: int) -> np.ndarray:
         """Log-odds [n_estimators, m] of rows `X` [m, w], preprocessed but unscaled."""
-        n_estimators = 1 + max(reference.estimator for reference in self.references)
+        n_estimators = 1 + max(max(reference.estimators) for reference in self.references)
         total, count = np.zeros((n_estimators, len(X))), np.zeros((n_estimators, 1))
         for reference in self.references:
             context = KEPT.get(
@@ -127,8 +133,8 @@ class NewRows:
             for start in range(0, len(X), batch_rows):
                 part = slice(start, start + batch_rows)
                 rows = np.ascontiguousarray(scaling(X[part])[:, reference.columns])
-                total[reference.estimator, part] += context.log_odds(rows)
-            count[reference.estimator] += 1
+                total[list(reference.estimators), part] += context.log_odds(rows)
+            count[list(reference.estimators)] += 1
         return total / count
 
 

@@ -55,7 +55,7 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     for number, reference in enumerate(classifier._new_rows.references):
         arrays[f"reference.{number}.rows"] = reference.rows
         arrays[f"reference.{number}.columns"] = reference.columns
-        references.append([reference.estimator, reference.scaling, reference.n_labeled])
+        references.append([reference.estimators, reference.scaling, reference.n_labeled])
     if classifier._blend is not None:
         arrays |= {f"blend.{name}": getattr(classifier._blend, name) for name in _BLEND}
         arrays |= {f"forest.{name}": getattr(classifier._trees, name) for name in Forest.arrays}
@@ -123,13 +123,14 @@ def load_classifier(cls: type, path: str | Path) -> Any:
     scalings = {state["kind"]: scaling_from_state(state) for state in about["scalings"]}
     references = [
         Reference(
-            estimator,
+            # One number in files of older versions.
+            tuple(estimators) if isinstance(estimators, list) else (estimators,),
             scaling,
             arrays[f"reference.{number}.columns"],
             n_labeled,
             arrays[f"reference.{number}.rows"],
         )
-        for number, (estimator, scaling, n_labeled) in enumerate(about["references"])
+        for number, (estimators, scaling, n_labeled) in enumerate(about["references"])
     ]
     classifier._new_rows = NewRows(classifier.network_, references, scalings)
     classifier._blend = classifier._trees = None

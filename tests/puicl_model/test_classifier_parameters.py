@@ -27,10 +27,25 @@ def test_decision_function_is_the_log_odds_of_predict_proba(fitted):
     np.testing.assert_allclose(fitted.decision_function(x), np.log(p[:, 1] / p[:, 0]), atol=1e-9)
 
 
-def test_estimators_average_log_odds(fitted):
-    assert fitted.estimator_log_odds_.shape == (2, N - 7)  # one a scaling: orders do not matter
+def test_estimators_average_log_odds(fitted, weights):
+    assert fitted.estimator_log_odds_.shape == (4, N - 7)
+    assert fitted.report_["forward_passes"] == 2  # one a scaling: orders do not matter
     mean = fitted.estimator_log_odds_.mean(axis=0)
     np.testing.assert_allclose(fitted.unlabeled_proba_, 1 / (1 + np.exp(-mean)), atol=1e-12)
+    # Three in one scaling and one in the other, whether they are run four times or once each.
+    new = table(seed=5, n=20)
+    one_by_one = [
+        PUICLClassifier(weights, n_estimators=1, scalings=(kind,)).fit(table(), S)
+        for kind in PUICLClassifier().scalings
+    ]
+    for asked in (
+        lambda each: each.estimator_log_odds_[0],
+        lambda each: each.decision_function(new),
+    ):
+        apart = np.stack([asked(each) for each in one_by_one])
+        whole = mean if apart.shape[1] == len(mean) else fitted.decision_function(new)
+        np.testing.assert_allclose(apart.mean(axis=0), whole, atol=1e-5)
+        assert np.abs(apart[[0, 3]].mean(axis=0) - whole).max() > 1e-4
 
 
 def test_equal_unlabelled_rows_have_one_probability_even_in_different_contexts(weights):

@@ -73,15 +73,18 @@ def test_the_first_estimator_takes_columns_as_given_and_others_permute_them():
     assert [view[0].scaling for view in (first, *others)] == ["standard", "quantile", "standard"]
 
 
-def test_views_that_would_be_equal_are_left_out_where_orders_do_not_matter():
-    assert len(views(5, orders_matter=False)) == 2  # as many as scalings
-    twice = views(5, orders_matter=False, scalings=("standard", "standard", "quantile"))
-    assert [view[0].scaling for view in twice] == ["standard", "quantile"]
-    np.testing.assert_array_equal(twice[0][0].columns, np.arange(5))
-    assert (
-        len(views(5, orders_matter=False, scalings=("standard", "quantile"), n_estimators=1)) == 1
-    )
-    assert len(views(6, orders_matter=False)) == 3  # other subsets of columns each time
+def test_estimators_that_could_not_differ_are_one_list_where_orders_do_not_matter():
+    def distinct(w, **changed):
+        found = views(w, orders_matter=False, **changed)
+        return [[id(each) for each in found].index(id(each)) for each in found], found
+
+    assert distinct(5)[0] == [0, 1, 0]  # as many as scalings
+    twice, found = distinct(5, scalings=("standard", "standard", "quantile"))
+    assert twice == [0, 0, 2]
+    assert [view[0].scaling for view in found] == ["standard", "standard", "quantile"]
+    np.testing.assert_array_equal(found[1][0].columns, np.arange(5))
+    assert distinct(5, n_estimators=1)[0] == [0]
+    assert distinct(6)[0] == [0, 1, 2]  # other subsets of columns each time
 
 
 @pytest.mark.parametrize("w", [6, 11, 43])

@@ -1,7 +1,11 @@
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
 
@@ -118,3 +122,20 @@ def test_a_file_that_is_no_saved_classifier_is_refused(weights, tmp_path, conten
         PUICLClassifier.load(path)
     with pytest.raises(InputError, match="lacks the format"):
         PUICLClassifier.load(weights)
+
+
+def test_a_file_of_an_older_version_has_one_estimator_a_reference(weights, tmp_path):
+    path = tmp_path / "c"
+    two = {"n_estimators": 2, "scalings": ("quantile", "principal")}
+    fitted = PUICLClassifier(weights, **two).fit(frame(), S)
+    fitted.save(path)
+    with safe_open(path, framework="np") as file:
+        about = json.loads(file.metadata()["puicl"])
+    assert [reference[0] for reference in about["references"]] == [[0], [1]]
+    for number, reference in enumerate(about["references"]):
+        reference[0] = number
+    save_file(load_file(path), path, {"puicl": json.dumps(about)})
+    np.testing.assert_array_equal(
+        PUICLClassifier.load(path).predict_proba(frame(seed=1)),
+        fitted.predict_proba(frame(seed=1)),
+    )
