@@ -131,7 +131,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, s: Any, class_prior: float | None = None) -> Self:
         """Read the table `X` [n, d] with the labels `s` [n].
 
-        X: numbers, booleans, text, dates, with missing cells; numpy, pandas, polars or lists.
+        X: numbers, booleans, text, dates, with missing cells; numpy, pandas, polars, Arrow, lists.
         s: 1 or True marks a labelled positive; 0, -1, False or a missing value an unlabelled row;
         see also `positive_label`. class_prior: the share of positives among the unlabelled rows,
         between 0 and 1, where it is known; the probabilities then have it as their mean.

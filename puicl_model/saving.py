@@ -93,6 +93,8 @@ def load_classifier(cls: type, path: str | Path) -> Any:
 
     Raises `InputError` where the file is missing, damaged or something else.
     """
+    if Path(path).is_dir():
+        raise InputError(f"{path} is a folder, no saved classifier")
     try:
         with safe_open(path, framework="np") as file:
             about = json.loads((file.metadata() or {}).get("puicl", "{}"))

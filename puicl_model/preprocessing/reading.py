@@ -11,18 +11,21 @@ from sklearn.utils.validation import validate_data
 def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame:
     """`X` [n, d] as a frame whose columns are 0..d-1 and whose index is 0..n-1.
 
-    Takes numpy arrays, pandas and polars frames, and nested lists. Sets `n_features_in_` and
-    `feature_names_in_` of `estimator` with `reset`, and compares them without.
+    Takes numpy arrays, pandas and polars frames, Arrow tables, and nested lists. Sets
+    `n_features_in_` and `feature_names_in_` of `estimator` with `reset`, and compares them without.
 
     Raises `ValueError` for anything that is no table of at least one row and one column, for
     complex numbers, and for other columns than at the fit; `TypeError` for sparse matrices.
     """
     if reset:
-        vars(estimator).pop("_names_in_order", None)
+        for name in ("_names_in_order", "_names_as_text"):
+            vars(estimator).pop(name, None)
     if isinstance(X, pd.Series):
         raise ValueError("Expected a 2-dimensional table, got a Series: give a frame of columns")
     if _is_polars(X):
         X = _from_polars(X)
+    elif type(X).__module__.split(".")[0] == "pyarrow" and hasattr(X, "to_pandas"):
+        X = X.to_pandas(types_mapper=pd.ArrowDtype)
     if isinstance(X, np.ma.MaskedArray):
         X = (
             X.astype(float).filled(np.nan)
@@ -54,6 +57,8 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame
         for j, dtype in enumerate(table.dtypes):
             if isinstance(dtype, pd.ArrowDtype):
                 table[j] = _from_arrow(table[j])
+            elif isinstance(dtype, pd.PeriodDtype):
+                table[j] = table[j].dt.to_timestamp()
         return table
     if getattr(getattr(X, "dtype", None), "kind", "") == "c":
         raise ValueError("Complex data not supported: give real and imaginary parts as columns")
@@ -74,6 +79,8 @@ def _check_order(estimator: BaseEstimator, columns: pd.Index, reset: bool) -> No
     names = [repr(name) for name in columns.tolist()]
     if reset:
         estimator._names_in_order = names
+        if columns.tolist() != list(range(len(columns))):  # those are mere positions
+            estimator._names_as_text = [str(name) for name in columns]
         return
     before = getattr(estimator, "_names_in_order", names)
     if names != before and sorted(names) == sorted(before):
@@ -84,8 +91,11 @@ def _check_order(estimator: BaseEstimator, columns: pd.Index, reset: bool) -> No
 
 
 def column_names(estimator: BaseEstimator) -> list[str]:
-    """The names of the fitted columns, `x0`, `x1`, ... where the table had none."""
-    names = getattr(estimator, "feature_names_in_", None)
+    """The names of the fitted columns, `x0`, `x1`, ... where the table had none.
+
+    Names that are no text, such as a pivot table's, which scikit-learn does not keep, as text.
+    """
+    names = getattr(estimator, "_names_as_text", getattr(estimator, "feature_names_in_", None))
     if names is None:
         return [f"x{j}" for j in range(estimator.n_features_in_)]
     return [str(name) for name in names]

@@ -45,8 +45,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     categorical_features : sequence of int or str, or of bool, or None
-        Columns of numbers that are codes of categories, by name or position, or as a mask. Text is
-        always taken for categories.
+        Columns of numbers that are codes of categories, by name or position, or as a mask. A
+        number is a position, whatever the columns' names. Text is always taken for categories.
     one_hot_levels : int
         Categories of up to so many levels make one column a level, others one of codes.
     rare_below : int
@@ -146,7 +146,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         for j, encoder in self._encoders.items():
             try:
                 encoded[j] = encoder.transform(table[j])
-            except ValueError as error:
+            except (ValueError, OverflowError) as error:
                 raise ValueError(f"column {self._names[j]}: {error}") from None
             if encoder.kind == "category" and (unknown := encoder.unknown(table[j])):
                 named = ", ".join(map(repr, unknown[:_MOST_NAMED]))
@@ -190,6 +190,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             "dropped": self.dropped_,
             "doubts": getattr(self, "doubts_", []),  # unpickled ones of older versions lack it
             "names_in_order": getattr(self, "_names_in_order", None),
+            "names": self._names,
         }
 
     @classmethod
@@ -199,7 +200,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         self.n_features_in_ = state["n_features_in"]
         if state["feature_names_in"] is not None:
             self.feature_names_in_ = np.array(state["feature_names_in"], dtype=object)
-        self._names = column_names(self)
+        self._names = state.get("names") or column_names(self)
         self._encoders = {
             int(j): ENCODERS[encoder["kind"]].from_state(encoder)
             for j, encoder in state["encoders"].items()
@@ -226,7 +227,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                     return ROW_NUMBER
                 return NumberColumn(column, self.indicator_share)
             words, _ = as_words(column)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:  # the latter of whole numbers beyond floats
             raise ValueError(f"column {name}: {error}") from None
         distinct = len(np.unique(words[~missing]))
         known = int((~missing).sum())

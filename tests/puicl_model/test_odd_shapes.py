@@ -136,6 +136,7 @@ def test_many_tables_have_the_answers_of_single_fits(weights, drawn):
 KINDS = {
     "nullable": lambda table: table.convert_dtypes(convert_floating=False),
     "pyarrow": lambda table: table.convert_dtypes(dtype_backend="pyarrow"),
+    "arrow table": lambda table: pytest.importorskip("pyarrow").Table.from_pandas(table),
     "objects": lambda table: table.astype(object),
     "polars": lambda table: pytest.importorskip("polars").DataFrame(
         {name: [None if pd.isna(v) else v for v in column] for name, column in table.items()}

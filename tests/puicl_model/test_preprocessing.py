@@ -1,5 +1,6 @@
 import datetime
 import json
+import re
 import warnings
 from decimal import Decimal
 
@@ -405,3 +406,51 @@ def test_an_unknown_level_lies_in_the_middle_and_is_named():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         three.transform(pd.DataFrame({"a": [0.0] * 2, "g": ["x", None]}))
+
+
+def test_columns_whose_names_are_no_text_keep_them_in_what_is_told():
+    rng = np.random.default_rng(0)
+    names = pd.MultiIndex.from_product([["before", "after"], ["dose", "count"]])
+    for columns, shown in (
+        (names, "('after', 'count')"),
+        ([2019, 2021, 2020, 2022], "2022"),
+        (range(4), "x3"),  # mere positions
+        (list("abcd"), "d"),
+    ):
+        x = pd.DataFrame(rng.normal(size=(30, 4)), columns=columns).astype(object)
+        x[x.columns[3]] = 1.0
+        fitted = TablePreprocessor().fit(x)
+        assert fitted.dropped_ == {shown: "constant"}
+        again = TablePreprocessor.from_state(json.loads(json.dumps(fitted.state())))
+        assert list(again.get_feature_names_out()) == list(fitted.get_feature_names_out())
+        x.iloc[4, 0] = "strange"
+        first = next(iter(fitted.kinds_))
+        for preprocessor in (fitted, again):
+            with pytest.raises(ValueError, match=f"column {re.escape(first)}"):
+                preprocessor.transform(x)
+    # A number in categorical_features is a position.
+    years = pd.DataFrame(rng.integers(0, 3, size=(60, 3)), columns=[2, 1, 0])
+    fitted = TablePreprocessor(categorical_features=[0]).fit(years)
+    assert fitted.kinds_ == {"2": "category", "1": "number", "0": "number"}
+
+
+def test_periods_are_dates():
+    months = pd.period_range("2020-01", periods=N, freq="M")
+    by_period, by_date = (
+        TablePreprocessor().fit(pd.DataFrame({"m": each}))
+        for each in (months, months.to_timestamp())
+    )
+    assert by_period.kinds_ == {"m": "date"}
+    later = pd.DataFrame({"m": pd.period_range("2025-01", periods=3, freq="M")})
+    np.testing.assert_array_equal(
+        by_period.transform(later), by_date.transform(later.assign(m=later.m.dt.to_timestamp()))
+    )
+
+
+@pytest.mark.parametrize("fitting", [True, False])
+def test_a_whole_number_beyond_floats_is_refused_with_its_column(fitting):
+    x = pd.DataFrame({"a": numbers(), "b": numbers(1)}).astype(object)
+    fitted = TablePreprocessor().fit(x)
+    x.loc[3, "b"] = 10**400
+    with pytest.raises(ValueError, match="column b: "):
+        (fitted.fit if fitting else fitted.transform)(x)

@@ -122,6 +122,8 @@ def test_a_file_that_is_no_saved_classifier_is_refused(weights, tmp_path, conten
         PUICLClassifier.load(path)
     with pytest.raises(InputError, match="lacks the format"):
         PUICLClassifier.load(weights)
+    with pytest.raises(InputError, match="is a folder"):
+        PUICLClassifier.load(tmp_path)
 
 
 def test_a_file_of_an_older_version_has_one_estimator_a_reference(weights, tmp_path):
