@@ -5,8 +5,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from trainer import average_checkpoints
-
 
 def average(
     checkpoints: Annotated[
@@ -20,5 +18,7 @@ def average(
     ] = "model",
 ) -> None:
     """Average the weights of several checkpoints of one run; use `train.keep_checkpoints`."""
+    from trainer import average_checkpoints
+
     steps = average_checkpoints(checkpoints, out, of)
     print(f"{out}: the mean of {len(steps)} checkpoints, steps {', '.join(map(str, steps))}")

@@ -9,10 +9,11 @@ from typing import Annotated
 
 import typer
 
-from pu_bench import SWEEPS, bench_command, only_command, report_command, sweep_command
 from puicl_config import InputError
 
 QUICK_REPEATS = 3
+# The keys of `pu_bench.SWEEPS`.
+_SWEEPS = "pi, labeled, eta, features, scar_score, scar_feature"
 
 
 def bench(
@@ -47,7 +48,7 @@ def bench(
     ] = None,
     sweep: Annotated[
         str | None,
-        typer.Option(help=f"A sweep instead: {', '.join(SWEEPS)}, or all.", metavar="NAME"),
+        typer.Option(help=f"A sweep instead: {_SWEEPS}, or all.", metavar="NAME"),
     ] = None,
     shards: Annotated[
         str | None, typer.Option(help="Held-out shards of configs/bench.yaml, for --sweep.")
@@ -57,6 +58,8 @@ def bench(
     ] = None,
 ) -> None:
     """Run methods on the 20 tasks (or a folder's), and write tables, tests and pictures."""
+    from pu_bench import bench_command, only_command, report_command, sweep_command
+
     wanted, named = _names(methods, "--methods"), _names(tasks, "--tasks")
     repeats = QUICK_REPEATS if quick else repeats
     if report is not None:

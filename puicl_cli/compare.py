@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from puicl_config import InputError
-from trainer import compare_runs, draw_curves
 
 
 def compare(
@@ -18,6 +17,8 @@ def compare(
     ] = None,
 ) -> None:
     """Name the first step where two runs differ, and what differs first; exit with 1 then."""
+    from trainer import compare_runs, draw_curves
+
     for run in (run_a, run_b):
         if not (run / "ledger.jsonl").is_file():
             raise InputError(f"{run} holds no run: there is no ledger.jsonl")

@@ -1,4 +1,11 @@
-"""Entry point of `puicl`."""
+"""Entry point of `puicl`.
+
+Each command imports what it needs when it runs: all of it takes seconds, which nobody should wait
+for who asks for `--help` or has misspelled an option.
+"""
+
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
@@ -14,7 +21,6 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="In-context positive-unlabeled learning on tables.",
 )
 app.command()(predict)
 app.command()(compare)
@@ -22,6 +28,22 @@ app.command()(bench)
 app.command()(plot)
 app.command()(average)
 app.add_typer(weights, name="weights")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"puicl {version('puicl')}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _options(
+    _: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Say the version."),
+    ] = False,
+) -> None:
+    """In-context positive-unlabeled learning on tables."""
 
 
 def main() -> None:

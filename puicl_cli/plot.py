@@ -5,8 +5,6 @@ from typing import Annotated
 
 import typer
 
-from trainer import draw_curves
-
 
 def plot(
     runs: Annotated[list[Path], typer.Argument(help="Folders of runs.")],
@@ -14,5 +12,7 @@ def plot(
     smooth: Annotated[int, typer.Option(min=1, help="Steps that the loss is averaged over.")] = 50,
 ) -> None:
     """Draw the runs' loss, and their held-out AUC against steps and time where recorded."""
+    from trainer import draw_curves
+
     draw_curves(runs, out, smooth)
     print(out)

@@ -7,15 +7,6 @@ from typing import Annotated, Literal
 import typer
 
 from puicl_config import InputError, write_atomically
-from puicl_model.files import (
-    STREAM,
-    Options,
-    check_target,
-    report_page,
-    score_table,
-    split_columns,
-    write_table,
-)
 
 
 def predict(
@@ -77,6 +68,16 @@ def predict(
     tables (of its subfolders, too) are scored each by itself, to files of the same names in the
     folder --out; run the same command again to go on with what is missing.
     """
+    from puicl_model.files import (
+        STREAM,
+        Options,
+        check_target,
+        report_page,
+        score_table,
+        split_columns,
+        write_table,
+    )
+
     options = Options(
         label_column=label_column,
         positive_label=positive_label,

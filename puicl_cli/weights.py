@@ -5,14 +5,9 @@ import tempfile
 from pathlib import Path
 from typing import Annotated
 
-import torch
 import typer
 
-from prior_gen import generate_shards
 from puicl_config import Config, InputError
-from puicl_model import find_weights, load_model, shipped_weights
-from shard_io import ShardError
-from trainer import differing_parts, export_weights, recorded_stages, replay
 
 weights = typer.Typer(no_args_is_help=True, help="Shipped weights: list, verify, export.")
 
@@ -22,6 +17,8 @@ _Model = Annotated[str, typer.Argument(help="A shipped name, or a model.safetens
 @weights.command("list")
 def list_weights() -> None:
     """Name the weights that come with the package, and where they lie."""
+    from puicl_model import find_weights, load_model, shipped_weights
+
     for name in shipped_weights():
         path = find_weights(name)
         _, card = load_model(path)
@@ -43,6 +40,8 @@ def verify(
 
     Exits with 1 where something differs, naming it.
     """
+    from puicl_model import find_weights, load_model
+
     _, card = load_model(find_weights(model))  # checks the digest
     print(f"digest: {card['weights_digest']}, as the card says")
     with tempfile.TemporaryDirectory() as folder:
@@ -64,11 +63,17 @@ def export(
     """Write a run's final weights with a card that `verify` can check."""
     if out.suffix != ".safetensors":
         raise InputError(f"--out {out}: give a file that ends in .safetensors")
+    from trainer import export_weights
+
     export_weights(run, shards, out, start_share=start_share)
     print(f"{out} and {out.with_suffix('.json')} are written")
 
 
 def _verify_origin(card: dict, folder: Path, do_replay: bool, checkpoint: Path | None) -> None:
+    from prior_gen import generate_shards
+    from shard_io import ShardError
+    from trainer import differing_parts, recorded_stages, replay
+
     config, stages = recorded_stages(card)
     print(
         "card: config, digests and numbers of steps agree (name, hardware and times stand there on "
@@ -95,6 +100,8 @@ def _verify_origin(card: dict, folder: Path, do_replay: bool, checkpoint: Path |
 def _why_shards_differ(config: Config, card: dict) -> str:
     """The likeliest reason; the card knows on what the run was trained, as a rule on what made its
     shards."""
+    import torch
+
     then = card["environments"][0].get("cpu_capability")
     here = torch.backends.cpu.get_cpu_capability()
     if not config.prior.portable and then not in (None, here):

@@ -5,6 +5,7 @@ with this package, needs neither scikit-learn nor SciPy, which take as long to i
 """
 
 import importlib
+import importlib.metadata
 from typing import TYPE_CHECKING, Any
 
 from puicl_config import ModelConfig
@@ -48,6 +49,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.metadata.version("puicl")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(_LATER[name]), name)
