@@ -43,6 +43,15 @@ def predict(
         Path | None, typer.Option(help="Also write a page (HTML) on the answer.")
     ] = None,
     model: Annotated[Path | None, typer.Option(help="Weights: a shipped name or a path.")] = None,
+    separator: Annotated[
+        str, typer.Option(help="What separates cells in CSV: a character, or tab.")
+    ] = ",",
+    decimal: Annotated[str, typer.Option(help="The decimal mark in CSV: a point or a comma.")] = (
+        "."
+    ),
+    encoding: Annotated[
+        str, typer.Option(help="The encoding of CSV, such as latin-1 or utf-16.")
+    ] = "utf-8",
     backend: Annotated[
         Literal["loky", "dask", "ray"], typer.Option(help="For folders: where the workers live.")
     ] = "loky",
@@ -64,12 +73,14 @@ def predict(
     """Write each row's P(positive), in the input's order.
 
     The output has the columns row (from 0), the id column where one is named, labeled (1 or 0)
-    and p_positive, which is empty for the labelled positives: their class is known. A folder's
+    and p_positive, which is empty for the labelled positives: their class is known; CSV is written
+    with commas, decimal points and UTF-8, however --data is. A folder's
     tables (of its subfolders, too) are scored each by itself, to files of the same names in the
     folder --out; run the same command again to go on with what is missing.
     """
     from puicl_model.files import (
         STREAM,
+        Dialect,
         Options,
         check_target,
         report_page,
@@ -86,6 +97,7 @@ def predict(
         n_estimators=n_estimators,
         blend=blend,
         model=None if model is None else str(model),
+        dialect=Dialect(separator, decimal, encoding),
     )
     if data != STREAM and Path(data).is_dir():
         # Only here: what spreads work over processes takes its time to load.

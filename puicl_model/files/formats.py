@@ -1,9 +1,11 @@
 """Reading a table of any supported format, and writing scores, with one-sentence errors."""
 
+import codecs
 import csv
 import io
 import sys
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -17,23 +19,70 @@ SUFFIXES = (".csv", *_PARQUET)
 # What a file's name promises and is not written here.
 _OTHERS = frozenset(
     (".tsv", ".tab", ".gz", ".zip", ".bz2", ".xz", ".zst", ".xls", ".xlsx", ".ods", ".json")
-) | {".feather", ".arrow"}
+) | {".jsonl", ".feather", ".arrow"}
+# These may hold CSV all the same, or say themselves why not.
+_TRIED = frozenset((".tsv", ".tab", ".gz"))
+_BY_NAME = {"tab": "\t", "\\t": "\t"}
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How CSV is written: what separates cells, the decimal mark, the encoding.
+
+    Raises `InputError` for what cannot be.
+    """
+
+    separator: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+
+    def __post_init__(self):
+        object.__setattr__(self, "separator", _BY_NAME.get(self.separator, self.separator))
+        if len(self.separator) != 1 or self.separator in '"\r\n' or self.separator.isalnum():
+            raise InputError(
+                f"--separator takes one character, such as ; or | or the word tab, not "
+                f"{self.separator!r}"
+            )
+        if self.decimal not in {".", ","}:
+            raise InputError(f"--decimal takes a point or a comma, not {self.decimal!r}")
+        if self.decimal == self.separator:
+            raise InputError(f"--decimal and --separator are both {self.decimal!r}")
+        try:
+            "a".encode(self.encoding)  # a codec of that name may be of another kind
+        except (LookupError, UnicodeError):
+            raise InputError(
+                f"--encoding {self.encoding}: there is none of that name; latin-1, cp1252 and "
+                "utf-16 are some"
+            ) from None
+
+    @property
+    def decoder(self) -> str:
+        """The encoding's name for Python, a byte order mark passed over."""
+        is_utf_8 = codecs.lookup(self.encoding).name == "utf-8"
+        return "utf-8-sig" if is_utf_8 else self.encoding
 
 
 def read_table(
-    source: str, label_column: str | None = None, id_column: str | None = None
+    source: str,
+    label_column: str | None = None,
+    id_column: str | None = None,
+    dialect: Dialect | None = None,
 ) -> pd.DataFrame:
     """The CSV or Parquet file `source`, or CSV from stdin where it is "-".
 
-    In CSV the label column is text, missing where nothing is written or NA and the like; the id
-    column is text as it is written (001, 1.10, NA).
+    In CSV, written as `dialect` says (by default with commas, decimal points and UTF-8), the label
+    column is text, missing where nothing is written or NA and the like; the id column is text as
+    it is written (001, 1.10, NA).
 
     Raises `InputError` where it cannot be read, has no rows, or a column's name twice.
     """
-    if source != STREAM and Path(source).suffix.lower() in _PARQUET:
+    ending = "" if source == STREAM else Path(source).suffix.lower()
+    if ending in _OTHERS - _TRIED:
+        raise InputError(f"{source}: files ending in {ending} are not read here; give CSV")
+    if ending in _PARQUET:
         table = _read_parquet(Path(source), (label_column, id_column))
     else:
-        table = _read_csv(source, label_column, id_column)
+        table = _read_csv(source, label_column, id_column, dialect or Dialect())
     if table.empty:
         raise InputError(f"{'stdin' if source == STREAM else source} has no rows")
     return table
@@ -68,28 +117,33 @@ def check_target(target: str, source: str, option: str = "--out") -> None:
         raise InputError(f"{option} {path} would overwrite the data; give another file")
 
 
-def _read_csv(source: str, label_column: str | None, id_column: str | None) -> pd.DataFrame:
+def _read_csv(
+    source: str, label_column: str | None, id_column: str | None, dialect: Dialect
+) -> pd.DataFrame:
     name = "stdin" if source == STREAM else source
     try:
         raw = sys.stdin.buffer.read() if source == STREAM else Path(source).read_bytes()
-        text = raw.decode("utf-8-sig")
+        text = raw.decode(dialect.decoder)
         if "\n" not in text:
             text = text.replace("\r", "\n")
-        lines = csv.reader(io.StringIO(text))
+        lines = csv.reader(io.StringIO(text), delimiter=dialect.separator)
         names = next((line for line in lines if any(map(str.strip, line))), [])
         with warnings.catch_warnings():
             # Rows longer than the header: pandas would shift or cut their cells.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             table = pd.read_csv(
                 io.StringIO(text),
+                sep=dialect.separator,
+                decimal=dialect.decimal,
                 index_col=False,
                 dtype={label_column: str} if label_column in names else None,
             )
             if len(table) and table.iloc[:, -1].isna().any():
-                _refuse_a_cut_line(name, text, len(names))
+                _refuse_a_cut_line(name, text, len(names), dialect.separator)
             if id_column in names:
                 names_of_rows = pd.read_csv(
                     io.StringIO(text),
+                    sep=dialect.separator,
                     index_col=False,
                     usecols=[id_column],
                     dtype=str,
@@ -100,14 +154,16 @@ def _read_csv(source: str, label_column: str | None, id_column: str | None) -> p
         raise InputError(f"no file {source}") from None
     except UnicodeDecodeError as error:
         packed = raw[:2] == b"\x1f\x8b"
-        what = "is packed by gzip: unpack it" if packed else f"is not UTF-8 text ({error.reason})"
+        what = f"is not {dialect.encoding.upper()} text ({error.reason}); give its --encoding"
+        if packed:
+            what = "is packed by gzip: unpack it"
         raise InputError(f"{name} cannot be read as CSV: it {what}") from None
     except InputError:
         raise
     except pd.errors.ParserWarning:
         hint = f", which has {len(names)}"
         if len(names) == 1:
-            hint = ": separate cells by commas, and write decimals with a point"
+            hint = ": give the --separator of its cells, and the --decimal mark"
         if names[0].lstrip().startswith("#"):
             hint = f", the line {names[0].strip()!r}: remove comments above the columns' names"
         raise InputError(f"{name} has rows with more cells than its header{hint}") from None
@@ -120,13 +176,13 @@ def _read_csv(source: str, label_column: str | None, id_column: str | None) -> p
     return table
 
 
-def _refuse_a_cut_line(name: str, text: str, width: int) -> None:
+def _refuse_a_cut_line(name: str, text: str, width: int, separator: str) -> None:
     """Raise `InputError` where the last line alone has fewer cells than the header.
 
     pandas would fill it up. Where others are short, too, whoever wrote the file leaves empty cells
     at the lines' ends out.
     """
-    lines = csv.reader(io.StringIO(text, newline=None))
+    lines = csv.reader(io.StringIO(text, newline=None), delimiter=separator)
     short = []
     try:
         for line in lines:

@@ -79,7 +79,8 @@ def claim(out: Path, settings: dict[str, Any]) -> None:
     if noted.exists():
         there = json.loads(noted.read_text(encoding="utf-8"))
         for key, value in settings.items():
-            if there.get(key) != value and key != "model":
+            # What an older version wrote lacks the later options.
+            if key in there and there[key] != value and key != "model":
                 raise InputError(
                     f"{out} holds scores made with {key} {there.get(key)!r}, not {value!r}: give "
                     "another --out, or the same options"

@@ -1,7 +1,7 @@
 """Scoring one table as the command's options say: columns, classifier, errors that say where."""
 
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import pandas as pd
 
 from puicl_config import InputError
 from puicl_model.classifier import PUICLClassifier
-from puicl_model.files.formats import read_table
+from puicl_model.files.formats import Dialect, read_table
 from puicl_model.weights import find_weights
 
 # Columns of the scores, beside the id column.
@@ -27,6 +27,7 @@ class Options:
     n_estimators: int | None = None
     blend: str | None = None
     model: str | None = None
+    dialect: Dialect = field(default_factory=Dialect)
 
     def __post_init__(self):
         if self.class_prior is not None and not 0 < self.class_prior < 1:
@@ -47,7 +48,7 @@ class Options:
 
     def read(self, source: str) -> pd.DataFrame:
         """`read_table` of `source`, whose label and id column these are."""
-        return read_table(source, self.label_column, self.id_column)
+        return read_table(source, self.label_column, self.id_column, self.dialect)
 
     def classifier(self) -> PUICLClassifier:
         """A new one."""
@@ -86,7 +87,7 @@ def split_columns(table: pd.DataFrame, source: str, options: Options) -> pd.Data
             there = ", ".join(map(str, table.columns))
             hint = ""
             if len(table.columns) == 1 and any(mark in there for mark in ";\t|"):
-                hint = ": separate its cells by commas"
+                hint = ": give the --separator of its cells"
             raise InputError(f"{source} has no column {column!r}; it has {there}{hint}")
     features = table.drop(columns=apart)
     if features.columns.empty:

@@ -235,8 +235,8 @@ def test_a_parquet_files_named_index_may_be_the_id_column(predict, patients, tmp
         ({"report": "scores.csv"}, "--report and --out are both scores.csv"),
         ({"id-column": "state"}, "--id-column and --label-column are both 'state'"),
         ({"model": "."}, ". is a folder; give the model.safetensors file in it"),
-        ({"data": "semicolons.csv"}, "no column 'state'; it has age;state: separate its cells by"),
-        ({"data": "decimals.csv"}, "more cells than its header: separate cells by commas, and wri"),
+        ({"data": "semicolons.csv"}, "no column 'state'; it has age;state: give the --separator"),
+        ({"data": "decimals.csv"}, "more cells than its header: give the --separator of its"),
         (
             {"data": "comment.csv"},
             "its header, the line '# drawn 2024-03-01': remove comments above",
@@ -381,3 +381,49 @@ def test_the_page_draws_the_class_priors_interval_and_puts_the_columns_that_matt
     heads = re.findall("<th>([^<]*)</th>", html)
     assert heads == ["row", "P(positive)", *order]
     assert order[-1] == "one"
+
+
+@pytest.mark.parametrize(
+    ("written", "options"),
+    [
+        ({"sep": ";", "decimal": ","}, {"separator": ";", "decimal": ","}),
+        ({"sep": "\t", "encoding": "utf-16"}, {"separator": "tab", "encoding": "utf-16"}),
+        ({"sep": "|", "encoding": "latin-1"}, {"separator": "|", "encoding": "latin-1"}),
+        ({"encoding": "utf-8-sig"}, {}),
+    ],
+)
+def test_csv_in_another_dialect_has_the_same_answer(predict, patients, tmp_path, written, options):
+    patients = patients.rename(columns={"age": "größe"})
+    patients.to_csv("plain.csv", index=False)
+    expected = predict(data="plain.csv", out="-", **{"id-column": "patient"})
+    assert expected[0] == 0, expected
+    patients.to_csv("other.csv", index=False, **written)
+    assert predict(data="other.csv", out="-", **{"id-column": "patient"}, **options) == expected
+    (tmp_path / "clinics").mkdir()
+    (tmp_path / "other.csv").rename(tmp_path / "clinics" / "a.csv")
+    code, _, err = predict(data="clinics", out="scores", **{"id-column": "patient"}, **options)
+    assert code == 0, err
+    assert Path("scores/a.csv").read_text(encoding="utf-8") == expected[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"separator": ";;"}, "--separator takes one character"),
+        ({"separator": '"'}, "--separator takes one character"),
+        ({"decimal": ";"}, "--decimal takes a point or a comma"),
+        ({"decimal": ","}, "--decimal and --separator are both ','"),
+        ({"encoding": "klingon"}, "--encoding klingon: there is none"),
+        ({"encoding": "hex"}, "--encoding hex: there is none"),
+        ({"encoding": "ascii"}, "is not ASCII text"),
+        ({"data": "p.json"}, "p.json: files ending in .json are not read here"),
+        ({"data": "p.xlsx"}, "p.xlsx: files ending in .xlsx are not read here"),
+    ],
+)
+def test_a_dialect_that_cannot_be_is_refused_in_one_sentence(predict, patients, options, message):
+    patients.rename(columns={"age": "größe"}).to_csv("p.csv", index=False)
+    code, out, err = predict(out="scores.csv", **{"data": "p.csv", **options})
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+    assert not Path("scores.csv").exists()
