@@ -91,11 +91,12 @@ def load_model(path: str | Path) -> tuple[PUICL, dict[str, Any]]:
     return model.eval().requires_grad_(False), card
 
 
-def save_model(path: Path, tensors: Mapping[str, torch.Tensor], card: dict[str, Any]) -> None:
+def save_model(path: str | Path, tensors: Mapping[str, torch.Tensor], card: dict[str, Any]) -> None:
     """Write weights and card, each atomically, the card last: only then do they count.
 
     `card` needs the key `model`, the `ModelConfig` as plain data; the digest is added here.
     """
+    path = Path(path)
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     card = {**card, "weights_digest": weights_digest(tensors)}
     write_atomically(path, save(tensors))

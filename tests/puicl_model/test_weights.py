@@ -64,7 +64,7 @@ def test_saving_twice_writes_the_same_bytes(saved, tmp_path):
     model, card = load_model(saved)
     (tmp_path / "again").mkdir()
     again = tmp_path / "again" / "model.safetensors"
-    save_model(again, model.state_dict(), card)
+    save_model(str(again), model.state_dict(), card)
     assert again.read_bytes() == saved.read_bytes()
     assert again.with_suffix(".json").read_bytes() == saved.with_suffix(".json").read_bytes()
 
