@@ -78,7 +78,12 @@ def _inference(method: PUICLMethod, weights: Path) -> dict[str, Any]:
     decisive = {name: parameters[name] for name in _DECISIVE}
     card = json.loads(weights.with_suffix(".json").read_text(encoding="utf-8"))
     described = {"model": card.get("model"), "trained_range": asdict(TrainedRange.from_card(card))}
-    return {"parameters": decisive, "card": described}
+    facts = {"parameters": decisive, "card": described}
+    if (card.get("model") or {}).get("feature_group", [0]) == [0]:
+        # Until they counted as often as the scalings say, estimators that could not differ counted
+        # once; where column orders matter, none are equal.
+        facts["equal_estimators"] = "counted each"
+    return facts
 
 
 def _line(record: Record) -> tuple[str, str, int]:
