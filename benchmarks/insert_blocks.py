@@ -1,0 +1,114 @@
+"""Inserts blocks that change next to nothing into a network, for training to make use of.
+
+    python benchmarks/insert_blocks.py --model default --after 3,5 --shards DIR --out M.safetensors
+    torchrun trainer/main.py --config CONFIG --shards DIR \\
+        model.layers=8 train.init_from=M.safetensors
+
+A new block is a copy of the one that it follows, with what its three sublayers add set to nothing,
+so that gradients find attention that looks where it is of use. Each sublayer ends in a norm, which
+such a block passes three times more: of RMSNorm with equal gains only the first changes anything,
+by the spread of the sizes of its inputs. The gains are the mean size, on some microbatches of
+`--shards`.
+
+Prints the mean and spread of these sizes, and by how much the log-odds of the unlabelled rows of
+these microbatches change.
+"""
+
+import argparse
+from pathlib import Path
+
+import torch
+from split_heads import log_odds, microbatches
+from torch import Tensor
+
+from puicl_model import PUICL, find_weights, load_model, save_model
+
+
+def main() -> None:
+    """Insert, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="default")
+    parser.add_argument(
+        "--after",
+        type=lambda text: sorted(map(int, text.split(","))),
+        default=[3, 5],
+        help="numbers of the blocks, from 1, that a new one follows: 3,5",
+    )
+    parser.add_argument("--shards", required=True)
+    parser.add_argument("--microbatches", type=int, default=24)
+    parser.add_argument(
+        "--bfloat16", action="store_true", help="round what is written: half the size"
+    )
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    network, card = load_model(find_weights(arguments.model))
+    layers = len(network.blocks)
+    if card["model"]["norm"] != "rmsnorm":
+        parser.error("the sizes that a LayerNorm takes out are no gains: rmsnorm alone")
+    if not all(1 <= number < layers for number in arguments.after):
+        parser.error(f"--after takes numbers from 1 to {layers - 1}")
+    batches = list(microbatches(arguments.shards, arguments.microbatches))
+    sizes = output_sizes(network, batches)
+    tensors = {
+        name: tensor.clone()
+        for name, tensor in network.state_dict().items()
+        if not name.startswith("blocks.")
+    }
+    blocks = []
+    for number, block in enumerate(network.blocks, start=1):
+        blocks.append(block.state_dict())
+        for _ in range(arguments.after.count(number)):
+            size = sizes[number - 1]
+            print(f"after block {number}: inputs of size {size.mean():.3f} ± {size.std():.3f}")
+            blocks.append(passing(block.state_dict(), float(size.mean())))
+    for number, block in enumerate(blocks):
+        tensors |= {f"blocks.{number}.{name}": tensor.clone() for name, tensor in block.items()}
+    card["model"]["layers"] = len(blocks)
+    if arguments.bfloat16:
+        tensors = {name: tensor.bfloat16() for name, tensor in tensors.items()}
+    save_model(arguments.out, tensors, card)
+    other, _ = load_model(arguments.out)
+    with torch.no_grad():
+        before = [log_odds(network, *batch).flatten() for batch in batches]
+        change = torch.cat(
+            [
+                (log_odds(other, *batch).flatten() - odds).abs()
+                for batch, odds in zip(batches, before, strict=True)
+            ]
+        )
+    print(
+        f"log-odds change by {change.mean():.4f} on average, {change.max():.3f} at most "
+        f"(their standard deviation is {torch.cat(before).std():.2f}): {arguments.out}"
+    )
+
+
+@torch.no_grad()
+def output_sizes(network: PUICL, batches: list[tuple[Tensor, int]]) -> list[Tensor]:
+    """Of each block but the last the root mean squares of the cells that it returns, [cells]."""
+    found = [[] for _ in network.blocks]
+    hooks = [
+        block.register_forward_hook(
+            lambda _, __, h, sizes=sizes: sizes.append(h.square().mean(-1).sqrt().flatten())
+        )
+        for block, sizes in zip(network.blocks, found, strict=True)
+    ]
+    for batch in batches:
+        network(*batch)
+    for hook in hooks:
+        hook.remove()
+    return [torch.cat(sizes) for sizes in found[:-1]]
+
+
+def passing(block: dict[str, Tensor], gain: float) -> dict[str, Tensor]:
+    """A copy of `block` whose sublayers add nothing, its norms' gains all `gain`."""
+    copy = {name: tensor.clone() for name, tensor in block.items()}
+    for name, tensor in copy.items():
+        if ".out." in name or ".outer." in name:
+            tensor.zero_()
+        elif "norm" in name:
+            tensor.fill_(gain)
+    return copy
+
+
+if __name__ == "__main__":
+    main()
