@@ -317,7 +317,10 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         if reset and isinstance(self.preprocessor_, TablePreprocessor):
             X = self.preprocessor_.fit_quietly(X)  # its warnings are the report's first
         elif self.preprocessor_ is not None:
-            X = (self.preprocessor_.fit_transform if reset else self.preprocessor_.transform)(X)
+            with warnings.catch_warnings():
+                # This estimator has said so already.
+                warnings.filterwarnings("ignore", "X does not have valid feature names")
+                X = (self.preprocessor_.fit_transform if reset else self.preprocessor_.transform)(X)
         with np.errstate(over="ignore", invalid="ignore"):  # its first look sums the cells up
             return check_array(X, dtype=np.float64) + 0.0  # -0.0 is 0.0
 

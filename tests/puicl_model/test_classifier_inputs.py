@@ -311,3 +311,12 @@ def test_two_kinds_of_unlabelled_rows_are_doubted(classifier, fitted, other, wha
     with pytest.warns(UserWarning, match=f"holds 0 in some rows and {what} in others"):
         classifier.fit(table(), two)
     np.testing.assert_array_equal(classifier.unlabeled_proba_, fitted.unlabeled_proba_)
+
+
+def test_names_that_are_not_there_are_told_once(classifier):
+    named = pd.DataFrame(table(), columns=[f"a{j}" for j in range(D)])
+    classifier.fit(named, S)
+    with pytest.warns(UserWarning, match="valid feature names, but PUICLClassifier") as told:
+        found = classifier.predict_proba(named.to_numpy())
+    assert len(told) == 1
+    np.testing.assert_array_equal(found, classifier.predict_proba(named))
