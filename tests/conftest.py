@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Tests run many small processes side by side; more threads only slow them down.
 os.environ["OMP_NUM_THREADS"] = "1"
+# A shell that starts them in the background has them ignore SIGINT, and with them all they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TINY_YAML = """
 name: tiny
