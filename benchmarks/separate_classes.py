@@ -1,0 +1,72 @@
+"""Classes that lie apart: does a network see how many rows are positive? Two normal classes.
+
+    python benchmarks/separate_classes.py --models default some.safetensors
+
+Each class is normal with the same spread in every column, their centres `separation` standard
+deviations apart in a random direction; 100 labelled positives, 400 unlabelled rows. One pass of
+each network: the class prior's error (signed: estimate - share) and the accuracy, the mean over
+draws, beside the accuracy of who knows both densities and the share. The prior comes nearest with
+`cluster_labels`; most of its classes are two sides of one score instead, with nothing between them.
+"""
+
+import argparse
+import warnings
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from puicl_model import PUICLClassifier
+
+COLUMNS = (3, 8)
+SEPARATIONS = (1.5, 3.0, 5.0, 8.0)
+SHARES = (0.25, 0.5, 0.75)
+N_LABELED, N_UNLABELED = 100, 400
+
+
+def main() -> None:
+    """Measure and print one Markdown table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", nargs="+", default=["default"])
+    parser.add_argument("--draws", type=int, default=4)
+    parser.add_argument("--jobs", type=int, default=1)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    cells = [(d, apart, share) for d in COLUMNS for apart in SEPARATIONS for share in SHARES]
+    measured = Parallel(n_jobs=arguments.jobs)(
+        delayed(figures)(arguments.models, *cell, draw)
+        for cell in cells
+        for draw in range(arguments.draws)
+    )
+    found = np.array(measured).reshape(len(cells), arguments.draws, -1).mean(axis=1)
+    asked = [
+        f"{name}, {what}" for name in arguments.models for what in ("prior - share", "accuracy")
+    ]
+    print(
+        "| columns | separation | share |", " | ".join([*asked, "accuracy, densities known"]), "|"
+    )
+    print("|---" * (4 + len(asked)) + "|")
+    for (d, apart, share), row in zip(cells, found, strict=True):
+        print(f"| {d} | {apart:g} | {share} |", " | ".join(f"{figure:.3f}" for figure in row), "|")
+    print("| mean | | |", " | ".join(f"{figure:.3f}" for figure in found.mean(axis=0)), "|")
+
+
+def figures(models: list[str], d: int, apart: float, share: float, draw: int) -> list[float]:
+    """Class prior minus share and accuracy of each network, then of the densities, on one draw."""
+    rng = np.random.default_rng([d, int(10 * apart), int(100 * share), draw])
+    direction = rng.normal(size=d)
+    direction /= np.linalg.norm(direction)
+    y = (rng.random(N_UNLABELED) < share).astype(int)
+    P = rng.normal(size=(N_LABELED, d)) + apart * direction
+    U = rng.normal(size=(N_UNLABELED, d)) + apart * y[:, None] * direction
+    rows, s = np.concatenate([P, U]), np.arange(N_LABELED + N_UNLABELED) < N_LABELED
+    found = []
+    for model in models:
+        fitted = PUICLClassifier(model, n_estimators=1, random_state=draw).fit(rows, s)
+        right = (fitted.unlabeled_proba_ >= 0.5) == y
+        found += [fitted.class_prior_ - y.mean(), right.mean()]
+    log_odds = apart * (U @ direction) - apart**2 / 2 + np.log(share / (1 - share))
+    return [*found, ((log_odds > 0) == y).mean()]
+
+
+if __name__ == "__main__":
+    main()
