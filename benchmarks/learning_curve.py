@@ -4,10 +4,11 @@
     puicl bench --data DEVELOPMENT --methods puicl_single --model M.safetensors --repeats 2
     python benchmarks/learning_curve.py
 
-Reads docs/learning_curve.csv, one line a checkpoint: steps and minutes of training in all, since
-the first weights, and the means that the second command gave on the development tables. Draws the
-AUC against the steps, a line a prior, and prints a table, and what a doubling of the steps gave: of
-ends of one kind, annealed (the learning rate had fallen to nothing) or not, on the same prior.
+Reads docs/learning_curve.csv, one line a checkpoint: steps, tasks and minutes of training in all,
+since the first weights, and the means that the second command gave on the development tables. Draws
+the AUC against the tasks, a line a prior, and prints a table, and what a doubling of the tasks
+gave: of ends of one kind, annealed (the learning rate had fallen to nothing) or not, on the same
+prior.
 """
 
 import argparse
@@ -21,7 +22,6 @@ import pandas as pd
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 
-TASKS_A_STEP = 16
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#444444")
 
 
@@ -36,32 +36,31 @@ def main() -> None:
     print("| run's end | steps in all | tasks seen | minutes in all | AUC | accuracy |")
     print("|---|---|---|---|---|---|")
     for point in points.itertuples():
-        tasks = point.steps * TASKS_A_STEP
         print(
-            f"| {point.run} | {point.steps:,} | {tasks:,} | {point.minutes} | {point.auc:.4f} | "
-            f"{point.accuracy:.3f} |"
+            f"| {point.run} | {point.steps:,} | {point.tasks:,} | {point.minutes} | "
+            f"{point.auc:.4f} | {point.accuracy:.3f} |"
         )
     for _, like in points.groupby(["annealed", "prior"]):
-        gains = np.diff(like.auc) / np.diff(np.log2(like.steps))
+        gains = np.diff(like.auc) / np.diff(np.log2(like.tasks))
         for name, gain in zip(like.run[1:], gains, strict=True):
-            print(f"{name}: {gain:+.3f} a doubling of steps since the last end of its kind")
+            print(f"{name}: {gain:+.3f} a doubling of tasks since the last end of its kind")
 
 
 def draw(points: pd.DataFrame, path: Path) -> None:
-    """AUC against steps, on a logarithmic axis; annealed ends are filled, priors have colours."""
+    """AUC against tasks, on a logarithmic axis; annealed ends are filled, priors have colours."""
     figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
     for (prior, some), color in zip(points.groupby("prior"), itertools.cycle(COLORS), strict=False):
-        axes.plot(some.steps, some.auc, color=color, alpha=0.5)
+        axes.plot(some.tasks, some.auc, color=color, alpha=0.5)
         for end in some.itertuples():
             face = color if end.annealed else "white"
-            axes.plot(end.steps, end.auc, "o", color=color, markerfacecolor=face)
+            axes.plot(end.tasks, end.auc, "o", color=color, markerfacecolor=face)
         last = some.iloc[-1]
-        # Of the crowd at the end: the newest above, those before it below, so that none overlap.
-        below = 2 < prior < points.prior.max()
-        place = {"ha": "right", "va": "top" if below else "bottom"}
-        axes.annotate(f"prior {prior} ", (last.steps, last.auc), color=color, **place)
-    axes.set(xscale="log", xlabel="training steps of 16 tasks, in all", ylabel="mean AUC")
-    ticks = points.steps[points.steps > 1.15 * points.steps.shift(fill_value=0)]
+        # Ends 3 to 6 are a crowd: some to the right, some below, so that none overlap.
+        below = prior in (3, 4, 5)
+        place = {"ha": "left" if prior in (4, 6) else "right", "va": "top" if below else "bottom"}
+        axes.annotate(f" prior {prior} ", (last.tasks, last.auc), color=color, **place)
+    axes.set(xscale="log", xlabel="training tasks, in all", ylabel="mean AUC")
+    ticks = points.tasks[points.tasks > 1.15 * points.tasks.shift(fill_value=0)]
     axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks], rotation=30)
     axes.minorticks_off()
     axes.set_title(
