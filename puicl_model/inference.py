@@ -36,6 +36,8 @@ def resolve_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
         torch.empty(0, device=device)
+    except TypeError:
+        raise ValueError(f"device must be a name such as 'cpu' or 'auto', not {name!r}") from None
     except (RuntimeError, AssertionError) as error:
         raise ValueError(f"device {name!r}: {str(error).splitlines()[0]}") from None
     if device.type == "meta":

@@ -3,6 +3,7 @@
 import hashlib
 import warnings
 from collections.abc import Sequence
+from itertools import chain, count
 from numbers import Integral
 from typing import Any, Self
 
@@ -161,9 +162,14 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         return np.column_stack([encoded[j][:, k] for j, k, _ in self._kept]) + 0.0
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names [w] of the columns that `transform` makes."""
+        """Names [w] of the columns that `transform` makes, each once."""
         check_is_fitted(self)
-        return np.array([name for *_, name in self._kept] or ["(nothing)"], dtype=object)
+        names: dict[str, None] = {}
+        for *_, name in self._kept:
+            # A level's column may be named as another column of the table is.
+            ways = chain([name], (f"{name} ({number})" for number in count(2)))
+            names[next(way for way in ways if way not in names)] = None
+        return np.array(list(names) or ["(nothing)"], dtype=object)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -89,6 +89,7 @@ def test_a_class_prior_that_is_none_is_refused(classifier, share):
         ({"columns": "first"}, "columns must be one of"),
         ({"preprocessing": "none"}, "preprocessing must be 'auto', None or a transformer"),
         ({"device": "abacus"}, "device 'abacus'"),
+        ({"device": None}, "device must be a name"),
     ],
 )
 def test_parameters_out_of_range_are_refused_when_fitting(weights, parameters, message):

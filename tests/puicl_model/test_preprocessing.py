@@ -101,6 +101,15 @@ def test_up_to_one_hot_levels_make_a_column_each():
     np.testing.assert_array_equal(fitted.transform(pd.DataFrame({"a": ["pink"]})), [[0, 0, 0]])
 
 
+def test_columns_that_come_out_have_different_names():
+    """One column may be named as another's level."""
+    table = pd.DataFrame({"a": np.resize(["x", "y", "z"], N), "a = x": numbers()})
+    fitted = TablePreprocessor().set_output(transform="pandas")
+    out = fitted.fit_transform(table)
+    assert list(out) == ["a = x", "a = y", "a = z", "a = x (2)"]
+    np.testing.assert_array_equal(out["a = x (2)"], table["a = x"])
+
+
 def test_ordered_categoricals_keep_their_order():
     grades = ["low", "middle", "high", "top"]
     values = pd.Categorical(grades * 10, categories=grades, ordered=True)
