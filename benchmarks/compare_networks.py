@@ -5,9 +5,10 @@
 
 The folder holds `index.json` (name to {"positive": value of the last column}) and `NAME.csv.gz`;
 splits are the benchmark's (`pu_bench.split_pu`). AUC, accuracy, |error of the share of positives|
-and Brier score, the mean over tables; behind +-, the standard error over tables of the mean
-difference from the first network on the same splits. Ten splits tell two networks apart to some
-.001 of AUC, two do not (docs/weights.md). On one core, some two minutes a network and split.
+and Brier score, the mean over tables; behind +-, the standard error over splits of the difference
+from the first network: what other splits of these tables would say, not what other tables would.
+Ten splits tell two networks apart to some .001 of AUC, two do not (docs/weights.md). On one core,
+some two minutes a network and split.
 """
 
 import argparse
@@ -92,7 +93,7 @@ def measure(data: Path, model: str, n: int, name: str, split: int) -> tuple:
 
 def lines(frame: pd.DataFrame, models: list[str], digests: list[str]) -> Iterator[list[str]]:
     """Name and figures of each network, differences from the first behind its own."""
-    means = frame.groupby(["weights", "table"])[FIGURES].mean()
+    means = frame.groupby(["weights", "split"])[FIGURES].mean()
     for model, weights in zip(models, digests, strict=True):
         ours = means.loc[weights]
         cells = [f"{figure:.4f}" for figure in ours.mean()]
