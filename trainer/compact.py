@@ -17,8 +17,8 @@ from trainer.checkpoint import load_checkpoint, save_checkpoint
 def compact_checkpoint(source: Path, out: Path) -> Path:
     """Write `source` with every tensor rounded to bfloat16 to `out`/step-...; returns that path.
 
-    Raises `InputError` where the checkpoint is damaged or rounded or is there already, and where
-    `out` is a file.
+    Counts stay whole. Raises `InputError` where the checkpoint is damaged or rounded or is there
+    already, and where `out` is a file.
     """
     state, tensors = load_checkpoint(source)
     if state.is_rounded(tensors):
@@ -27,7 +27,10 @@ def compact_checkpoint(source: Path, out: Path) -> Path:
         raise InputError(f"{out} is a file; give a folder")
     if out.exists() and any(out.glob(f"step-{state.step:08d}")):
         raise InputError(f"{out} holds step {state.step} already")
-    rounded = {name: tensor.to(torch.bfloat16) for name, tensor in tensors.items()}
+    rounded = {
+        name: tensor.to(torch.bfloat16) if tensor.is_floating_point() else tensor
+        for name, tensor in tensors.items()
+    }
     state = replace(state, rounded_from=state.tensors_digest)
     return save_checkpoint(out, state, rounded)
 

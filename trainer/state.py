@@ -52,7 +52,11 @@ class TrainState:
         return norm
 
     def tensors(self) -> dict[str, Tensor]:
-        """Everything a checkpoint holds, by name."""
+        """Everything a checkpoint holds, by name.
+
+        AdamW's count of a parameter's steps only where it is not `step`: where its moments are
+        another run's.
+        """
         tensors = {}
         for name, p in self.parameters.items():
             tensors[f"model.{name}"] = p.detach()
@@ -61,6 +65,9 @@ class TrainState:
             for moment in _MOMENTS[type(optimizer)]:
                 kept = optimizer.state[p].get(moment)
                 tensors[f"{moment}.{name}"] = torch.zeros_like(p) if kept is None else kept
+            count = int(optimizer.state[p].get("step", self.step))
+            if count != self.step:
+                tensors[f"step.{name}"] = torch.tensor(count)
         return {name: tensor.detach() for name, tensor in tensors.items()}
 
     def restore(self, tensors: dict[str, Tensor], step: int) -> None:
@@ -71,14 +78,15 @@ class TrainState:
                 p.copy_(tensors[f"model.{name}"])
                 self.ema[name].copy_(tensors[f"ema.{name}"])
                 moments = _MOMENTS[type(self._optimizer_of(p))]
-                self._set_moments(p, {m: tensors[f"{m}.{name}"] for m in moments}, step)
+                count = int(tensors.get(f"step.{name}", step))
+                self._set_moments(p, {m: tensors[f"{m}.{name}"] for m in moments}, count)
 
     def begin_from(self, tensors: dict[str, Tensor], step: int) -> None:
         """Take over the state of another run after its `step` updates, as this run's step 0.
 
-        Weights and their EMA must fit; the optimizers' moments are taken where the other run kept
-        the same ones, and begin afresh otherwise. Raises `InputError` naming the first parameter
-        that does not fit.
+        Weights and their EMA must fit; the optimizers' moments, and AdamW's counts with them, are
+        taken where the other run kept the same ones, and begin afresh otherwise. Raises
+        `InputError` naming the first parameter that does not fit.
         """
         with torch.no_grad():
             for name, p in self.parameters.items():
@@ -93,17 +101,17 @@ class TrainState:
                     ours.copy_(theirs)
                 moments = _MOMENTS[type(self._optimizer_of(p))]
                 kept = {m: tensors[f"{m}.{name}"] for m in moments if f"{m}.{name}" in tensors}
-                if step and len(kept) == len(moments):
-                    self._set_moments(p, kept, step)
+                if len(kept) == len(moments):
+                    self._set_moments(p, kept, int(tensors.get(f"step.{name}", step)))
 
-    def _set_moments(self, parameter: Tensor, moments: dict[str, Tensor], step: int) -> None:
+    def _set_moments(self, parameter: Tensor, moments: dict[str, Tensor], count: int) -> None:
         optimizer = self._optimizer_of(parameter)
         optimizer.state[parameter] = {
             name: torch.empty_like(parameter).copy_(moment) for name, moment in moments.items()
         }
         if isinstance(optimizer, torch.optim.AdamW):
-            count = torch.tensor(float(step), device=parameter.device)
-            optimizer.state[parameter]["step"] = count
+            steps = torch.tensor(float(count), device=parameter.device)
+            optimizer.state[parameter]["step"] = steps
 
     def _optimizer_of(self, parameter: Tensor) -> torch.optim.Optimizer:
         for optimizer, _ in self._optimizers:

@@ -158,16 +158,65 @@ def test_a_run_begins_from_anothers_checkpoint_and_records_it(
     state = TrainState(_resolve(load_config(tiny_yaml), "cpu"), CPU)
     state.begin_from(tensors, theirs.step)
     taken = state.tensors()
-    assert taken.keys() == tensors.keys()
     assert all(taken[name].equal(tensors[name]) for name in tensors)
+    counts = {name: count.item() for name, count in taken.items() if name not in tensors}
+    assert counts == {f"step.{name}": 5 for name in state.parameters}
+
+
+def test_a_run_begun_with_anothers_moments_goes_on_to_the_same_bits(
+    tiny_yaml, all_shards, reference_run, run_command, arguments, run_bytes, tmp_path
+):
+    start = checkpoints(reference_run / "checkpoints")[-1]
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    for out, stops in ((whole, (6,)), (stopped, (0, 2, 6))):
+        for stop in stops:
+            more = (f"train.init_from={start}", f"train.max_steps={stop}")
+            run_command(*arguments(tiny_yaml, all_shards, out, *more))
+    assert run_bytes(stopped) == run_bytes(whole)
+
+
+def steps_of(state, seeds):
+    """The state after an update with the random gradient of each seed."""
+    for seed in seeds:
+        generator = torch.Generator().manual_seed(seed)
+        state.update(torch.randn(state.gradient.shape, generator=generator), 1e-3)
+    return state
+
+
+@pytest.mark.parametrize("first", ["adamw", "muon"])
+@pytest.mark.parametrize("then", ["adamw", "muon"])
+def test_adamw_counts_a_parameters_steps_from_where_its_moments_began(tiny_yaml, first, then):
+    def fresh(optimizer):
+        config = load_config(tiny_yaml, [f"train.optimizer={optimizer}"])
+        return TrainState(_resolve(config, "cpu"), CPU)
+
+    def copied(state):
+        return {name: tensor.clone() for name, tensor in state.tensors().items()}
+
+    seed = steps_of(fresh(first), range(3))
+    assert not [name for name in seed.tensors() if name.startswith("step.")]
+    child = fresh(then)
+    child.begin_from(copied(seed), 3)
+    steps_of(child, [3, 4])
+    tensors = copied(child)
+    counts = {tensor.item() for name, tensor in tensors.items() if name.startswith("step.")}
+    assert counts == {5}
+    # Resumed, and as the start of a third run: the count goes on, whatever that run's own step.
+    resumed, grandchild, late = fresh(then), fresh(then), fresh(then)
+    resumed.restore(tensors, 2)
+    grandchild.begin_from(tensors, 2)
+    late.restore(copied(grandchild), 0)
+    steps_of(child, [5])
+    for state in (resumed, grandchild, late):
+        after = steps_of(state, [5]).tensors()
+        for name, tensor in child.tensors().items():
+            if not name.startswith("step."):
+                assert after[name].equal(tensor), name
 
 
 def test_a_compact_checkpoint_is_smaller_and_another_run_begins_from_it(tiny_yaml, tmp_path):
     settings = _resolve(load_config(tiny_yaml, list(RECIPE)), "cpu")
-    state = TrainState(settings, CPU)
-    for seed in range(3):
-        generator = torch.Generator().manual_seed(seed)
-        state.update(torch.randn(state.gradient.shape, generator=generator), 1e-3)
+    state = steps_of(TrainState(settings, CPU), range(3))
     about = CheckpointState(step=3, run_digest="run", plan_digest="plan", data="data")
     source = save_checkpoint(tmp_path / "full", about, state.tensors())
     small = compact_checkpoint(source, tmp_path / "small")
@@ -176,9 +225,10 @@ def test_a_compact_checkpoint_is_smaller_and_another_run_begins_from_it(tiny_yam
     _, tensors = load_checkpoint(small)
     other = TrainState(settings, CPU)
     other.begin_from(tensors, 3)
-    for name, tensor in other.tensors().items():
-        assert tensor.dtype == torch.float32
-        torch.testing.assert_close(tensor, state.tensors()[name], rtol=2**-7, atol=1e-8)
+    taken = other.tensors()
+    for name, tensor in state.tensors().items():
+        assert taken[name].dtype == torch.float32
+        torch.testing.assert_close(taken[name], tensor, rtol=2**-7, atol=1e-8)
     with pytest.raises(InputError, match="holds step 3 already"):
         compact_checkpoint(source, tmp_path / "small")
     with pytest.raises(InputError, match="is rounded already"):
@@ -186,6 +236,16 @@ def test_a_compact_checkpoint_is_smaller_and_another_run_begins_from_it(tiny_yam
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="file is a file; give a folder"):
         compact_checkpoint(source, tmp_path / "file")
+
+
+def test_a_compact_checkpoint_keeps_adamws_counts(tiny_yaml, tmp_path):
+    state = TrainState(_resolve(load_config(tiny_yaml), "cpu"), CPU)
+    state.begin_from(state.tensors(), 1001)  # bfloat16 has no 1001
+    about = CheckpointState(step=0, run_digest="run", plan_digest="plan", data="data")
+    source = save_checkpoint(tmp_path / "full", about, state.tensors())
+    about, tensors = load_checkpoint(compact_checkpoint(source, tmp_path / "small"))
+    assert about.is_rounded(tensors)
+    assert {tensors[f"step.{name}"].item() for name in state.parameters} == {1001}
 
 
 def test_no_run_goes_on_from_its_rounded_checkpoint(
