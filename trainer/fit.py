@@ -7,8 +7,10 @@ from pathlib import Path
 
 import torch
 
-from puicl_config import Config, InputError
+from puicl_config import Config, InputError, run_digest
+from puicl_model import weights_digest
 from shard_io import ShardError, ShardReader, command_for
+from trainer.agreement import check_same_start
 from trainer.begin import begin_or_resume
 from trainer.data import DataChain, check_plan, describe_reuse, last_trainable_step, open_for
 from trainer.follow import Follower, await_manifest
@@ -52,6 +54,16 @@ def fit(config: Config, shards: str | Path, out: Path, world: World) -> None:
         wanted = prior.total_steps if train.max_steps is None else train.max_steps
         goal = min(prior.total_steps, wanted)
         stop = last_trainable_step(config, reader, state.step, goal)
+        if world.size > 1:
+            check_same_start(
+                world,
+                {"step": state.step, "last step": stop},
+                {
+                    "config": run_digest(config, lineage.parent),
+                    "weights": weights_digest(state.tensors()),
+                    "held-out set": heldout.digest if heldout else None,
+                },
+            )
     if goal < state.step:
         tell(f"the run stands at step {state.step} already, beyond train.max_steps={goal}")
         stop = goal = state.step
