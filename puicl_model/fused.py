@@ -27,6 +27,11 @@ def can_attend(h: Tensor, size: int) -> bool:
     return not torch.compiler.is_compiling() and _supported(size)
 
 
+def has_machine_code() -> bool:
+    """Whether attention in bfloat16 runs code made for this processor: other bits than without."""
+    return _supported(SIZES[0])
+
+
 def attend_merged(q: Tensor | None, kv: Tensor, axis: int, bias: Tensor | None = None) -> Tensor:
     """softmax(log(2) (q + bias) k^T) v along `axis` (1 or 2), heads merged: [B, r, c, E].
 

@@ -17,6 +17,8 @@ from shard_io.layout import STAGING
 
 # A file in every private folder, locked while its owner lives.
 LOCK = "lock"
+# How file systems say that they have no second names for a file (exFAT, some network folders).
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 def sha256_file(path: Path) -> str:
@@ -58,6 +60,17 @@ def create_exclusively(root: Path, name: str, content: bytes) -> bool:
             os.link(staging / "content", root / name)
         except FileExistsError:
             return False
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            # Here a kill at the wrong moment leaves a file cut short, which readers refuse.
+            try:
+                with (root / name).open("xb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+            except FileExistsError:
+                return False
     sync_folder(root)
     return True
 

@@ -45,7 +45,8 @@ class WebdatasetPart:
         for member in members:
             key, _, extension = member.name.partition(".")
             self._samples.setdefault(key, {})[extension] = member
-        self._keys = sorted(self._samples)
+        # As written, in the plan's order: as text, a step's microbatch 1000 would precede 999.
+        self._keys = list(self._samples)
 
     def __len__(self) -> int:
         return len(self._keys)

@@ -124,7 +124,7 @@ def _resume(
         raise InputError(
             f"{error}, which steps 0-{about.step - 1} have read: to check that a run goes on with "
             "the same data, the files in entries/ are needed to its end (those in parts/ are not, "
-            "once read)"
+            "once read, except with train.where, which counts their tasks again)"
         ) from None
     if chain.value != about.data:
         where = ""

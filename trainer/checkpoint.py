@@ -135,7 +135,9 @@ def set_aside(path: Path) -> None:
 def thin_checkpoints(folder: Path, keep: int) -> None:
     """Keep the newest `keep` checkpoints, and drop what a killed run left half written."""
     for path in checkpoints(folder)[:-keep]:
-        shutil.rmtree(path)
+        # Renamed first: what is half removed is taken for no checkpoint, and goes the next time.
+        with contextlib.suppress(OSError):
+            path.rename(folder / f".{path.name}.tmp")
     for path in folder.glob(".step-*.tmp"):
         with contextlib.suppress(OSError):
             shutil.rmtree(path)

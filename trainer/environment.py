@@ -10,11 +10,21 @@ from typing import Any
 import torch
 
 from puicl_config import InputError, cpu_name, git_commit, write_atomically
+from puicl_model.fused import has_machine_code
 from trainer.world import World
 
 # Variables that make the same libraries choose other instructions.
-_VARIABLES = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_CBWR", "MKL_ENABLE_INSTRUCTIONS")
-_PACKAGES = ("torch", "numpy", "zarr", "numcodecs", "safetensors")
+_VARIABLES = (
+    "ATEN_CPU_CAPABILITY",
+    "CUBLAS_WORKSPACE_CONFIG",
+    "DNNL_DEFAULT_FPMATH_MODE",
+    "DNNL_MAX_CPU_ISA",
+    "MKL_CBWR",
+    "MKL_ENABLE_INSTRUCTIONS",
+    "ONEDNN_DEFAULT_FPMATH_MODE",
+    "ONEDNN_MAX_CPU_ISA",
+)
+_PACKAGES = ("torch", "numpy", "zarr", "numcodecs", "safetensors", "llvmlite")
 
 
 def describe_environment(world: World, threads: int) -> dict[str, Any]:
@@ -28,13 +38,17 @@ def describe_environment(world: World, threads: int) -> dict[str, Any]:
         "gpu": torch.cuda.get_device_name(world.device) if world.device.type == "cuda" else None,
         "cuda": torch.version.cuda if world.device.type == "cuda" else None,
         "threads_per_process": threads,
+        "machine_code": has_machine_code(),
         "variables": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
         "git_commit": git_commit(),
     }
 
 
 def record_environment(path: Path, environment: dict[str, Any], step: int) -> list[str]:
-    """Append to the run's list where it differs from the last; returns what differs."""
+    """Append to the run's list where it differs from the last; returns what differs.
+
+    What an earlier version did not write down is not known to differ.
+    """
     try:
         stretches = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     except ValueError:
@@ -43,7 +57,7 @@ def record_environment(path: Path, environment: dict[str, Any], step: int) -> li
     differing = [
         f"{key}: {before.get(key)} before, {value} now"
         for key, value in environment.items()
-        if before and before.get(key) != value
+        if key in before and before[key] != value
     ]
     if not stretches or differing:
         stretches.append({"from_step": step, **environment})

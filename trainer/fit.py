@@ -35,9 +35,13 @@ def fit(config: Config, shards: str | Path, out: Path, world: World) -> None:
 
     Raises `InputError` where shards, folder and config do not belong together.
     """
+    with StopRequest(config.train.max_seconds) as asked:
+        _fit(config, shards, out, world, asked)
+
+
+def _fit(config: Config, shards: str | Path, out: Path, world: World, asked: StopRequest) -> None:
     prior, train = config.prior, config.train
     tell = functools.partial(say, world)
-    asked = StopRequest(train.max_seconds)
     if train.follow and not await_manifest(shards, world, asked, train.follow_timeout, tell):
         tell(f"asked to stop before {shards} was begun; the same command begins again")
         return
@@ -45,7 +49,7 @@ def fit(config: Config, shards: str | Path, out: Path, world: World) -> None:
     check_plan(config, reader)
     heldout = HeldoutSet(config, world) if train.heldout else None
     made = world.is_first and not out.exists()
-    lock = lock_run(out) if world.is_first else None
+    lock = lock_run(out, tell) if world.is_first else None
     with begun_or_removed(out, made):
         check_same_run(out, config)
         state = TrainState(config, world.device)
@@ -121,7 +125,7 @@ def _steps(run: Run, reader: ShardReader, stop: int, asked: StopRequest) -> None
         if train.follow:
             began = time.monotonic()
             try:
-                stopped = not follower.wait(my_addresses(step))
+                stopped = not follower.wait(addresses_of_step(prior, train, step))
             except ShardError:
                 run.checkpoint()
                 raise

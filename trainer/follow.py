@@ -48,8 +48,13 @@ def await_manifest(
 
 def agreed(world: World, mine: Sequence[bool]) -> list[bool]:
     """What is true of any process, the same list on all of them."""
+    return _gathered(world, mine).any(dim=0).tolist()
+
+
+def _gathered(world: World, mine: Sequence[bool]) -> torch.Tensor:
+    """[processes, len(mine)]: what is true of each process."""
     row = torch.tensor([mine], dtype=torch.float32, device=world.device)
-    return world.gather(row, world.size).any(dim=0).tolist()
+    return world.gather(row, world.size) > 0
 
 
 class Follower:
@@ -70,10 +75,10 @@ class Follower:
         self._timeout, self._say = timeout, say
 
     def wait(self, addresses: Sequence[Address]) -> bool:
-        """True once every process can read its `addresses`; False where one was asked to stop.
+        """True once every process can read `addresses`; False where one was asked to stop.
 
-        Raises `ShardError`, on every process, `timeout` seconds after the last part came that one
-        of them waits for.
+        `addresses` are all of the step, so that all processes wait for the same parts. Raises
+        `ShardError`, on every process, `timeout` seconds after the last of them came to any.
         """
         began = came = time.monotonic()
         spoke: float | None = None
@@ -86,10 +91,12 @@ class Follower:
             # Whether to go on is one decision: a process that left alone would leave the others
             # waiting for its gradients.
             mine = [bool(awaited), self._asked(), now - came > self._timeout]
-            waits, stops, late = agreed(self._world, mine)
+            everyone = _gathered(self._world, mine)
+            waits, stops, _ = everyone.any(dim=0).tolist()
             if not waits or stops:
                 return not waits
-            if late:
+            # On disks of their own, one may still see parts come that another has.
+            if everyone[:, 2].all():
                 first = f" for {awaited[0].name} in" if awaited else " for parts of"
                 raise ShardError(
                     f"waited {duration(self._timeout)}{first} {self._reader.folder} and nothing "

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from puicl_config import InputError
+from puicl_config import InputError, write_atomically
 from trainer.sampler import Address
 
 
@@ -19,12 +19,8 @@ class Ledger:
         `lacks` is then the number of earlier steps that it should hold and does not.
         """
         self._path = path
-        kept = [line for line in read_ledger(path) if line["step"] < steps_done]
+        kept = keep_lines(path, steps_done - 1)
         self.lacks = steps_done - len({line["step"] for line in kept})
-        text = "".join(json.dumps(line) + "\n" for line in kept)
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
         self._file = path.open("a", encoding="utf-8")
 
     def write(
@@ -59,6 +55,24 @@ class Ledger:
         """Sync and close."""
         self.sync()
         self._file.close()
+
+
+def keep_lines(path: Path, last: int) -> list[dict[str, Any]]:
+    """Cut a file of lines in the order of their steps after step `last`; returns what is left.
+
+    What a power cut damaged after the last line that is kept is cut off with the rest. Raises
+    `InputError` where a damaged line comes before it.
+    """
+    kept = []
+    try:
+        for line in read_ledger(path):
+            if line["step"] <= last:
+                kept.append(line)
+    except InputError:
+        if last > 0 and (not kept or kept[-1]["step"] < last):
+            raise
+    write_atomically(path, "".join(json.dumps(line) + "\n" for line in kept).encode())
+    return kept
 
 
 def read_ledger(path: Path) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from trainer.ledger import read_ledger
+from trainer.ledger import keep_lines
 
 
 class Metrics:
@@ -22,10 +22,7 @@ class Metrics:
 
     def __init__(self, path: Path, steps_done: int):
         """Open the file, dropping what was written after the checkpoint resumed from."""
-        kept = [line for line in read_ledger(path) if line["step"] <= steps_done]
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
-        temporary.replace(path)
+        kept = keep_lines(path, steps_done)
         self._file = path.open("a", encoding="utf-8")
         self._before = kept[-1]["seconds"] if kept else 0.0
         # The last step whose held-out figures stand here already.

@@ -185,6 +185,8 @@ def replay(
     changes: dict[str, Any] = {
         "init_from": init_from,
         "max_steps": len(recorded),
+        "max_seconds": None,
+        "follow": False,
         "digest_every": 1,
         "heldout": None,
     }
@@ -196,7 +198,10 @@ def replay(
     with contextlib.redirect_stdout(io.StringIO()):
         world = World(0, 1, torch.device(train.device))
         fit(config.model_copy(update={"train": train}), shards, out, world)
-    for then, now in zip(recorded, read_ledger(out / "ledger.jsonl"), strict=True):
+    again = list(read_ledger(out / "ledger.jsonl"))
+    if len(again) < len(recorded):
+        raise InputError(f"stopped after {len(again)} of {len(recorded)} steps: start it again")
+    for then, now in zip(recorded, again, strict=True):
         # A digest of the weights stands in every so many lines only.
         odd = [key for key in then if key in now and then[key] != now[key]]
         if odd:

@@ -1,8 +1,9 @@
 """`runs/NAME/`: who may write to it, and whether it belongs to this config."""
 
 import contextlib
+import errno
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -15,9 +16,14 @@ from puicl_config import (
     write_atomically,
 )
 
+_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 
-def lock_run(out: Path) -> IO[str]:
-    """Hold the run's folder for this process; raises `InputError` where another trainer does."""
+
+def lock_run(out: Path, say: Callable[[str], None]) -> IO[str]:
+    """Hold the run's folder for this process; raises `InputError` where another trainer does.
+
+    `say` is told where the file system keeps no locks.
+    """
     if (out.exists() or out.is_symlink()) and not out.is_dir():
         raise InputError(f"{out} is a file, or a link to nothing; give a folder for the run")
     out.mkdir(parents=True, exist_ok=True)
@@ -27,6 +33,10 @@ def lock_run(out: Path) -> IO[str]:
     except BlockingIOError:
         lock.close()
         raise InputError(f"another trainer is writing to {out}; give another --out") from None
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        say(f"{out} is on a file system without locks: see that no other trainer writes there")
     return lock
 
 

@@ -12,6 +12,8 @@ from prior_gen import generate_microbatch
 from prior_gen.generator import generate_shards
 from puicl_config import load_config
 from shard_io import PartId, open_shards, read_entry
+from shard_io.microbatch import Microbatch
+from shard_io.webdataset_format import WebdatasetPart, write_webdataset
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +82,17 @@ def test_a_webdataset_part_is_read_with_webdataset(tar_shards):
     samples = list(webdataset.WebDataset(str(path), shardshuffle=False).decode())
     assert len(samples) == read_entry(tar_shards, PartId(1, 0)).n_microbatches
     assert samples[0]["x.npy"].shape[0] == samples[0]["json"]["pi"].__len__()
+
+
+def test_a_webdataset_part_is_in_the_plans_order_beyond_a_thousand_microbatches(tiny, tmp_path):
+    made = generate_microbatch(tiny, 1, 0, 0)
+    written = [
+        Microbatch(made.x, made.y, {**made.tags, "step": step, "index": index})
+        for step, index in ((0, 999), (0, 1000), (0, 1001), (1, 0))
+    ]
+    write_webdataset(tmp_path / "part.tar", written, tiny.shards)
+    part = WebdatasetPart(tmp_path / "part.tar")
+    assert [part[n].address for n in range(len(part))] == [batch.address for batch in written]
 
 
 def test_float32_shards_hold_more_digits_and_have_other_digests(tiny_yaml, all_shards, tmp_path):

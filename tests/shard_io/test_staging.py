@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import shard_io.files as files
-from shard_io.files import LOCK, staging_folder, sweep_staging
+from shard_io.files import LOCK, create_exclusively, staging_folder, sweep_staging
 
 
 def test_a_live_writers_folder_is_not_swept_and_is_gone_afterwards(tmp_path):
@@ -101,3 +101,14 @@ def test_a_file_system_without_locks_is_written_to_and_never_swept(tmp_path, mon
         sweep_staging(tmp_path)
         assert (folder / "content").read_text() == "whole"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_system_without_links_creates_exclusively_all_the_same(tmp_path, monkeypatch):
+    def no_links(*_):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(files.os, "link", no_links)
+    assert create_exclusively(tmp_path, "manifest.json", b"first") is True
+    assert create_exclusively(tmp_path, "manifest.json", b"second") is False
+    assert (tmp_path / "manifest.json").read_bytes() == b"first"
+    assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]

@@ -106,6 +106,26 @@ def test_a_wait_ends_after_the_timeout_or_when_asked_and_never_holds_back_what_i
     assert waiter.wait([(3, 0, 0)]) is True
 
 
+class Beside(World):
+    """Two processes, of which the other is late from its third look on."""
+
+    looks = 0
+
+    def gather(self, rows, count):
+        Beside.looks += 1
+        other = torch.tensor([[1.0, 0.0, float(Beside.looks >= 3)]])
+        return torch.cat([rows, other])
+
+
+def test_a_wait_goes_on_while_parts_come_to_another_process(own_shards):
+    (own_shards / "entries" / "stage-0003-part-001.json").unlink()
+    two = Beside(0, 2, torch.device("cpu"))
+    waiter = Follower(open_shards(own_shards), two, lambda: False, 1e-9, lambda _: None)
+    with pytest.raises(InputError, match="nothing came"):
+        waiter.wait([(3, 2, 0)])
+    assert Beside.looks == 3
+
+
 def test_survivors_are_waited_for_by_whole_stages(own_shards):
     from shard_io import FilteredReader
 

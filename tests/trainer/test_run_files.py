@@ -1,0 +1,112 @@
+"""What a run keeps in its folder, on disks that misbehave; and the signals it listens to."""
+
+import errno
+import json
+import os
+import shutil
+import signal
+
+import pytest
+import torch
+
+import trainer.run_folder as run_folder
+from puicl_config import InputError
+from trainer.checkpoint import checkpoints, thin_checkpoints
+from trainer.environment import describe_environment, record_environment
+from trainer.ledger import Ledger, read_ledger
+from trainer.metrics import Metrics
+from trainer.stop import StopRequest
+from trainer.world import World
+
+ALONE = World(0, 1, torch.device("cpu"))
+
+
+def test_the_environment_names_what_chooses_other_instructions(monkeypatch):
+    monkeypatch.setenv("DNNL_MAX_CPU_ISA", "AVX2")
+    environment = describe_environment(ALONE, 1)
+    assert environment["variables"]["DNNL_MAX_CPU_ISA"] == "AVX2"
+    assert environment["llvmlite"][0].isdigit()
+    assert environment["machine_code"] in (True, False)
+
+
+def test_what_an_earlier_version_did_not_record_does_not_differ(tmp_path):
+    path = tmp_path / "environment.json"
+    path.write_text(json.dumps([{"from_step": 0, "torch": "2.0"}]))
+    assert record_environment(path, {"torch": "2.0", "llvmlite": "0.5"}, 3) == []
+    told = record_environment(path, {"torch": "2.1", "llvmlite": "0.5"}, 3)
+    assert told == ["torch: 2.0 before, 2.1 now"]
+    assert len(json.loads(path.read_text())) == 2
+
+
+def write_steps(path, steps):
+    ledger = Ledger(path, 0)
+    for step in steps:
+        ledger.write(step, 0.5, 1.5, 1e-4, [(1, step, 0)], "0" * 64, None)
+    ledger.close()
+
+
+def test_damage_after_the_checkpoint_is_cut_off_and_damage_before_it_is_told(tmp_path):
+    path = tmp_path / "ledger.jsonl"
+    write_steps(path, range(5))
+    whole = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*whole[:3], "\0" * 40 + "\n", whole[4]]))
+    ledger = Ledger(path, 3)
+    ledger.close()
+    assert ledger.lacks == 0
+    assert path.read_text() == "".join(whole[:3])
+    path.write_text("".join([whole[0], "\0" * 40 + "\n", *whole[2:]]))
+    with pytest.raises(InputError, match="line 2 is damaged"):
+        Ledger(path, 4)
+    assert len(path.read_text().splitlines()) == 5
+
+
+def test_damaged_metrics_after_the_checkpoint_are_cut_off(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    lines = [json.dumps({"step": step, "seconds": 2.0 * step}) + "\n" for step in (10, 20, 25)]
+    path.write_text("".join([*lines, "\0\n"]))
+    metrics = Metrics(path, 25)
+    assert 50 <= metrics.seconds < 60
+    metrics.close()
+    assert [line["step"] for line in read_ledger(path)] == [10, 20, 25]
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EIO])
+def test_a_file_system_without_locks_is_told_and_trained_on(tmp_path, monkeypatch, number):
+    def no_locks(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(run_folder.fcntl, "flock", no_locks)
+    said: list[str] = []
+    if number == errno.EIO:
+        with pytest.raises(OSError, match="error"):
+            run_folder.lock_run(tmp_path, said.append)
+        return
+    run_folder.lock_run(tmp_path, said.append).close()
+    (told,) = said
+    assert "is on a file system without locks" in told
+
+
+def test_a_checkpoint_that_cannot_be_removed_ends_no_run_and_is_none_any_more(
+    tmp_path, monkeypatch
+):
+    for step in range(4):
+        (tmp_path / f"step-{step:08d}").mkdir()
+
+    def busy(path, **_):
+        raise OSError(errno.EBUSY, "Device or resource busy")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", busy)
+        thin_checkpoints(tmp_path, 2)
+    assert [path.name for path in checkpoints(tmp_path)] == ["step-00000002", "step-00000003"]
+    thin_checkpoints(tmp_path, 2)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_signals_mean_what_they_meant_before_a_run():
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    with StopRequest(None) as asked:
+        assert not asked()
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert asked()
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
