@@ -49,7 +49,7 @@ def train(
 
 
 def main() -> None:
-    """Entry point; bad input prints one sentence, once, and exits with 2 on every process."""
+    """Entry point; bad input prints one sentence and exits with 2, on every process it meets."""
     try:
         app(standalone_mode=True)
     except InputError as error:
@@ -65,8 +65,10 @@ def main() -> None:
 
 
 def _exit(sentence: str) -> None:
-    if int(os.environ.get("RANK", 0)) == 0:
-        print(f"error: {sentence}", file=sys.stderr, flush=True)
+    # What one process alone meets nobody else could tell; the first speaks as if it were alone.
+    rank = int(os.environ.get("RANK", 0))
+    of = f" (process {rank})" if rank else ""
+    print(f"error{of}: {sentence}", file=sys.stderr, flush=True)
     sys.exit(2)
 
 

@@ -9,6 +9,9 @@ from torch import Tensor
 
 from puicl_config import InputError
 
+# What gloo says of a process that has gone: no type of its own tells it from our mistakes.
+_LOST = ("Connection closed by peer", "Connection reset by peer", "Broken pipe")
+
 
 @dataclass(frozen=True)
 class World:
@@ -20,7 +23,7 @@ class World:
 
     @property
     def is_first(self) -> bool:
-        """Whether this process writes files and speaks."""
+        """Whether this process writes files and speaks; errors each process tells itself."""
         return self.rank == 0
 
     def mine(self, count: int) -> range:
@@ -28,11 +31,22 @@ class World:
         return range(self.rank, count, self.size)
 
     def gather(self, rows: Tensor, count: int) -> Tensor:
-        """All processes' rows [rounds, n] as [count, n] in microbatch order."""
+        """All processes' rows [rounds, n] as [count, n] in microbatch order.
+
+        Raises `InputError` where one of the processes is no longer there.
+        """
         if self.size == 1:
             return rows
         gathered = [torch.empty_like(rows) for _ in range(self.size)]
-        dist.all_gather(gathered, rows)
+        try:
+            dist.all_gather(gathered, rows)
+        except RuntimeError as error:
+            if not any(sign in str(error) for sign in _LOST):
+                raise
+            raise InputError(
+                "another process of this run stopped; its own message, if it left one, says "
+                "why. The same command goes on from the newest checkpoint"
+            ) from error
         return torch.stack(gathered, dim=1).flatten(0, 1)[:count]
 
 

@@ -4,10 +4,14 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 
 from prior_gen.generator import generate_shards
+from puicl_config import InputError
+from trainer import cli
 from trainer.agreement import differences
 from trainer.checkpoint import checkpoints
+from trainer.world import World
 
 MAIN = Path(__file__).resolve().parents[2] / "trainer" / "main.py"
 # "RANK" in an argument is the process's own.
@@ -64,3 +68,47 @@ def test_processes_that_stand_elsewhere_or_see_other_shards_do_not_start(
     assert "held-out" not in said.split("; all of them")[0]
     assert (tmp_path / "run-0" / "ledger.jsonl").read_bytes() == ledger
     assert not (tmp_path / "run-1").exists()
+
+
+@pytest.mark.parametrize(("rank", "says"), [("0", "error: no"), ("3", "error (process 3): no")])
+def test_every_process_says_its_error(rank, says, monkeypatch, capsys):
+    def refuse(**_):
+        raise InputError("no")
+
+    monkeypatch.setattr(cli, "app", refuse)
+    monkeypatch.setenv("RANK", rank)
+    with pytest.raises(SystemExit, match="2"):
+        cli.main()
+    assert capsys.readouterr().err == says + "\n"
+
+
+def test_an_error_of_another_process_than_the_first_is_seen(
+    tiny_yaml, all_shards, run_apart, tmp_path
+):
+    (tmp_path / "shards-0").symlink_to(all_shards)
+    said = run_apart(tiny_yaml)
+    assert f"error (process 1): {tmp_path / 'shards-1'} holds no shards" in said
+    assert "error: another process of this run stopped; its own message" in said
+    assert "[rank" not in said  # torch's mark of a traceback
+    assert not (tmp_path / "run-0").exists()
+
+
+@pytest.mark.parametrize(
+    ("told", "lost"),
+    [
+        ("gloo/transport/tcp/pair.cc:538] Connection closed by peer [10.0.0.1]:7", True),
+        ("gloo/transport/tcp/pair.cc:537] Read error [10.0.0.1]:7: Connection reset by peer", True),
+        ("gloo/transport/tcp/pair.cc:368] writev [10.0.0.1]:7: Broken pipe", True),
+        ("gloo/transport/tcp/pair.cc:456] op.preamble.length <= op.nbytes. 16 vs 8", False),
+        ("CUDA error: device-side assert triggered", False),
+    ],
+)
+def test_only_a_lost_process_is_told_as_one(told, lost, monkeypatch):
+    def fail(*_):
+        raise RuntimeError(told)
+
+    monkeypatch.setattr("torch.distributed.all_gather", fail)
+    world = World(0, 2, torch.device("cpu"))
+    with pytest.raises(InputError if lost else RuntimeError) as raised:
+        world.gather(torch.zeros(1, 1), 2)
+    assert ("another process" in str(raised.value)) == lost
