@@ -274,7 +274,7 @@ def test_two_trainers_never_write_to_one_run(
 ):
     from trainer.run_folder import lock_run
 
-    lock = lock_run(tmp_path / "run")
+    lock = lock_run(tmp_path / "run", print)
     done = run_command(*arguments(tiny_yaml, all_shards, tmp_path / "run"), check=False)
     assert done.returncode == 2
     assert "another trainer is writing to" in done.stderr
