@@ -198,15 +198,8 @@ def _backward(size: int, native: bool) -> Code:
         with code.loop(code.groups) as group:
             from_ = code.at(dq_sums, group, 2 * some)
             code.write_columns(from_, natural, group, at["dq"], told["q_row"], at["dbias"])
-        with code.loop(code.length) as key:
-            for sums, to, factor in (
-                (dk_sums, at["dk"], natural),
-                (dv_sums, at["dv"], code.real(1.0)),
-            ):
-                row = code.add(to, code.mul(key, told["k_row"]))
-                for part in code.parts:
-                    values = code.floats(code.at(sums, key, size * 4), part)
-                    code.put(code.rounded(code.fmul(values, factor)), code.at(row, part, 32))
+        code.write_sums(dk_sums, natural, at["dk"])
+        code.write_sums(dv_sums, code.real(1.0), at["dv"])
     code.ret_void()
     return code
 

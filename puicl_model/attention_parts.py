@@ -192,6 +192,14 @@ class AttentionCode(Code):
             if added is not None:
                 self.put(self.load(added), self.at(total, part, 64), 64)
 
+    def write_sums(self, sums, factor, to) -> None:
+        """sums [keys, D] times a factor, rounded, as the rows of the keys' or values' gradient."""
+        with self.loop(self.length) as key:
+            row = self.add(to, self.mul(key, self.told["k_row"]))
+            for part in self.parts:
+                values = self.floats(self.at(sums, key, self.size * 4), part)
+                self.put(self.rounded(self.fmul(values, factor)), self.at(row, part, 32))
+
     def squares(self, lanes: list):
         """Lane by lane the sum of squares."""
         total = self.real(0.0)

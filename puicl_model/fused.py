@@ -6,6 +6,7 @@ bits do not depend on how many there are.
 """
 
 import functools
+from types import ModuleType
 
 import torch
 from torch import Tensor
@@ -19,6 +20,9 @@ SIZES = (16, 32, 64)
 # Queries whose scores have their statistics together.
 _LANES = 16
 
+# With fewer to attend to, tiles of 32 are mostly empty.
+_WORTH_TILES = 17
+
 
 def can_attend(h: Tensor, size: int) -> bool:
     """Whether `attend_merged` takes heads of `size` like h: by type, device and processor."""
@@ -30,6 +34,11 @@ def can_attend(h: Tensor, size: int) -> bool:
 def has_machine_code() -> bool:
     """Whether attention in bfloat16 runs code made for this processor: other bits than without."""
     return _supported(SIZES[0])
+
+
+def has_tile_code() -> bool:
+    """Whether that code takes the processor's tiles for long axes: other bits again."""
+    return _supported_on_tiles(SIZES[0])
 
 
 def attend_merged(q: Tensor | None, kv: Tensor, axis: int, bias: Tensor | None = None) -> Tensor:
@@ -72,7 +81,6 @@ class _Fused(torch.autograd.Function):
 
 def _run(name, q, kv, bias, axis, out, stats, *gradients) -> None:
     """Call the machine code `name` for all problems; out, or dq and dkv, are written."""
-    from puicl_model import attention_code
     from puicl_model.attention_parts import PARAMETERS
 
     asking, keys, values = _parts(q, kv)
@@ -97,14 +105,33 @@ def _run(name, q, kv, bias, axis, out, stats, *gradients) -> None:
             if empty is not None:
                 empty.zero_()
         return
-    function = attention_code.function(name, size)
-    need = getattr(attention_code, name + "_scratch")(size, told["asking"], told["length"])
+    code = _code(size, told["length"])
+    function = code.function(name, size)
+    need = getattr(code, name + "_scratch")(size, told["asking"], told["length"])
     run(function, PARAMETERS, told, count, scores, need)
 
 
 def _parts(q: Tensor | None, kv: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys and values, each [B, ., ., H, D], of what `attend_merged` takes."""
     return kv[:, :, :, 0] if q is None else q, kv[:, :, :, -2], kv[:, :, :, -1]
+
+
+def _code(size: int, length: int) -> ModuleType:
+    """The code for attention to so many places."""
+    from puicl_model import attention_code, tile_attention
+
+    on_tiles = length >= _WORTH_TILES and _supported_on_tiles(size)
+    return tile_attention if on_tiles else attention_code
+
+
+@functools.cache
+def _supported_on_tiles(size: int) -> bool:
+    try:
+        from puicl_model import tile_attention, tile_code
+
+        return tile_code.has_tiles() and bool(tile_attention.function("forward", size))
+    except (ImportError, RuntimeError):  # no LLVM, or one that cannot
+        return False
 
 
 @functools.cache

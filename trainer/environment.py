@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from puicl_config import InputError, cpu_name, git_commit, write_atomically
-from puicl_model.fused import has_machine_code
+from puicl_model.fused import has_machine_code, has_tile_code
 from trainer.world import World
 
 # Variables that make the same libraries choose other instructions.
@@ -39,6 +39,7 @@ def describe_environment(world: World, threads: int) -> dict[str, Any]:
         "cuda": torch.version.cuda if world.device.type == "cuda" else None,
         "threads_per_process": threads,
         "machine_code": has_machine_code(),
+        "tile_code": has_tile_code(),
         "variables": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
         "git_commit": git_commit(),
     }
