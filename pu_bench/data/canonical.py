@@ -32,6 +32,19 @@ class Table:
     columns: tuple[str, ...]
     digest: str
 
+    @property
+    def task_digest(self) -> str:
+        """See `task_digest`; changes with the positive class and the coding, too."""
+        return task_digest(self.x, self.positive)
+
+
+def task_digest(x: np.ndarray, positive: np.ndarray) -> str:
+    """Hex SHA-256 of features [n, d] and boolean positives [n]."""
+    digest = hashlib.sha256(str(x.shape).encode())
+    for array in (x.astype("<f8"), positive.astype(bool)):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
 
 @dataclass(frozen=True)
 class CanonicalTable:

@@ -170,7 +170,10 @@ def _claim(out: Path, plan: Plan, log: CellLog) -> None:
     now = {
         "protocol": PROTOCOL,
         "collection": plan.collection.name,
-        "tables": {name: {"title": t.title, "sha256": t.digest} for name, t in tables.items()},
+        "tables": {
+            name: {"title": t.title, "sha256": t.digest, "task_sha256": t.task_digest}
+            for name, t in tables.items()
+        },
         "methods": {
             name: {
                 "title": METHODS[name].title,
@@ -201,8 +204,15 @@ def _continued(before: dict[str, Any], now: dict[str, Any], out: Path) -> dict[s
                 f"{out} holds results of {key} {before[key]}, not {now[key]}; give another --out"
             )
     for name, table in now["tables"].items():
-        if before["tables"].get(name, table)["sha256"] != table["sha256"]:
+        there = before["tables"].get(name, table)
+        if there["sha256"] != table["sha256"]:
             raise InputError(f"{out} holds results on another {name} table; give another --out")
+        # An older version did not write it down.
+        if there.get("task_sha256", table["task_sha256"]) != table["task_sha256"]:
+            raise InputError(
+                f"{out} holds results on {name} with another positive class, or other columns "
+                "taken for categories; give another --out"
+            )
     merged = {key: {**before[key], **now[key]} for key in ("tables", "methods")}
     return {**now, **merged}
 

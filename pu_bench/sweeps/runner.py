@@ -10,6 +10,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 
+from pu_bench.data.canonical import task_digest
 from pu_bench.protocol import PUTask
 from pu_bench.run.cells import Cell, run_cell, seed_of
 from pu_bench.run.environment import describe_environment
@@ -64,7 +65,7 @@ def task_name(sweep: str, value: float, pool: str) -> str:
 def run_sweeps(plan: SweepPlan, out: Path) -> list[Record]:
     """Run the cells that `out` lacks and write sweeps.csv; returns the plan's records.
 
-    Raises `InputError` where `out` holds sweeps with other shards or weights.
+    Raises `InputError` where `out` holds sweeps with other shards, tables or weights.
     """
     out.mkdir(parents=True, exist_ok=True)
     log = CellLog(out / SWEEP_CELLS)
@@ -118,6 +119,11 @@ def _claim(out: Path, plan: SweepPlan, log: CellLog) -> None:
     path = out / SWEEP_RUN
     now = {
         "shards": plan.shards_digest,
+        "pools": {
+            pool.name: task_digest(pool.x, pool.positive)
+            for pool in plan.pools
+            if pool.kind == "real"
+        },
         **network_facts(make_method(name, plan.model) for name in plan.methods),
     }
     before = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
@@ -127,6 +133,11 @@ def _claim(out: Path, plan: SweepPlan, log: CellLog) -> None:
     if before.get("shards") and now["shards"] and before["shards"] != now["shards"]:
         raise InputError(f"{out} holds sweeps with other shards; give another --out")
     now["shards"] = now["shards"] or before.get("shards")
+    known = before.get("pools", {})  # an older version did not write them down
+    for name, digest in now["pools"].items():
+        if known.get(name, digest) != digest:
+            raise InputError(f"{out} holds sweeps on another {name} table; give another --out")
+    now["pools"] = {**known, **now["pools"]}
     with log.begun_from(out / SWEEP_RESULTS, _published):
         now = give_way(out, log, before, now, plan.new_weights)
     write_atomically(path, (json.dumps(now, indent=1) + "\n").encode())
@@ -146,9 +157,9 @@ def _csv(records: Sequence[Record]) -> bytes:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for record in sorted(
-        records, key=lambda r: [r[key] for key in ("sweep", "kind", "value", "pool", "method")]
-    ):
+    # By repeat, too: workers end in any order.
+    order = ("sweep", "kind", "value", "pool", "method", "repeat")
+    for record in sorted(records, key=lambda r: [r[key] for key in order]):
         cells = (record[column] for column in COLUMNS)
         writer.writerow(
             f"{cell:.6g}" if isinstance(cell, float) else "" if cell is None else cell

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -122,6 +123,56 @@ def test_results_of_another_collection_are_refused(collection, tmp_path):
     other = load_collection(None, ["wdbc"])
     with pytest.raises(InputError, match="give another --out"):
         run_benchmark(plan_of(other, ["all_positive"], 1), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "facts"),
+    [
+        ("easy", {"positive": "no"}),
+        ("mixed", {"positive": "1"}),  # whose codes are numbers then
+    ],
+)
+def test_results_with_another_positive_class_or_other_categories_are_refused(
+    little_tables, collection, tmp_path, name, facts
+):
+    run_benchmark(plan_of(collection, ["all_positive"], 1), tmp_path / "out")
+    before = (tmp_path / "out" / "run.json").read_bytes()
+    # The same files in a folder of the same name: canonical tables are before classes and codes.
+    other = shutil.copytree(little_tables, tmp_path / little_tables.name)
+    index = json.loads((other / "index.json").read_text())
+    (other / "index.json").write_text(json.dumps({**index, name: facts}))
+    changed = load_collection(other)
+    assert changed.name == collection.name
+    assert changed.tables[name].digest == collection.tables[name].digest
+    with pytest.raises(InputError, match=f"results on {name} with another positive class, or oth"):
+        run_benchmark(plan_of(changed, ["logistic"], 1), tmp_path / "out")
+    assert (tmp_path / "out" / "run.json").read_bytes() == before
+    # A title is no part of it, nor are tables that another plan leaves alone.
+    hard = {**index["hard"], "title": "H"}
+    (other / "index.json").write_text(json.dumps({**index, "hard": hard}))
+    titled = load_collection(other, ["hard"])
+    assert len(run_benchmark(plan_of(titled, ["all_positive"], 1), tmp_path / "out")) == 1
+    tables = json.loads((tmp_path / "out" / "run.json").read_text())["tables"]
+    assert {key: table["task_sha256"] for key, table in tables.items()} == {
+        key: table.task_digest for key, table in collection.tables.items()
+    }
+
+
+def test_the_published_run_which_is_of_an_older_version_is_gone_on_from_as_it_is(tmp_path):
+    for name in ("run.json", "results.csv", "details.csv"):
+        shutil.copy(ROOT / "results" / "published" / name, tmp_path)
+    facts = json.loads((tmp_path / "run.json").read_text())
+    for table in facts["tables"].values():
+        table.pop("task_sha256", None)
+    (tmp_path / "run.json").write_text(json.dumps(facts))
+    run_benchmark(plan_of(load_collection(None, ["wdbc"]), ["logistic"]), tmp_path)
+    for name in ("results.csv", "details.csv"):  # with the times: no cell was run again
+        before = (ROOT / "results" / "published" / name).read_bytes()
+        assert (tmp_path / name).read_bytes() == before
+    tables = json.loads((tmp_path / "run.json").read_text())["tables"]
+    # From now on this table's is known, and another one would be refused.
+    assert [name for name, table in tables.items() if "task_sha256" in table] == ["wdbc"]
+    assert set(tables) == set(facts["tables"])
 
 
 def test_a_published_folder_goes_on_without_its_cells(collection, tmp_path):

@@ -248,6 +248,41 @@ def test_a_published_sweep_is_gone_on_from_and_loses_no_row(small_weights, tmp_p
     assert environments == [{"cpus": 0}, *facts["environments"]]
 
 
+def test_a_sweep_on_another_table_of_the_same_name_is_refused(tmp_path):
+    pools = [make_pool(name="one"), make_pool(name="two")]
+
+    def plan(pools, method="random"):
+        return SweepPlan(["scar_score"], pools, [method], 1, None, 1, None)
+
+    first = run_sweeps(plan(pools), tmp_path)
+    facts = json.loads((tmp_path / "sweeps.json").read_text())
+    x, positive = pools[1].x, pools[1].positive
+    for other in (Pool("two", "real", x + 1e-9, positive), Pool("two", "real", x, ~positive)):
+        with pytest.raises(InputError, match="sweeps on another two table; give another --out"):
+            run_sweeps(plan([pools[0], other], "all_positive"), tmp_path)
+    assert json.loads((tmp_path / "sweeps.json").read_text()) == facts
+
+    # With their times: not run again.
+    assert run_sweeps(plan(pools[:1]), tmp_path) == [r for r in first if r["pool"] == "one"]
+    assert json.loads((tmp_path / "sweeps.json").read_text())["pools"] == facts["pools"]
+
+    del facts["pools"]  # as an older version wrote it
+    (tmp_path / "sweeps.json").write_text(json.dumps(facts))
+    assert run_sweeps(plan(pools), tmp_path) == first
+    with pytest.raises(InputError, match="another two table"):
+        run_sweeps(plan([other]), tmp_path)
+
+
+def test_the_table_of_a_sweep_has_the_same_bytes_whichever_cell_ends_first(tmp_path):
+    plan = SweepPlan(["scar_score"], [make_pool(name="t")], ["random"], 3, None, 1, None)
+    run_sweeps(plan, tmp_path)
+    table, cells = (tmp_path / name for name in ("sweeps.csv", "sweep_cells.jsonl"))
+    before = table.read_bytes()
+    cells.write_text("".join(reversed(cells.read_text().splitlines(keepends=True))))
+    run_sweeps(plan, tmp_path)
+    assert table.read_bytes() == before
+
+
 def test_failed_cells_of_a_sweep_are_retried_when_asked(tmp_path):
     pools = [make_pool(name="table")]
 
