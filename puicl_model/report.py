@@ -1,5 +1,6 @@
 """What a fit was, as plain data, with reasons not to trust its answer."""
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,9 +36,7 @@ def make_report(
     was run.
     """
     preprocessor = classifier.preprocessor_
-    names = [f"x{j}" for j in range(X.shape[1])]
-    if hasattr(preprocessor, "get_feature_names_out"):
-        names = [str(name) for name in preprocessor.get_feature_names_out()]
+    names = _names(preprocessor, X.shape[1])
     views = [view for estimator in estimators for view in estimator]
     contexts = [context for view in views for context in view.contexts]
     labeled = np.ones(len(X), dtype=bool)
@@ -157,3 +156,13 @@ def _doubts_of_prior(
             "estimated share of positives is little more than a guess then"
         ]
     return []
+
+
+def _names(preprocessor: Any, width: int) -> list[str]:
+    """What the preprocessor calls its `width` columns; x0, x1, ... where it has no such names."""
+    # A pipeline has the method always, and raises where one of its steps lacks it.
+    with contextlib.suppress(AttributeError, ValueError, TypeError):
+        names = [str(name) for name in preprocessor.get_feature_names_out()]
+        if len(names) == width:
+            return names
+    return [f"x{j}" for j in range(width)]

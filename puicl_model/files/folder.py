@@ -1,9 +1,11 @@
 """A folder of tables, or a Parquet data set in parts: scored in parallel, file by file.
 
 Each table's scores stand in the output folder under the table's own name. A record of each, written
-last and atomically, says from what file they were made: what has none is (still) to be scored.
+last and atomically, says from what file they were made, and, of parts of one table, from what
+labelled positives: what has none is (still) to be scored.
 """
 
+import hashlib
 import json
 import sys
 from collections.abc import Sequence
@@ -53,14 +55,19 @@ def score_folder(
     claim(Path(out), settings)
     # Workers of a cluster may stand in another folder.
     options = replace(options, model=str(find_weights(options.model).absolute()))
-    done = {place.name: place.told() for place in places}
-    missing = [place for place in places if "error" in (done[place.name] or {"error": ""})]
-    for place in missing:
-        place.record.unlink(missing_ok=True)
-    jobs = min(jobs or joblib.cpu_count(), max(len(missing), 1))
     take_sigterm_for_ctrl_c()
     with stops_with(_HOW_TO_GO_ON):
         shared = share_labeled(places, options) if one_table else None
+        if shared is not None:
+            # Each part is scored from the positives of all: where these change, all are to be
+            # scored anew. So are those that an older version recorded, which did not say from what.
+            digest = hashlib.sha256(shared.to_csv().encode()).hexdigest()
+            places = [replace(place, shared=digest) for place in places]
+        done = {place.name: place.told() for place in places}
+        missing = [place for place in places if "error" in (done[place.name] or {"error": ""})]
+        for place in missing:
+            place.record.unlink(missing_ok=True)
+        jobs = min(jobs or joblib.cpu_count(), max(len(missing), 1))
         calls = [(place, options, shared) for place in missing]
         with watching(missing, len(places)):
             answers = run_all(score_file, calls, jobs, backend, address)

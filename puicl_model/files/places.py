@@ -21,18 +21,23 @@ _LOOK_EVERY = 0.5  # seconds
 
 @dataclass(frozen=True)
 class Place:
-    """A table of the folder: its name in it, where it is, where its scores and its record go."""
+    """A table of the folder: its name in it, where it is, where its scores and its record go.
+
+    shared: digest of the labelled positives of all parts, where the tables are one table's parts.
+    """
 
     name: str
     source: Path
     target: Path
     record: Path
+    shared: str | None = None
 
     @property
-    def stamp(self) -> list[int]:
-        """Changes when the table does."""
+    def stamp(self) -> list[int | str]:
+        """Changes when the table does, or what it shares with others."""
         there = self.source.stat()
-        return [there.st_size, there.st_mtime_ns]
+        own: list[int | str] = [there.st_size, there.st_mtime_ns]
+        return own if self.shared is None else [*own, self.shared]
 
     def told(self) -> dict[str, Any] | None:
         """The record, where there is one of the table as it is now, with its scores or an error."""

@@ -198,6 +198,52 @@ def test_parts_of_one_table_share_their_labelled_positives(predict, tmp_path, we
     assert "are no parts of one table: only one of them has the column 'B'" in err
 
 
+def test_when_positives_of_one_part_change_all_parts_are_scored_anew(predict, tmp_path):
+    whole, data = make_table(5, n=60), tmp_path / "data"
+    write(data / "p0.csv", whole[:20])
+    write(data / "p1.csv", whole[20:40].assign(s=0))
+    assert predict("--one-table")[0] == 0
+    assert "2 of 2 tables scored (2 were there)" in predict("--one-table")[1]
+
+    write(data / "p2.csv", whole[40:].assign(s=0))  # lends nothing
+    assert "3 of 3 tables scored (2 were there)" in predict("--one-table")[1]
+
+    write(data / "p0.csv", whole[:20].assign(a=lambda t: t["a"] + 5 * (t["s"] == 1)))
+    code, told, _ = predict("--one-table")
+    assert code == 0
+    assert "3 of 3 tables scored, " in told
+    went_on = {name: path.read_bytes() for name, path in scores_of(tmp_path / "out").items()}
+    assert predict("--one-table", out="fresh")[0] == 0
+    fresh = {name: path.read_bytes() for name, path in scores_of(tmp_path / "fresh").items()}
+    assert went_on == fresh
+
+    write(data / "p3.csv", whole[40:])  # has positives: all read them along
+    assert "4 of 4 tables scored, " in predict("--one-table")[1]
+    (data / "p3.csv").unlink()
+    assert "3 of 3 tables scored, " in predict("--one-table")[1]
+    again = {name: path.read_bytes() for name, path in scores_of(tmp_path / "out").items()}
+    assert {name: again[name] for name in fresh} == fresh
+
+
+def test_parts_that_an_older_version_scored_are_scored_anew_and_whole_tables_kept(
+    predict, tmp_path
+):
+    """It wrote down size and time of the part alone, and not from what positives."""
+    whole = make_table(5, n=60)
+    write(tmp_path / "data" / "p0.csv", whole[:30])
+    write(tmp_path / "data" / "p1.csv", whole[30:])
+    for flags, out, there in (((), "apart", " (2 were there)"), (("--one-table",), "parts", "")):
+        assert predict(*flags, out=out)[0] == 0
+        for path in whole_records(tmp_path / out):
+            record = json.loads(path.read_text(encoding="utf-8"))
+            record["stamp"] = record["stamp"][:2]
+            path.write_text(json.dumps(record), encoding="utf-8")
+        code, told, _ = predict(*flags, out=out)
+        assert code == 0
+        assert f"2 of 2 tables scored{there}, " in told
+        assert "(2 were there)" in predict(*flags, out=out)[1]
+
+
 def test_a_part_of_positives_alone_lends_them_and_is_not_scored(predict, tmp_path, weights):
     whole = make_table(5, n=60)
     positives, rest = whole[whole["s"] == 1], whole[whole["s"] == 0]

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from puicl_config import ModelConfig
@@ -108,3 +108,38 @@ def test_a_transformer_of_ones_own_makes_the_columns(weights):
     np.testing.assert_allclose(own.unlabeled_proba_, raw.unlabeled_proba_, atol=1e-5)
     with pytest.raises(ValueError, match="NaN"):
         PUICLClassifier(weights, preprocessing=None).fit(np.full_like(x, np.nan), s)
+
+
+class _Misnamed(StandardScaler):
+    """Names fewer columns than it makes."""
+
+    def get_feature_names_out(self, input_features=None):
+        return np.array(["one"], dtype=object)
+
+
+class _Asking(StandardScaler):
+    """Cannot name its columns unless it is told what goes in."""
+
+    def get_feature_names_out(self, input_features):
+        return np.asarray(input_features, dtype=object)
+
+
+@pytest.mark.parametrize(
+    ("own", "names"),
+    [
+        (StandardScaler(), ["x0", "x1", "x2"]),
+        (make_pipeline(StandardScaler(), PCA(2)), ["pca0", "pca1"]),
+        # The pipeline has the method, its first step lacks it.
+        (make_pipeline(FunctionTransformer(), StandardScaler()), ["x0", "x1", "x2"]),
+        (FunctionTransformer(), ["x0", "x1", "x2"]),
+        (_Misnamed(), ["x0", "x1", "x2"]),
+        (_Asking(), ["x0", "x1", "x2"]),
+    ],
+    ids=["named", "pipeline", "nameless_step", "nameless", "misnamed", "asking"],
+)
+def test_a_transformer_need_not_name_its_columns(weights, own, names):
+    x, s = table()
+    fitted = PUICLClassifier(weights, preprocessing=own).fit(x, s)
+    assert fitted.report_["network_columns"] == names
+    alone = PUICLClassifier(weights, preprocessing=None).fit(clone(own).fit_transform(x), s)
+    np.testing.assert_array_equal(fitted.unlabeled_proba_, alone.unlabeled_proba_)
