@@ -23,6 +23,7 @@ from trainer.run import Run, say
 from trainer.run_folder import begun_or_removed, check_same_run, lock_run
 from trainer.sampler import addresses_of_step
 from trainer.schedule import learning_rate
+from trainer.shares import cost, shares
 from trainer.state import TrainState
 from trainer.stop import StopRequest
 from trainer.world import World
@@ -105,14 +106,16 @@ def _steps(run: Run, reader: ShardReader, stop: int, asked: StopRequest) -> None
     prior, train = config.prior, config.train
     count = prior.microbatches_per_step
     rounds = math.ceil(count / world.size)
+    # Where there is a choice who computes what, all read all, to know how long each takes.
+    alone = world.mine(count) if rounds <= 1 else range(count)
 
-    def my_addresses(step: int) -> list:
+    def read_here(step: int) -> list:
         addresses = addresses_of_step(prior, train, step)
-        return [addresses[index] for index in world.mine(count)]
+        return [addresses[index] for index in alone]
 
     batches = read_ahead(
         reader,
-        [address for step in range(state.step, stop) for address in my_addresses(step)],
+        [address for step in range(state.step, stop) for address in read_here(step)],
         train.loader_threads,
         is_there=lambda address: not (train.follow and reader.awaited_parts(address)),
     )
@@ -133,19 +136,25 @@ def _steps(run: Run, reader: ShardReader, stop: int, asked: StopRequest) -> None
             if stopped:
                 break
         share = revealed_share(prior, train, step)
-        for row, _ in enumerate(world.mine(count)):
-            began = time.monotonic()
-            batch = rounded(next(batches), train.round_rows)
-            run.waited += time.monotonic() - began
-            rows[row, :-1] = microbatch_gradient(state, batch, train, share)
+        began = time.monotonic()
+        here = {index: rounded(next(batches), train.round_rows) for index in alone}
+        run.waited += time.monotonic() - began
+        costs = [cost(*here[i].x.shape) if rounds > 1 else 0.0 for i in range(count)]
+        shared = shares(costs, world.size)
+        for row, index in enumerate(shared[world.rank]):
+            rows[row, :-1] = microbatch_gradient(state, here.pop(index), train, share)
         rows[:, -1] = float(asked())
         everyone = world.gather(rows, rounds * world.size)
-        microbatches = everyone[:count]
+        places = {
+            index: row * world.size + rank
+            for rank, some in enumerate(shared)
+            for row, index in enumerate(some)
+        }
         # Summed in the order of the microbatches, whoever computed them: the same bits for any
         # number of processes.
-        total = microbatches[0, :-1].clone()
-        for microbatch in microbatches[1:]:
-            total += microbatch[:-1]
+        total = everyone[places[0], :-1].clone()
+        for index in range(1, count):
+            total += everyone[places[index], :-1]
         total /= count
         rate = learning_rate(prior, train, step)
         norm = state.update(total[:-1], rate)
