@@ -15,6 +15,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -84,6 +85,10 @@ def variants(model: Path, x: pd.DataFrame, s: np.ndarray, seed: int) -> dict[str
         "8: both of each order": (by["quantile"] + by["principal"]).mean(axis=0) / 2,
         "16: 4 orders in each scaling": np.mean(list(by.values()), axis=(0, 1)),
     }
+    with mock.patch("puicl_model.classifier.two_valued", lambda X: np.zeros(X.shape[1], bool)):
+        found["4: the same, no column of two values turned"] = members(
+            scalings=(*("quantile",) * 3, "principal")
+        ).mean(axis=0)
     both = np.stack(
         [by[kind][n] for n, kind in enumerate(("quantile", "quantile", "quantile", "principal"))]
     )

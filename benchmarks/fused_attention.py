@@ -1,7 +1,8 @@
 """Processor seconds of one thread: bfloat16 with machine code, without it, and float32 networks.
 
-The ways take turns and the best of each counts. Processor time, unlike the clock's, is much the
-same on a machine that has other work.
+Where the processor has tiles (AMX), also with machine code that takes none. The ways take turns and
+the best of each counts. Processor time, unlike the clock's, is much the same on a machine that has
+other work.
 """
 
 import argparse
@@ -14,7 +15,8 @@ from plain_models import Batched
 from trainer_speed import step_of
 
 from puicl_config import load_config
-from puicl_model import PUICL
+from puicl_model import PUICL, attention_code
+from puicl_model.fused import has_tile_code
 from trainer.freed_memory import keep_freed_memory
 
 
@@ -44,6 +46,18 @@ def without(call):
     return run
 
 
+def on_vectors(call) -> dict:
+    """The same call with machine code that takes no tiles, named, where the default does."""
+    if not has_tile_code():
+        return {}
+
+    def run():
+        with mock.patch("puicl_model.fused._code", return_value=attention_code):
+            return call()
+
+    return {"bfloat16, without tiles": run}
+
+
 def main() -> None:
     """Training of 2 tasks of 450 rows x 12 features, and inference on 1,000 rows x 20."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -60,6 +74,7 @@ def main() -> None:
             {
                 "plain": lambda: plain(x, 200),
                 "bfloat16, PyTorch's own": without(lambda: model(x, 200)),
+                **on_vectors(lambda: model(x, 200)),
                 "bfloat16, machine code": lambda: model(x, 200),
             },
             options.rounds,
@@ -70,7 +85,8 @@ def main() -> None:
     step = step_of("bfloat16", shape)
     print("a training step of the paper's model, 2 tasks of 450 rows x 12 features")
     ways = {way: step_of(way, shape) for way in ("literal", "plain")}
-    ways |= {"bfloat16, PyTorch's own": without(step), "bfloat16, machine code": step}
+    ways |= {"bfloat16, PyTorch's own": without(step), **on_vectors(step)}
+    ways["bfloat16, machine code"] = step
     compare(ways, options.rounds)
 
 

@@ -14,7 +14,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from puicl_model import class_prior as priors
-from puicl_model.contexts import TrainedRange, column_relevance, plan_views
+from puicl_model.contexts import TrainedRange, column_relevance, plan_views, two_valued
 from puicl_model.ensemble import NewRows, Plan, keep_references, row_keys, score_unlabeled
 from puicl_model.inference import resolve_device, threads
 from puicl_model.labels import labeled_mask, labels_of_rows, refuse_another_order
@@ -41,8 +41,9 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         `model.safetensors` with its `model.json` beside it, as the trainer writes them.
     n_estimators : int
         Forward passes to average a row's log-odds over. Each has its own column order, scaling
-        and, where rows or columns do not all fit, contexts and column subsets. The first has
-        columns and rows as given; 1 is the single forward pass of the paper.
+        and, where rows or columns do not all fit, contexts and column subsets; columns of two
+        values are read as they are or the other way round, at random. The first has columns and
+        rows as given; 1 is the single forward pass of the paper.
     scalings : sequence of {"standard", "robust", "quantile", "principal"}
         Taken in turn by the estimators. The first three scale each column by itself; "principal"
         turns the table to its principal axes, whose orders and subsets are then drawn instead.
@@ -266,6 +267,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             scalings=tuple(self.scalings),
             columns=self.columns,
             orders_matter=self.network_.config.feature_group != (0,),
+            turnable=two_valued(X),
             trained=TrainedRange.from_card(self.model_card_),
             rng=rng,
         )

@@ -44,11 +44,24 @@ class Context:
 
 @dataclass(frozen=True)
 class View:
-    """One way to look at a table: a scaling, its columns in an order, rows in contexts."""
+    """One way to look at a table: a scaling, its columns in an order, rows in contexts.
+
+    signs: for each of `columns` 1, or -1 where it is read the other way round.
+    """
 
     scaling: str
     columns: np.ndarray
     contexts: tuple[Context, ...]
+    signs: np.ndarray
+
+    def of(self, scaled: np.ndarray) -> np.ndarray:
+        """What of the scaled rows [m, w] the network reads, [m, len(columns)]."""
+        return as_seen(scaled, self.columns, self.signs)
+
+
+def as_seen(scaled: np.ndarray, columns: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    """These columns of scaled rows [m, w], in this order and with these signs."""
+    return np.ascontiguousarray(scaled[:, columns] * signs.astype(scaled.dtype))
 
 
 def plan_contexts(
@@ -85,20 +98,25 @@ def plan_views(
     scalings: tuple[str, ...],
     columns: str,
     orders_matter: bool,
+    turnable: np.ndarray,
     trained: TrainedRange,
     rng: np.random.Generator,
 ) -> list[list[View]]:
     """One list of views for each estimator; the first estimator takes columns and rows as given.
+
+    turnable: boolean [w], which columns could as well be the other way round: the estimators after
+    the first turn each of them or not at random. Of "principal" axes none is turned.
 
     relevance: for each scaling [w], how well each of its columns alone tells labelled from
     unlabelled rows, from 0 to 1. Where there are more columns than the network reads at once, an
     estimator has several views, unless `columns` is "all": with "random", the columns are dealt out
     at random; with "relevant", each view draws columns without replacement, with probability in
     proportion to their relevance (a tenth of the greatest is added to each, so that all have a
-    chance). Without `orders_matter` (networks that do not see the order of columns), estimators
-    that could not differ are one and the same list, to be run once.
+    chance). Without `orders_matter` (networks that do not see the order of columns) and with no
+    column to turn, estimators that could not differ are one and the same list, to be run once.
     """
     estimators = []
+    (coin,) = rng.spawn(1)  # the orders do not depend on how many columns there are to turn
     for number in range(n_estimators):
         scaling = scalings[number % len(scalings)]
         each = relevance[scaling]
@@ -115,18 +133,34 @@ def plan_views(
             ]
         else:
             groups = np.array_split(rng.permutation(w), n_groups)
+        turned = np.zeros(w, dtype=bool)
+        if number and scaling != "principal":
+            turned = turnable & (coin.random(w) < 0.5)
+        signs = np.where(turned, -1.0, 1.0)
         estimators.append(
             [
-                View(scaling, group, plan_contexts(n_labeled, n_unlabeled, trained, rng))
+                View(
+                    scaling,
+                    group,
+                    plan_contexts(n_labeled, n_unlabeled, trained, rng),
+                    signs[group],
+                )
                 for group in groups
             ]
         )
     whole = all(len(views) == 1 and len(views[0].contexts) == 1 for views in estimators)
     first = estimators[0][0].contexts[0]
-    if whole and not orders_matter and len(first.labeled) == n_labeled:
+    alike = not orders_matter and not turnable.any()
+    if whole and alike and len(first.labeled) == n_labeled:
         turns = [scalings[number % len(scalings)] for number in range(n_estimators)]
         return [estimators[turns.index(kind)] for kind in turns]
     return estimators
+
+
+def two_valued(X: np.ndarray) -> np.ndarray:
+    """Boolean [w]: columns of `X` [n, w] with two values, which one codes as 0 and 1 or 1 and 0."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    return (low < high) & ((low == X) | (high == X)).all(axis=0)
 
 
 def column_relevance(X: np.ndarray, labeled: np.ndarray, most_rows: int = 20_000) -> np.ndarray:

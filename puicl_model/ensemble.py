@@ -9,7 +9,7 @@ from hashlib import blake2b
 import numpy as np
 
 from puicl_config import ProgressReport
-from puicl_model.contexts import Context, View
+from puicl_model.contexts import Context, View, as_seen
 from puicl_model.inference import Job, log_odds
 from puicl_model.model import PUICL
 from puicl_model.preprocessing import Scaling
@@ -24,12 +24,13 @@ class Reference:
     """What new rows are scored against: one context of one view.
 
     estimators: the numbers of those that have the view; rows: [R, w] float32, scaled, in the view's
-    columns, `n_labeled` labelled positives first.
+    columns and with their signs, `n_labeled` labelled positives first.
     """
 
     estimators: tuple[int, ...]
     scaling: str
     columns: np.ndarray
+    signs: np.ndarray
     n_labeled: int
     rows: np.ndarray
 
@@ -59,9 +60,7 @@ class Plan:
 
         def rows(context: Context) -> np.ndarray:
             both = [self.labeled[context.labeled], self.unlabeled[context.unlabeled]]
-            return np.ascontiguousarray(
-                self.scalings[view.scaling](np.concatenate(both))[:, view.columns]
-            )
+            return view.of(self.scalings[view.scaling](np.concatenate(both)))
 
         return [
             Job(
@@ -105,7 +104,14 @@ def keep_references(plan: Plan) -> list[Reference]:
         for view in views:
             job = plan.jobs(view)[0]
             kept.append(
-                Reference(tuple(places), view.scaling, view.columns, job.n_labeled, job.rows())
+                Reference(
+                    tuple(places),
+                    view.scaling,
+                    view.columns,
+                    view.signs,
+                    job.n_labeled,
+                    job.rows(),
+                )
             )
     return kept
 
@@ -132,7 +138,7 @@ class NewRows:
             scaling = self.scalings[reference.scaling]
             for start in range(0, len(X), batch_rows):
                 part = slice(start, start + batch_rows)
-                rows = np.ascontiguousarray(scaling(X[part])[:, reference.columns])
+                rows = as_seen(scaling(X[part]), reference.columns, reference.signs)
                 total[list(reference.estimators), part] += context.log_odds(rows)
             count[list(reference.estimators)] += 1
         return total / count

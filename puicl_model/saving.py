@@ -55,6 +55,7 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     for number, reference in enumerate(classifier._new_rows.references):
         arrays[f"reference.{number}.rows"] = reference.rows
         arrays[f"reference.{number}.columns"] = reference.columns
+        arrays[f"reference.{number}.signs"] = reference.signs
         references.append([reference.estimators, reference.scaling, reference.n_labeled])
     if classifier._blend is not None:
         arrays |= {f"blend.{name}": getattr(classifier._blend, name) for name in _BLEND}
@@ -129,6 +130,10 @@ def load_classifier(cls: type, path: str | Path) -> Any:
             tuple(estimators) if isinstance(estimators, list) else (estimators,),
             scaling,
             arrays[f"reference.{number}.columns"],
+            # Older versions turned no column.
+            arrays.get(
+                f"reference.{number}.signs", np.ones(len(arrays[f"reference.{number}.columns"]))
+            ),
             n_labeled,
             arrays[f"reference.{number}.rows"],
         )

@@ -4,7 +4,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from puicl_model.contexts import TrainedRange, column_relevance, plan_contexts, plan_views
+from puicl_model.contexts import (
+    TrainedRange,
+    column_relevance,
+    plan_contexts,
+    plan_views,
+    two_valued,
+)
 
 SMALL = TrainedRange(n_labeled=30, n_unlabeled=100, n_features=5, eta=(0.5, 4.0))
 
@@ -57,10 +63,12 @@ def views(w, **changed):
         "scalings": ("standard", "quantile"),
         "columns": "random",
         "orders_matter": True,
+        "turnable": np.zeros(w, dtype=bool),
         "trained": SMALL,
         "rng": np.random.default_rng(0),
     }
-    relevance = dict.fromkeys(("standard", "quantile"), np.linspace(0, 1, w))
+    kinds = ("standard", "quantile", "principal")
+    relevance = dict.fromkeys(kinds, np.linspace(0, 1, w))
     return plan_views(relevance, 20, 50, **{**options, **changed})
 
 
@@ -85,6 +93,45 @@ def test_estimators_that_could_not_differ_are_one_list_where_orders_do_not_matte
     np.testing.assert_array_equal(found[1][0].columns, np.arange(5))
     assert distinct(5, n_estimators=1)[0] == [0]
     assert distinct(6)[0] == [0, 1, 2]  # other subsets of columns each time
+
+
+def test_columns_of_two_values_are_read_the_other_way_round_half_of_the_time():
+    turnable = np.array([True, False, True, False, True])
+    first, *others = views(5, turnable=turnable, n_estimators=200)
+    np.testing.assert_array_equal(first[0].signs, np.ones(5))
+    turned = np.zeros(5)
+    for (view,) in others:
+        turned[view.columns] += view.signs == -1
+    assert not turned[~turnable].any()
+    assert (np.abs(turned[turnable] - 99.5) < 35).all()  # five standard deviations
+    x = np.arange(10.0).reshape(2, 5)
+    view = others[0][0]
+    np.testing.assert_array_equal(view.of(x), x[:, view.columns] * view.signs)
+
+
+def test_what_there_is_to_turn_changes_no_order_of_columns():
+    orders = [
+        [view.columns.tolist() for (view,) in views(5, turnable=np.full(5, turnable))]
+        for turnable in (False, True)
+    ]
+    assert orders[0] == orders[1]
+
+
+def test_principal_axes_are_not_turned():
+    found = views(5, turnable=np.full(5, True), scalings=("quantile", "principal"), n_estimators=9)
+    for number, (view,) in enumerate(found):
+        assert (number % 2 == 1 or number == 0) == (view.signs == 1).all()
+
+
+def test_where_columns_are_turned_estimators_differ_for_networks_that_see_no_order():
+    turnable = np.array([True] * 4 + [False])
+    found = views(5, orders_matter=False, turnable=turnable)
+    assert len({id(each) for each in found}) == 3
+
+
+def test_columns_of_two_values_are_found_whatever_these_are():
+    x = np.array([[0, 5, -1, 3, 0.1], [1, 5, 7, 3, 0.2], [1, 5, -1, 4, 0.3], [0, 5, 7, 3, 0.1]])
+    assert two_valued(x).tolist() == [True, False, True, True, False]
 
 
 @pytest.mark.parametrize("w", [6, 11, 43])

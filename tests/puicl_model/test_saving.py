@@ -126,6 +126,18 @@ def test_a_file_that_is_no_saved_classifier_is_refused(weights, tmp_path, conten
         PUICLClassifier.load(tmp_path)
 
 
+def test_columns_that_were_turned_stay_so(weights, tmp_path):
+    x = np.random.default_rng(0).integers(0, 2, size=(len(S), 6)).astype(float)
+    fitted = PUICLClassifier(weights, n_estimators=3, scalings=("quantile",)).fit(x, S)
+    signs = [reference.signs for reference in fitted._new_rows.references]
+    assert signs[0].min() == 1
+    assert min(each.min() for each in signs[1:]) == -1
+    fitted.save(tmp_path / "c")
+    np.testing.assert_array_equal(
+        PUICLClassifier.load(tmp_path / "c").predict_proba(1 - x), fitted.predict_proba(1 - x)
+    )
+
+
 def test_a_file_of_an_older_version_has_one_estimator_a_reference(weights, tmp_path):
     path = tmp_path / "c"
     two = {"n_estimators": 2, "scalings": ("quantile", "principal")}
@@ -136,7 +148,10 @@ def test_a_file_of_an_older_version_has_one_estimator_a_reference(weights, tmp_p
     assert [reference[0] for reference in about["references"]] == [[0], [1]]
     for number, reference in enumerate(about["references"]):
         reference[0] = number
-    save_file(load_file(path), path, {"puicl": json.dumps(about)})
+    arrays = load_file(path)
+    for number in range(2):
+        del arrays[f"reference.{number}.signs"]
+    save_file(arrays, path, {"puicl": json.dumps(about)})
     np.testing.assert_array_equal(
         PUICLClassifier.load(path).predict_proba(frame(seed=1)),
         fitted.predict_proba(frame(seed=1)),
