@@ -125,9 +125,14 @@ class AttentionCode(Code):
                     place = self.add(at[name], self.mul(row, stride))
                     self.prefetch(place, to_write=name in written.split())
 
-    def mark_absent(self, to) -> None:
-        """What is added to the scores with each key: beyond the last, what leaves no weight."""
-        with self.loop(self.mul(self.key_blocks, self.number(KEYS))) as key:
+    def mark_absent(self, to, keys=None) -> None:
+        """What is added to the scores with each of `keys`: beyond the last, what leaves no weight.
+
+        By default as many as there are in whole blocks.
+        """
+        if keys is None:
+            keys = self.mul(self.key_blocks, self.number(KEYS))
+        with self.loop(keys) as key:
             there = self.icmp_unsigned("<", key, self.length)
             amount = self.select(there, ir.Constant(FLOAT, 0.0), ir.Constant(FLOAT, -1e30))
             self.put(amount, self.at(to, key, 4), 4)
@@ -207,6 +212,6 @@ class AttentionCode(Code):
             total = self.pair_dot(total, pairs, pairs)
         return total
 
-    def absence(self, absent, block, i: int):
-        """What `mark_absent` wrote for key `i` of a block, in all lanes."""
-        return self.same(self.get(FLOAT, self.at(self.at(absent, block, KEYS * 4), i, 4), 4))
+    def absence(self, absent, block, i: int, keys: int = KEYS):
+        """What `mark_absent` wrote for key `i` of a block of `keys`, in all lanes."""
+        return self.same(self.get(FLOAT, self.at(self.at(absent, block, keys * 4), i, 4), 4))

@@ -112,8 +112,8 @@ def plan_views(
     estimator has several views, unless `columns` is "all": with "random", the columns are dealt out
     at random; with "relevant", each view draws columns without replacement, with probability in
     proportion to their relevance (a tenth of the greatest is added to each, so that all have a
-    chance). Without `orders_matter` (networks that do not see the order of columns) and with no
-    column to turn, estimators that could not differ are one and the same list, to be run once.
+    chance). Without `orders_matter` (networks that do not see the order of columns), estimators
+    that could not differ are one and the same list, to be run once.
     """
     estimators = []
     (coin,) = rng.spawn(1)  # the orders do not depend on how many columns there are to turn
@@ -150,11 +150,15 @@ def plan_views(
         )
     whole = all(len(views) == 1 and len(views[0].contexts) == 1 for views in estimators)
     first = estimators[0][0].contexts[0]
-    alike = not orders_matter and not turnable.any()
-    if whole and alike and len(first.labeled) == n_labeled:
-        turns = [scalings[number % len(scalings)] for number in range(n_estimators)]
-        return [estimators[turns.index(kind)] for kind in turns]
+    if whole and not orders_matter and len(first.labeled) == n_labeled:
+        same: dict[tuple, list[View]] = {}
+        return [same.setdefault(_without_order(views[0]), views) for views in estimators]
     return estimators
+
+
+def _without_order(view: View) -> tuple:
+    """What a network sees of a view of all columns and rows that does not see columns' order."""
+    return view.scaling, *view.signs[np.argsort(view.columns)]
 
 
 def two_valued(X: np.ndarray) -> np.ndarray:

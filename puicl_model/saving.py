@@ -22,6 +22,8 @@ from puicl_model.preprocessing import TablePreprocessor, scaling_from_state
 from puicl_model.trees import Blend, Forest
 
 _FORMAT = "puicl-classifier-1"
+# With columns that are read the other way round, which readers of the first would not turn.
+_FORMAT_TURNED = "puicl-classifier-2"
 _FITTED = (
     "unlabeled_proba_",
     "unlabeled_rows_",
@@ -51,11 +53,12 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     arrays = {name: np.asarray(getattr(classifier, name)) for name in _FITTED}
     for name, tensor in classifier.network_.state_dict().items():
         arrays[f"network.{name}"] = tensor.cpu().numpy()
-    references = []
+    references, turned = [], False
     for number, reference in enumerate(classifier._new_rows.references):
         arrays[f"reference.{number}.rows"] = reference.rows
         arrays[f"reference.{number}.columns"] = reference.columns
         arrays[f"reference.{number}.signs"] = reference.signs
+        turned |= bool((reference.signs < 0).any())
         references.append([reference.estimators, reference.scaling, reference.n_labeled])
     if classifier._blend is not None:
         arrays |= {f"blend.{name}": getattr(classifier._blend, name) for name in _BLEND}
@@ -70,7 +73,7 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     names = getattr(classifier, "feature_names_in_", None)
     preprocessor = classifier.preprocessor_
     about = {
-        "format": _FORMAT,
+        "format": _FORMAT_TURNED if turned else _FORMAT,
         "parameters": parameters,
         "card": classifier.model_card_,
         "plain": {name: getattr(classifier, name) for name in _PLAIN},
@@ -104,7 +107,7 @@ def load_classifier(cls: type, path: str | Path) -> Any:
         raise InputError(f"no file {path}") from None
     except (OSError, ValueError, SafetensorError) as error:
         raise InputError(f"{path} is no saved classifier: {error}") from None
-    if about.get("format") != _FORMAT:
+    if about.get("format") not in (_FORMAT, _FORMAT_TURNED):
         raise InputError(f"{path} is no saved classifier: it lacks the format {_FORMAT}")
     classifier = cls(**about["parameters"])
     if isinstance(classifier.preprocessing, dict):

@@ -12,7 +12,7 @@ from llvmlite import ir
 
 from puicl_model.attention_code import SAFE_SCORE
 from puicl_model.machine_code import FLOAT, LANES, compiled, vector
-from puicl_model.tile_code import SETTINGS_BYTES, TILE_BYTES, TileCode
+from puicl_model.tile_code import SETTINGS_BYTES, TILE_BYTES, TileCode, has_tiles
 
 KEYS = 2 * LANES  # that a product sums over
 QUERIES = 2 * LANES  # the same, where queries are summed over
@@ -39,7 +39,7 @@ def _forward(size: int, native: bool) -> TileCode:
     # One block more, whose scores nobody reads.
     v_columns = code.at(k_rows, code.add(blocks, code.number(1)), room)  # a block [D, 32]
     absent = code.at(v_columns, blocks, room)
-    _mark_absent(code, blocks, absent)
+    code.mark_absent(absent, code.mul(blocks, code.number(KEYS)))
 
     def ask(block) -> None:
         """Scores of a block, into its buffer."""
@@ -79,7 +79,9 @@ def _forward(size: int, native: bool) -> TileCode:
                     ask(block)
                     buffer = code.at(buffers, code.and_(block, code.number(1)), 2 * TILE_BYTES)
                     for i in range(KEYS):
-                        score = code.fadd(code.floats(buffer, i), _absence(code, absent, block, i))
+                        score = code.fadd(
+                            code.floats(buffer, i), code.absence(absent, block, i, KEYS)
+                        )
                         code.store(code.largest(code.load(top), score), top)
                 code.store(code.fsub(code.real(0.0), code.load(top)), shift)
             minus = code.load(shift)
@@ -94,7 +96,7 @@ def _forward(size: int, native: bool) -> TileCode:
                     both = []
                     for j in (i, i + 1):
                         score = code.fadd(code.floats(buffer, j), minus)
-                        score = code.fadd(score, _absence(code, absent, block, j))
+                        score = code.fadd(score, code.absence(absent, block, j, KEYS))
                         both.append(code.half_up(code.exp2(score)))
                         # The sum is of what is multiplied, so that the weights add up to one.
                         code.store(code.fadd(code.load(total), code.high(both[-1])), total)
@@ -152,7 +154,7 @@ def _backward(size: int, native: bool) -> TileCode:
     dq_sums = code.at(o_pairs, crowds, room)  # of a group [D, 16] float32
     deltas = code.at(dq_sums, groups, 2 * some)  # of each query sum(dO * O)
     absent = code.at(deltas, groups, 64)
-    _mark_absent(code, blocks, absent)
+    code.mark_absent(absent, code.mul(blocks, code.number(KEYS)))
     with code.loop(code.last, code.first) as number:
         at = code.problem(number)
         with code.loop(code.mul(blocks, code.number(2))) as half:
@@ -213,7 +215,7 @@ def _backward(size: int, native: bool) -> TileCode:
                     rows = []
                     for g in range(2):
                         score = code.fadd(code.floats(buffers, g * KEYS + i), minus[g])
-                        score = code.fadd(score, _absence(code, absent, block, i))
+                        score = code.fadd(score, code.absence(absent, block, i, KEYS))
                         weight = code.fmul(code.exp2(score), inverse[g])
                         gain = code.fsub(code.floats(gains, g * KEYS + i), delta[g])
                         slope = code.half_up(code.fmul(weight, gain))
@@ -265,18 +267,6 @@ def backward_scratch(size: int, asking: int, length: int) -> int:
     return fixed + keys * (14 * size + 4) + queries * (12 * size + 4)
 
 
-def _mark_absent(code: TileCode, blocks, to) -> None:
-    """What is added to the scores with each key: beyond the last, what leaves no weight."""
-    with code.loop(code.mul(blocks, code.number(KEYS))) as key:
-        there = code.icmp_unsigned("<", key, code.length)
-        amount = code.select(there, ir.Constant(FLOAT, 0.0), ir.Constant(FLOAT, -1e30))
-        code.put(amount, code.at(to, key, 4), 4)
-
-
-def _absence(code: TileCode, absent, block, i: int):
-    return code.same(code.get(FLOAT, code.at(code.at(absent, block, KEYS * 4), i, 4), 4))
-
-
 def _pack_half(code: TileCode, base, half, to) -> None:
     """16 keys' rows side by side."""
     for i in range(2):
@@ -292,5 +282,10 @@ def _half_of_block(code: TileCode, columns, half, room: int):
 
 @functools.cache
 def function(name: str, size: int, native: bool = True):
-    """The function `forward` or `backward` for heads of `size`; raises what `compiled` does."""
+    """The function `forward` or `backward` for heads of `size`; raises what `compiled` does.
+
+    Native code asks the system for the tiles first: `RuntimeError` where there are none to have.
+    """
+    if native and not has_tiles():
+        raise RuntimeError("no tiles to be had")
     return compiled({"forward": _forward, "backward": _backward}[name](size, native))

@@ -67,7 +67,8 @@ class TileCode(AttentionCode):
         self.tile_pairs = dict.fromkeys((*of_heads, *pairs_of_heads), few)
         if not self.native:
             return
-        # Whoever else computes in this thread finds all as it was.
+        # Whoever else computes in this thread finds shapes and settings as they were (but no
+        # numbers in the tiles: those who multiply load theirs).
         before, now = (self.at(self._settings, 128 + 4 * i, 1) for i in range(2))
         self._call("sse.stmxcsr", self._pointer(before))
         self.put(self.or_(self.get(I32, before, 4), I32(_NO_TINY_NUMBERS)), now, 4)
@@ -84,7 +85,7 @@ class TileCode(AttentionCode):
         self._call("ldtilecfg", self._pointer(to))
 
     def end_tiles(self) -> None:
-        """Leave the tiles as `begin_tiles` found them."""
+        """Leave shapes and settings as `begin_tiles` found them."""
         if self.native:
             self._call("ldtilecfg", self._pointer(self._settings))
             self._call("sse.ldmxcsr", self._pointer(self.at(self._settings, 128, 1)))
@@ -139,7 +140,7 @@ class TileCode(AttentionCode):
                 self.put(self.trunc(numbers, vector(I16)), self.at(to, 2 * i + side, 64), 32)
 
     def add_product(self, sums: int, rows: int, pairs: int, address, stride) -> None:
-        """The same for sums that lie in memory, rows `stride` bytes apart."""
+        """The same as `multiply` for sums that lie in memory, rows `stride` bytes apart."""
         self.load_tile(sums, address, stride)
         self.multiply(sums, rows, pairs)
         self.store_tile(sums, address, stride)

@@ -55,6 +55,8 @@ def record_environment(path: Path, environment: dict[str, Any], step: int) -> li
     except ValueError:
         raise InputError(f"{path} is damaged: put it back, or remove it to record anew") from None
     before = stretches[-1] if stretches else {}
+    if before:
+        before = {"tile_code": False, **before}  # versions that did not write it down had none
     differing = [
         f"{key}: {before.get(key)} before, {value} now"
         for key, value in environment.items()

@@ -16,7 +16,7 @@ from trainer.data import DataChain, check_plan, describe_reuse, last_trainable_s
 from trainer.follow import Follower, await_manifest
 from trainer.gradient import microbatch_gradient
 from trainer.heldout import HeldoutSet
-from trainer.loader import read_ahead, rounded
+from trainer.loader import Batch, read_ahead, rounded
 from trainer.precision import computed_in
 from trainer.reveal import revealed_share
 from trainer.run import Run, say
@@ -107,18 +107,27 @@ def _steps(run: Run, reader: ShardReader, stop: int, asked: StopRequest) -> None
     count = prior.microbatches_per_step
     rounds = math.ceil(count / world.size)
     # Where there is a choice who computes what, all read all, to know how long each takes.
-    alone = world.mine(count) if rounds <= 1 else range(count)
+    chosen = 1 < world.size < count
+    needed = range(count) if chosen else world.mine(count)
 
-    def read_here(step: int) -> list:
+    def addresses_here(step: int) -> list:
         addresses = addresses_of_step(prior, train, step)
-        return [addresses[index] for index in alone]
+        return [addresses[index] for index in needed]
 
     batches = read_ahead(
         reader,
-        [address for step in range(state.step, stop) for address in read_here(step)],
+        [address for step in range(state.step, stop) for address in addresses_here(step)],
         train.loader_threads,
+        ahead=max(4, len(needed)) if chosen else 4,
         is_there=lambda address: not (train.follow and reader.awaited_parts(address)),
     )
+
+    def following() -> Batch:
+        began = time.monotonic()
+        batch = next(batches)
+        run.waited += time.monotonic() - began
+        return rounded(batch, train.round_rows)
+
     follower = Follower(reader, world, asked, train.follow_timeout, run.say)
     # One row a microbatch: its gradient, its loss, and whether this process was asked to stop.
     rows = torch.zeros(rounds, state.gradient.numel() + 2, device=world.device)
@@ -136,13 +145,11 @@ def _steps(run: Run, reader: ShardReader, stop: int, asked: StopRequest) -> None
             if stopped:
                 break
         share = revealed_share(prior, train, step)
-        began = time.monotonic()
-        here = {index: rounded(next(batches), train.round_rows) for index in alone}
-        run.waited += time.monotonic() - began
-        costs = [cost(*here[i].x.shape) if rounds > 1 else 0.0 for i in range(count)]
-        shared = shares(costs, world.size)
+        here = [following() for _ in needed] if chosen else []
+        shared = shares([cost(*batch.x.shape) for batch in here] or [0.0] * count, world.size)
         for row, index in enumerate(shared[world.rank]):
-            rows[row, :-1] = microbatch_gradient(state, here.pop(index), train, share)
+            batch = here[index] if chosen else following()
+            rows[row, :-1] = microbatch_gradient(state, batch, train, share)
         rows[:, -1] = float(asked())
         everyone = world.gather(rows, rounds * world.size)
         places = {

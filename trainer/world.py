@@ -27,11 +27,11 @@ class World:
         return self.rank == 0
 
     def mine(self, count: int) -> range:
-        """Which of a step's `count` microbatches this process computes; may be none."""
+        """Which of `count` equal pieces of work, in turn, are this process's; may be none."""
         return range(self.rank, count, self.size)
 
     def gather(self, rows: Tensor, count: int) -> Tensor:
-        """All processes' rows [rounds, n] as [count, n] in microbatch order.
+        """All processes' rows [rounds, n] as [count, n]: the first of each, then the second, ...
 
         Raises `InputError` where one of the processes is no longer there.
         """

@@ -76,9 +76,14 @@ def give_way(
 def _inference(method: PUICLMethod, weights: Path) -> dict[str, Any]:
     parameters = PUICLClassifier(**method.parameters).get_params()
     decisive = {name: parameters[name] for name in _DECISIVE}
+    n_estimators = decisive["n_estimators"]
     card = json.loads(weights.with_suffix(".json").read_text(encoding="utf-8"))
     described = {"model": card.get("model"), "trained_range": asdict(TrainedRange.from_card(card))}
     facts = {"parameters": decisive, "card": described}
+    kinds = [decisive["scalings"][i % len(decisive["scalings"])] for i in range(n_estimators)]
+    if any(kind != "principal" for kind in kinds[1:]):
+        # Before, every estimator read all columns as they are.
+        facts["columns_of_two_values"] = "turned"
     if (card.get("model") or {}).get("feature_group", [0]) == [0]:
         # Until they counted as often as the scalings say, estimators that could not differ counted
         # once; where column orders matter, none are equal.

@@ -11,7 +11,7 @@ from pu_bench import METHODS, Prediction, split_pu
 from pu_bench.protocol import PUTask
 from pu_bench.run import Cell, make_method, run_benchmark, run_cell, run_only, usable_methods
 from pu_bench.run.cells import rows_digest
-from pu_bench.run.networks import network_facts
+from pu_bench.run.networks import _inference, network_facts
 from puicl_model import TrainedRange
 
 
@@ -208,6 +208,17 @@ def test_results_are_anothers_by_what_is_read_at_once_and_not_by_an_interval(
     assert inference(trained_range={"n_features": 7}) != before
     monkeypatch.setattr(TrainedRange, "from_card", lambda card: TrainedRange(n_features=20))
     assert inference() != before
+
+
+def test_results_of_several_passes_are_anothers_than_when_no_column_was_turned(small_weights):
+    def turned(name, **parameters):
+        method = make_method(name, small_weights)
+        method.parameters = {**method.parameters, **parameters}
+        return _inference(method, small_weights).get("columns_of_two_values")
+
+    assert turned("puicl") == turned("puicl", n_estimators=2) == "turned"
+    assert turned("puicl_single") is None
+    assert turned("puicl", n_estimators=2, scalings=("quantile", "principal")) is None
 
 
 def test_without_weights_puicl_is_left_out_with_a_sentence_and_the_rest_runs(

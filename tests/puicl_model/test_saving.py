@@ -133,6 +133,9 @@ def test_columns_that_were_turned_stay_so(weights, tmp_path):
     assert signs[0].min() == 1
     assert min(each.min() for each in signs[1:]) == -1
     fitted.save(tmp_path / "c")
+    with safe_open(tmp_path / "c", framework="np") as file:
+        # Older versions, which would leave the new rows as they are, refuse it.
+        assert json.loads(file.metadata()["puicl"])["format"] == "puicl-classifier-2"
     np.testing.assert_array_equal(
         PUICLClassifier.load(tmp_path / "c").predict_proba(1 - x), fitted.predict_proba(1 - x)
     )

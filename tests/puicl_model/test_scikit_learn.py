@@ -124,6 +124,13 @@ class _Asking(StandardScaler):
         return np.asarray(input_features, dtype=object)
 
 
+class _Refusing(StandardScaler):
+    """Says in its own way that it has no names."""
+
+    def get_feature_names_out(self, input_features=None):
+        raise NotImplementedError
+
+
 @pytest.mark.parametrize(
     ("own", "names"),
     [
@@ -134,8 +141,9 @@ class _Asking(StandardScaler):
         (FunctionTransformer(), ["x0", "x1", "x2"]),
         (_Misnamed(), ["x0", "x1", "x2"]),
         (_Asking(), ["x0", "x1", "x2"]),
+        (_Refusing(), ["x0", "x1", "x2"]),
     ],
-    ids=["named", "pipeline", "nameless_step", "nameless", "misnamed", "asking"],
+    ids=["named", "pipeline", "nameless_step", "nameless", "misnamed", "asking", "refusing"],
 )
 def test_a_transformer_need_not_name_its_columns(weights, own, names):
     x, s = table()

@@ -38,6 +38,14 @@ def test_what_an_earlier_version_did_not_record_does_not_differ(tmp_path):
     assert len(json.loads(path.read_text())) == 2
 
 
+def test_a_run_from_before_there_were_tiles_had_none(tmp_path):
+    path = tmp_path / "environment.json"
+    path.write_text(json.dumps([{"from_step": 0, "torch": "2.0"}]))
+    assert record_environment(path, {"torch": "2.0", "tile_code": False}, 3) == []
+    told = record_environment(path, {"torch": "2.0", "tile_code": True}, 3)
+    assert told == ["tile_code: False before, True now"]
+
+
 def write_steps(path, steps):
     ledger = Ledger(path, 0)
     for step in steps:
