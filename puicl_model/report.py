@@ -160,9 +160,8 @@ def _doubts_of_prior(
 
 def _names(preprocessor: Any, width: int) -> list[str]:
     """What the preprocessor calls its `width` columns; x0, x1, ... where it has no such names."""
-    # A pipeline has the method always, and raises where one of its steps lacks it; what others
-    # raise is theirs to say, and no reason to lose the fit.
-    with contextlib.suppress(Exception):
+    # A pipeline has the method always, and raises where one of its steps lacks it.
+    with contextlib.suppress(AttributeError, NotImplementedError, TypeError, ValueError):
         names = [str(name) for name in preprocessor.get_feature_names_out()]
         if len(names) == width:
             return names

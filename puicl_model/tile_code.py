@@ -24,7 +24,7 @@ TILE_BYTES = 1024
 SETTINGS_BYTES = 192 + TILES * TILE_BYTES
 
 # Bits of the register for arithmetic (MXCSR): numbers below 2^-126 are and become zero, as on
-# tiles. Absent keys leave such weights, which these processors multiply a hundred times slower.
+# tiles. Absent keys leave such weights, which these processors multiply far more slowly.
 _NO_TINY_NUMBERS = 0x8040
 
 # Linux lends the registers to who asks: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA).

@@ -86,9 +86,7 @@ def test_it_is_plain_attention_but_for_rounding(shape, asking, axis):
     for ours, wanted in zip(actual, expected, strict=True):
         assert ours.dtype == torch.bfloat16
         assert ours.shape == wanted.shape
-        # One rounding alone: 0.002. To one key's score nothing has a gradient, but for rounding.
-        error = (ours.double() - wanted).abs().max()
-        assert relative_error(ours, wanted) < 0.006 or error < 1e-5
+        assert relative_error(ours, wanted) < 0.006  # one rounding alone: 0.002
 
 
 @pytest.mark.parametrize(("size", "axis"), [(16, 1), (16, 2), (32, 1)])
@@ -156,13 +154,9 @@ def test_on_tiles_it_is_what_it_is_without_but_for_rounding(monkeypatch, size):
 
 
 @tiles
-def test_tiles_leave_the_processor_as_they_found_it():
-    kv = projection(1, 40, 2, 3, 1, 32)
-    # A product of PyTorch's on tiles before and after, and numbers too small for the tiles.
-    a = torch.randn(64, 64, generator=torch.Generator().manual_seed(0)).bfloat16()
-    before, tiny = a @ a, torch.tensor([1e-39])
-    fused.attend_merged(None, kv, 1)
-    assert (a @ a).equal(before)
+def test_numbers_too_small_for_tiles_are_numbers_again_after_them():
+    tiny = torch.tensor([1e-39])
+    fused.attend_merged(None, projection(1, 40, 2, 3, 1, 32), 1)
     assert (tiny * 0.5 > 0).all()
 
 
