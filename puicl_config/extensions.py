@@ -28,8 +28,9 @@ RULE_KINDS = (
     "points",
     "product",
 )
-# Those above are the default; what came later is drawn only where `rule_kinds` names it.
-RuleKind = Literal[*RULE_KINDS, "tally", "terms", "switch", "blocks", "multiplexer", "logistic"]
+# What came later is drawn only where `rule_kinds` names it.
+_LATER = ("tally", "terms", "switch", "blocks", "multiplexer", "logistic", "forest")
+RuleKind = Literal[*RULE_KINDS, *_LATER]
 
 
 class ExtensionsConfig(Section):

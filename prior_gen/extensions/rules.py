@@ -16,8 +16,9 @@ switch        one column, or two, say which of two or four others decides: a mul
 blocks        one of two to four terms over columns of their own holds, up to twelve in all
 multiplexer   one to three columns say which of two, four or eight others decides
 logistic      the effects of up to twelve columns and logistic noise sum to more than a limit
+forest        so do the leaves' values of up to sixteen trees over up to eight columns
 
-The last six are drawn only where `rule_kinds` names them: older plans keep their tasks.
+The last seven are drawn only where `rule_kinds` names them: older plans keep their tasks.
 A condition says that one column's code is in a random set.
 """
 
@@ -29,13 +30,18 @@ from prior_gen.extensions.border import ClassCounts
 from prior_gen.extensions.discrete import CONTINUOUS
 from prior_gen.extensions.drawn import relevant_columns
 from prior_gen.extensions.propose import accepted_classes
+from prior_gen.extensions.trees import random_leaves
 from puicl_config import ExtensionsConfig
 
-_MOST_COLUMNS = 8  # of a count, a tally, a score card
+_MOST_COLUMNS = 8  # of a count, a tally, a score card, a forest
 _WIDEST_TERM = 4  # conditions; more would hold too rarely
 # Standard deviations of a logistic model's signal (that of its noise is 1.8): the best possible
 # AUC goes from .63 to .99.
 _STRENGTH = (0.5, 8.0)
+# Of a forest: how often its number of trees doubles at most, how deep each is, and its signal's.
+_DOUBLINGS = 4
+_DEPTH = (1, 4)
+_FOREST_STRENGTH = (1.0, 16.0)
 _PATIENCE = 8  # tries before a rule reads one column less
 
 
@@ -50,7 +56,7 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
     arities |= {"switch": 3 if many < 6 else 6}
     arities |= {"blocks": many + 4, "multiplexer": 6 if many < 6 else 11}
     arities |= {"logistic": many + 4}
-    arity = many if kind in ("count", "points", "tally") else arities.get(kind, arity)
+    arity = many if kind in ("count", "points", "tally", "forest") else arities.get(kind, arity)
     if available < 2:
         kind = "conjunction"  # of one condition: all that a single column can carry
     return {"kind": kind, "arity": min(arity, available), "bins": bins}
@@ -190,16 +196,29 @@ def logistic(rng, codes, x):
     for column in range(x.shape[1]):
         weight = float(rng.standard_normal()) ** power
         total += weight * _effect(rng, codes[:, column], x[:, column].astype(np.float64))
-    strength = np.exp(rng.uniform(*np.log(_STRENGTH)))
-    total = strength * _unit(total) + rng.logistic(size=len(total))
-    return total > np.quantile(total, rng.uniform(0.25, 0.75), method="lower")
+    return _drawn(rng, total, _STRENGTH)
+
+
+def forest(rng, codes, x):
+    """A class drawn by a sum of trees: columns act together, here and there, and classes overlap.
+
+    All trees are of one depth; leaves are worth normal values. Weights as of `logistic`.
+    """
+    power, depth = (1, 3)[int(rng.integers(2))], int(rng.integers(*_DEPTH, endpoint=True))
+    columns = np.arange(x.shape[1])
+    total = np.zeros(len(x))
+    for _ in range(2 ** int(rng.integers(_DOUBLINGS, endpoint=True))):
+        weight = float(rng.standard_normal()) ** power
+        leaves, _ = random_leaves(rng, x, columns, depth)
+        total += weight * _unit(rng.standard_normal(int(leaves.max()) + 1)[leaves])
+    return _drawn(rng, total, _FOREST_STRENGTH)
 
 
 RULES = {
     rule.__name__: rule
     for rule in (
         *(equality, parity, count, conjunction, disjunction, dnf, points, product),
-        *(tally, terms, switch, blocks, multiplexer, logistic),
+        *(tally, terms, switch, blocks, multiplexer, logistic, forest),
     )
 }
 
@@ -223,6 +242,15 @@ def _effect(rng: np.random.Generator, codes: np.ndarray, x: np.ndarray) -> np.nd
     elif shape == "levels":
         x = rng.standard_normal(int(codes.max()) + 1)[codes]
     return _unit(x)
+
+
+def _drawn(
+    rng: np.random.Generator, score: np.ndarray, strengths: tuple[float, float]
+) -> np.ndarray:
+    """Where a score [n] of a drawn strength and logistic noise sum to more than a limit."""
+    strength = np.exp(rng.uniform(*np.log(strengths)))
+    total = strength * _unit(score) + rng.logistic(size=len(score))
+    return total > np.quantile(total, rng.uniform(0.25, 0.75), method="lower")
 
 
 def _unit(values: np.ndarray) -> np.ndarray:

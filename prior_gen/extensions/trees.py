@@ -24,16 +24,16 @@ def tree_labels(
     relevant = relevant_columns(x.shape[1], drawn)
 
     def propose(attempt: int):
-        leaves, columns = _leaves(rng, x, relevant, parameters["depth"])
+        leaves, columns = random_leaves(rng, x, relevant, parameters["depth"])
         return _classes_of_leaves(rng, leaves, counts), columns
 
     return accepted_classes(rng, counts, propose)
 
 
-def _leaves(
+def random_leaves(
     rng: np.random.Generator, x: np.ndarray, relevant: np.ndarray, depth: int
 ) -> tuple[np.ndarray, list[int]]:
-    """The leaf of each row, and the columns asked."""
+    """In which leaf of a new tree each row of x [n, d] lies, int [n], and the columns asked."""
     leaves = np.zeros(len(x), dtype=int)
     nodes, columns, fresh = [np.arange(len(x))], set(), 1
     for _ in range(depth):

@@ -7,6 +7,7 @@ import pytest
 from extended import config, cross_fitted_auc, grid
 from prior_draws import ALPHA
 from scipy import stats
+from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
 
 from prior_gen.extensions import rules
@@ -43,7 +44,7 @@ def test_a_count_depends_on_how_many_columns_have_the_code_and_nothing_else():
         assert any(explains(code, k) for code in range(3) for k in range(1, 7))
 
 
-LATER = ("tally", "terms", "switch", "blocks", "multiplexer", "logistic")
+LATER = ("tally", "terms", "switch", "blocks", "multiplexer", "logistic", "forest")
 
 
 def subsets_of_codes(values):
@@ -142,7 +143,7 @@ def test_a_rules_class_is_a_function_of_the_columns_it_names(kind, levels):
         assert facts["forced"] == 0
         assert facts["negative_share"] == pytest.approx(negative.mean(), abs=1e-4)
         named = x[:, facts["columns"]]
-        if levels and kind != "logistic":  # whose classes overlap
+        if levels and kind not in ("logistic", "forest"):  # whose classes overlap
             _, cell = np.unique(named, axis=0, return_inverse=True)
             for members in np.unique(cell):
                 assert len(set(negative[cell == members])) == 1
@@ -217,10 +218,33 @@ def test_a_logistic_model_finds_its_own_classes_and_its_noise_bounds_what_can_be
     assert {parameters["arity"] for parameters in drawn} == {*range(7, 13)}
 
 
-def test_a_logistic_model_over_columns_that_do_not_vary_is_noise():
+@pytest.mark.parametrize("rule", [rules.logistic, rules.forest])
+def test_a_drawn_class_over_columns_that_do_not_vary_is_noise(rule):
     codes = np.zeros((500, 3), dtype=int)
-    holds = rules.logistic(np.random.default_rng(0), codes, codes.astype(np.float32))
+    holds = rule(np.random.default_rng(0), codes, codes.astype(np.float32))
     assert 0.2 < holds.mean() < 0.8
+
+
+def test_trees_find_more_of_a_forest_than_single_columns_tell():
+    rng = np.random.default_rng(12)
+    x = rng.standard_normal((1500, 5)).astype(np.float32)
+    steps = [x > np.quantile(x, q, axis=0) for q in np.linspace(0.1, 0.9, 9)]
+    single = np.concatenate([x, *steps], axis=1)
+    aucs = []
+    for seed in range(24):
+        holds = rules.forest(np.random.default_rng(seed), None, x)
+        assert 0.24 < holds.mean() < 0.76
+        trees = ExtraTreesClassifier(100, min_samples_leaf=5, max_features=None, random_state=0)
+        apart = LogisticRegression(C=0.1, max_iter=300)
+        aucs.append([cross_fitted_auc(model, single, holds) for model in (trees, apart)])
+    together, apart = np.array(aucs).T
+    # Of depth one, trees are steps of single columns; deeper ones are not.
+    assert (together - apart).max() > 0.1
+    assert 0.01 < (together - apart).mean() < 0.15
+    assert min(together) < 0.7
+    assert max(together) > 0.95
+    drawn = [rules.draw(np.random.default_rng(k), only("forest"), 12, {}) for k in range(60)]
+    assert {parameters["arity"] for parameters in drawn} == {*range(3, 9)}
 
 
 def test_the_kinds_that_came_later_are_drawn_only_where_they_are_named():
