@@ -7,7 +7,6 @@ what takes the time.
 """
 
 import functools
-import math
 
 from llvmlite import ir
 
@@ -192,14 +191,7 @@ def _backward(size: int, native: bool) -> Code:
                     pairs = [code.paired(*bits[i : i + 2]) for i in range(0, KEYS, 2)]
                     to = code.at(dq_sums, group, 2 * some)
                     code.add_columns(pairs, code.at(k_pairs, block, room), to)
-        # The weights are powers of two, whose slope is log 2 times themselves.
-        natural = code.real(math.log(2))
-        code.keep([code.real(0.0)] * len(code.parts), at["dbias"])
-        with code.loop(code.groups) as group:
-            from_ = code.at(dq_sums, group, 2 * some)
-            code.write_columns(from_, natural, group, at["dq"], told["q_row"], at["dbias"])
-        code.write_sums(dk_sums, natural, at["dk"])
-        code.write_sums(dv_sums, code.real(1.0), at["dv"])
+        code.write_gradients(at, dq_sums, dk_sums, dv_sums)
     code.ret_void()
     return code
 

@@ -5,6 +5,8 @@ Layouts, for heads of D numbers: "lanes" [D / 2, 16], pairs of numbers of each o
 beside it. Sums are float32. Weights are powers of two: the factor log2(e) is the caller's.
 """
 
+import math
+
 from llvmlite import ir
 
 from puicl_model.machine_code import FLOAT, I16, I32, LANES, Code, vector
@@ -204,6 +206,20 @@ class AttentionCode(Code):
             for part in self.parts:
                 values = self.floats(self.at(sums, key, self.size * 4), part)
                 self.put(self.rounded(self.fmul(values, factor)), self.at(row, part, 32))
+
+    def write_gradients(self, at: dict, dq_sums, dk_sums, dv_sums) -> None:
+        """Sums of a problem as the gradients of queries, their bias, keys and values.
+
+        dq_sums: [D, 16] of each group of queries; dk_sums and dv_sums: [keys, D].
+        """
+        # The weights are powers of two, whose slope is log 2 times themselves.
+        natural = self.real(math.log(2))
+        self.keep([self.real(0.0)] * len(self.parts), at["dbias"])
+        with self.loop(self.groups) as group:
+            sums = self.at(dq_sums, group, self.size * 64)
+            self.write_columns(sums, natural, group, at["dq"], self.told["q_row"], at["dbias"])
+        self.write_sums(dk_sums, natural, at["dk"])
+        self.write_sums(dv_sums, self.real(1.0), at["dv"])
 
     def squares(self, lanes: list):
         """Lane by lane the sum of squares."""

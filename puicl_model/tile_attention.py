@@ -6,7 +6,6 @@ the time is the weights, so the next scores are asked for before them.
 """
 
 import functools
-import math
 
 from llvmlite import ir
 
@@ -247,14 +246,7 @@ def _backward(size: int, native: bool) -> TileCode:
                     for g in range(2):
                         to = code.at(code.at(dq_sums, both[g], 2 * some), part, TILE_BYTES)
                         code.add_product(g, right, left[g], to, 64)
-        # The weights are powers of two, whose slope is log 2 times themselves.
-        natural = code.real(math.log(2))
-        code.keep([code.real(0.0)] * len(code.parts), at["dbias"])
-        with code.loop(code.groups) as group:
-            from_ = code.at(dq_sums, group, 2 * some)
-            code.write_columns(from_, natural, group, at["dq"], told["q_row"], at["dbias"])
-        code.write_sums(dk_sums, natural, at["dk"])
-        code.write_sums(dv_sums, code.real(1.0), at["dv"])
+        code.write_gradients(at, dq_sums, dk_sums, dv_sums)
     code.end_tiles()
     code.ret_void()
     return code
