@@ -4,10 +4,11 @@
     python benchmarks/count_designs.py --models default some.safetensors
 
 MONK-2 is such a table, of other levels than these. Half of the positives (at most 150) are
-labelled; the unlabelled rows are as many more and as many negatives. One pass of each network, the
-mean over draws of code, rows and order of the columns, beside two that know more: the number of
-columns with the code, as a score (what one could do column by column if the code were known; only
-what lies above it is counting), and a random forest that is given the hidden labels.
+labelled; the unlabelled rows are as many more and as many negatives. One pass of each network, or
+`--passes`, in which columns of two values are turned: the mean over draws of code, rows and order
+of the columns, beside two that know more: the number of columns with the code, as a score (what one
+could do column by column if the code were known; only what lies above it is counting), and a random
+forest that is given the hidden labels.
 """
 
 import argparse
@@ -31,13 +32,14 @@ def main() -> None:
     """Measure and print one Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", default=["default"])
+    parser.add_argument("--passes", type=int, default=1)
     parser.add_argument("--draws", type=int, default=6)
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     cells = [(levels, k) for levels in DESIGNS for k in COUNTS]
     measured = Parallel(n_jobs=arguments.jobs)(
-        delayed(aucs)(arguments.models, levels, k, draw)
+        delayed(aucs)(arguments.models, arguments.passes, levels, k, draw)
         for levels, k in cells
         for draw in range(arguments.draws)
     )
@@ -52,14 +54,12 @@ def main() -> None:
     print("| mean | |", " | ".join(f"{auc:.3f}" for auc in figures.mean(axis=0)), "|")
 
 
-def aucs(models: list[str], levels: tuple[int, ...], k: int, draw: int) -> list[float]:
-    """AUC of one pass of each network, column by column, and of the forest, on one drawn task."""
+def aucs(models: list[str], passes: int, levels: tuple[int, ...], k: int, draw: int) -> list[float]:
+    """AUC of each network, column by column, and of the forest, on one drawn task."""
     P, U, y, matching = count_task(np.random.default_rng([*levels, k, draw]), levels, k)
     rows, s = np.concatenate([P, U]), np.arange(len(P) + len(U)) < len(P)
-    scores = [
-        PUICLClassifier(model, n_estimators=1, random_state=draw).fit(rows, s).unlabeled_proba_
-        for model in models
-    ]
+    networks = (PUICLClassifier(name, n_estimators=passes, random_state=draw) for name in models)
+    scores = [network.fit(rows, s).unlabeled_proba_ for network in networks]
     scores.append(matching if roc_auc_score(y, matching) > 0.5 else -matching)
     scores.append(METHODS["oracle"]().fit_predict(P, U, draw, labels=y).score)
     return [float(roc_auc_score(y, score)) for score in scores]
