@@ -61,7 +61,7 @@ def test_a_tree_label_is_found_by_a_tree_of_its_depth_on_its_columns():
             tree = DecisionTreeClassifier(max_leaf_nodes=8).fit(x[:, columns], y)
             agreement.append(tree.score(x[:, columns], y))
     assert np.mean(agreement) > 0.97
-    leaves, _ = trees._leaves(
+    leaves, _ = trees.random_leaves(
         np.random.default_rng(0), np.random.default_rng(1).random((500, 3)), np.arange(3), 3
     )
     assert 2 <= len(np.unique(leaves)) <= 8
