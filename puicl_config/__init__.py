@@ -9,7 +9,14 @@ from puicl_config.digests import (
     sha256_of,
 )
 from puicl_config.errors import InputError, exit_on_input_error
-from puicl_config.extensions import EXTENSIONS, LABEL_SOURCES, RANGES, RULE_KINDS, ExtensionsConfig
+from puicl_config.extensions import (
+    EXTENSIONS,
+    LABEL_SOURCES,
+    RANGES,
+    RULE_KINDS,
+    SMOOTH_RULES,
+    ExtensionsConfig,
+)
 from puicl_config.loading import config_yaml, find_config, load_config, parse_config
 from puicl_config.prior import ACTIVATIONS, PriorConfig
 from puicl_config.progress import ProgressReport, duration
@@ -31,6 +38,7 @@ __all__ = [
     "RULE_KINDS",
     "RUN_DIGEST_EXCLUDES",
     "SAMPLERS",
+    "SMOOTH_RULES",
     "Config",
     "ExtensionsConfig",
     "InputError",

@@ -29,8 +29,12 @@ RULE_KINDS = (
     "product",
 )
 # What came later is drawn only where `rule_kinds` names it.
-_LATER = ("tally", "terms", "switch", "blocks", "multiplexer", "logistic", "forest")
-RuleKind = Literal[*RULE_KINDS, *_LATER]
+_LATER_RULES = (
+    *("tally", "terms", "switch", "blocks", "multiplexer", "logistic", "forest", "hierarchy"),
+)
+RuleKind = Literal[*RULE_KINDS, *_LATER_RULES]
+# What reads numbers, not codes alone, and is smooth in them.
+SMOOTH_RULES = frozenset({"product", "logistic", "forest"})
 
 
 class ExtensionsConfig(Section):
@@ -68,6 +72,8 @@ class ExtensionsConfig(Section):
     cluster_labels: Probability = 0.0
     two_sided: Probability = 0.0  # of those with the SCM's labels
     factor_model: Probability = 0.0
+    # In place of factorial where a rule reads codes alone: all kinds but SMOOTH_RULES.
+    factorial_coded: Probability | None = None
 
     # How much of it, drawn uniformly where it happens unless it says otherwise.
     shallow_layers: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (2, 3)
@@ -109,6 +115,8 @@ class ExtensionsConfig(Section):
             if not getattr(self, name):
                 for key in (name, *parameters):
                     plain.pop(key, None)
+        if self.factorial_coded is None:
+            del plain["factorial_coded"]
         return plain
 
     @model_validator(mode="after")

@@ -27,7 +27,14 @@ from prior_gen.extensions import (
 from prior_gen.extensions.drawn import Parameters, labeled_by_columns, labeled_by_score
 from prior_gen.extensions.streams import Streams
 from prior_gen.seeding import Split
-from puicl_config import EXTENSIONS, LABEL_SOURCES, RANGES, ExtensionsConfig, PriorConfig
+from puicl_config import (
+    EXTENSIONS,
+    LABEL_SOURCES,
+    RANGES,
+    SMOOTH_RULES,
+    ExtensionsConfig,
+    PriorConfig,
+)
 
 # In the order of drawing: what comes later may look at what was drawn (irrelevant columns, say).
 _DRAWS: dict[str, Callable[..., Parameters | None]] = {
@@ -135,6 +142,10 @@ def choose_extensions(
         if luck["tree_labels"] < reached:
             names.add(source)
             break
+    if luck["factorial"] < _design_probability(config, names, streams):
+        names.add("factorial")
+    else:
+        names.discard("factorial")
     # What cuts or bends a score needs one; a score needs the columns that it came with.
     if not labeled_by_score(names):
         names -= {"free_border", "soft_border", "two_sided"}
@@ -149,3 +160,11 @@ def choose_extensions(
     if "factor_model" in names:
         names -= factor_model.REPLACED
     return Choices(config, frozenset(names), streams)
+
+
+def _design_probability(config: ExtensionsConfig, names: set[str], streams: Streams) -> float:
+    """How likely the rows are a factorial design, given where the labels come from."""
+    if config.factorial_coded is None or "rule_labels" not in names:
+        return config.factorial
+    smooth = rules.draw_kind(streams.of("rule_labels"), config) in SMOOTH_RULES
+    return config.factorial if smooth else config.factorial_coded

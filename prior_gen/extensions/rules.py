@@ -17,8 +17,10 @@ blocks        one of two to four terms over columns of their own holds, up to tw
 multiplexer   one to three columns say which of two, four or eight others decides
 logistic      the effects of up to twelve columns and logistic noise sum to more than a limit
 forest        so do the leaves' values of up to sixteen trees over up to eight columns
+hierarchy     a grade is high that is made of up to twelve columns' grades, two by two: the worse,
+              the better, their mean or how far they agree
 
-The last seven are drawn only where `rule_kinds` names them: older plans keep their tasks.
+The last eight are drawn only where `rule_kinds` names them: older plans keep their tasks.
 A condition says that one column's code is in a random set.
 """
 
@@ -45,17 +47,22 @@ _FOREST_STRENGTH = (1.0, 16.0)
 _PATIENCE = 8  # tries before a rule reads one column less
 
 
+def draw_kind(rng: np.random.Generator, config: ExtensionsConfig) -> str:
+    """The rule's kind, which the stream of `rule_labels` begins with."""
+    return config.rule_kinds[int(rng.integers(len(config.rule_kinds)))]
+
+
 def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
     """Kind and arity, and into how many bins a continuous column falls; the rest is each task's."""
     available = len(relevant_columns(d, drawn))
-    kind = config.rule_kinds[int(rng.integers(len(config.rule_kinds)))]
+    kind = draw_kind(rng, config)
     arity = int(rng.integers(*config.rule_arity, endpoint=True))
     many = int(rng.integers(3, _MOST_COLUMNS, endpoint=True))
     bins = int(rng.integers(2, 4, endpoint=True))
     arities = {"equality": 2, "dnf": 4, "terms": _MOST_COLUMNS}
     arities |= {"switch": 3 if many < 6 else 6}
     arities |= {"blocks": many + 4, "multiplexer": 6 if many < 6 else 11}
-    arities |= {"logistic": many + 4}
+    arities |= {"logistic": many + 4, "hierarchy": many + 4 if many > 6 else many}
     arity = many if kind in ("count", "points", "tally", "forest") else arities.get(kind, arity)
     if available < 2:
         kind = "conjunction"  # of one condition: all that a single column can carry
@@ -214,11 +221,38 @@ def forest(rng, codes, x):
     return _drawn(rng, total, _FOREST_STRENGTH)
 
 
+def hierarchy(rng, codes, x):
+    """A grade made of the columns' grades, two by two, is high: half of the columns count down.
+
+    As an appraisal is made of partial ones: all that matters must be good (the worse of two), one
+    strength is enough (the better), or they make up for each other (the mean). A grade in between
+    is seen in at most five steps.
+    """
+    grades = [codes[:, column] / max(codes[:, column].max(), 1) for column in range(codes.shape[1])]
+    grades = [1 - grade if rng.random() < 0.5 else grade for grade in grades]
+    while len(grades) > 1:
+        first, second = (grades.pop(int(rng.integers(len(grades)))) for _ in range(2))
+        how = ("worse", "better", "mean", "mean", "agreement")[int(rng.integers(5))]
+        if how == "worse":
+            joined = np.minimum(first, second)
+        elif how == "better":
+            joined = np.maximum(first, second)
+        elif how == "agreement":
+            joined = 1 - np.abs(first - second)
+        else:
+            share = rng.uniform(0.25, 0.75)
+            joined = share * first + (1 - share) * second
+        # Half up: floor, since round() goes to even numbers.
+        steps = int(rng.integers(1, 4, endpoint=True))
+        grades.append(np.floor(joined * steps + 0.5) / steps if len(grades) else joined)
+    return grades[0] > np.quantile(grades[0], rng.uniform(0.25, 0.75), method="lower")
+
+
 RULES = {
     rule.__name__: rule
     for rule in (
         *(equality, parity, count, conjunction, disjunction, dnf, points, product),
-        *(tally, terms, switch, blocks, multiplexer, logistic, forest),
+        *(tally, terms, switch, blocks, multiplexer, logistic, forest, hierarchy),
     )
 }
 
