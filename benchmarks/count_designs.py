@@ -14,6 +14,7 @@ forest that is given the hidden labels.
 import argparse
 import itertools
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -23,6 +24,10 @@ from pu_bench.methods import METHODS
 from puicl_model import PUICLClassifier
 
 DESIGNS = ((3, 3, 3, 3, 3), (2, 3, 3, 3, 4), (3, 3, 3, 3, 3, 3), (2, 3, 3, 3, 3, 4))
+COMPLETE_DESIGNS = (
+    *((2, 2, 3, 3, 3, 3), (2, 2, 2, 3, 3, 4), (2, 2, 3, 3, 4, 4)),
+    *((3, 3, 3, 3, 4), (3, 3, 3, 3, 3, 3), (2, 2, 2, 2, 3, 3, 3)),
+)
 COUNTS = (1, 2, 3)
 MOST_LABELED = 150
 FEWEST = 15
@@ -35,28 +40,35 @@ def main() -> None:
     parser.add_argument("--passes", type=int, default=1)
     parser.add_argument("--draws", type=int, default=6)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--complete", action="store_true")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    cells = [(levels, k) for levels in DESIGNS for k in COUNTS]
+    designs, codes = (DESIGNS, ("one",))
+    if arguments.complete:
+        designs, codes = (COMPLETE_DESIGNS, ("one", "own"))
+    cells = [(levels, k, code) for levels in designs for k in COUNTS for code in codes]
+    make = complete_task if arguments.complete else count_task
     measured = Parallel(n_jobs=arguments.jobs)(
-        delayed(aucs)(arguments.models, arguments.passes, levels, k, draw)
-        for levels, k in cells
+        delayed(aucs)(arguments.models, arguments.passes, make, cell, draw)
+        for cell in cells
         for draw in range(arguments.draws)
     )
     figures = np.array(measured).reshape(len(cells), arguments.draws, -1).mean(axis=1)
     rivals = ["column by column, code known", "forest with hidden labels"]
-    columns = ["levels of the columns", "k", *arguments.models, *rivals]
+    columns = ["levels of the columns", "k", "code", *arguments.models, *rivals]
     print("|", " | ".join(columns), "|")
     print("|---" * len(columns) + "|")
-    for (levels, k), row in zip(cells, figures, strict=True):
+    for (levels, k, code), row in zip(cells, figures, strict=True):
         named = " x ".join(map(str, levels))
-        print(f"| {named} | {k} |", " | ".join(f"{auc:.3f}" for auc in row), "|")
-    print("| mean | |", " | ".join(f"{auc:.3f}" for auc in figures.mean(axis=0)), "|")
+        print(f"| {named} | {k} | {code} |", " | ".join(f"{auc:.3f}" for auc in row), "|")
+    print("| mean | | |", " | ".join(f"{auc:.3f}" for auc in figures.mean(axis=0)), "|")
 
 
-def aucs(models: list[str], passes: int, levels: tuple[int, ...], k: int, draw: int) -> list[float]:
+def aucs(models: list[str], passes: int, make: Callable, cell: tuple, draw: int) -> list[float]:
     """AUC of each network, column by column, and of the forest, on one drawn task."""
-    P, U, y, matching = count_task(np.random.default_rng([*levels, k, draw]), levels, k)
+    warnings.simplefilter("ignore")  # a process of joblib's has filters of its own
+    levels, k, code = cell
+    P, U, y, matching = make(np.random.default_rng([*levels, k, draw]), levels, k, code == "own")
     rows, s = np.concatenate([P, U]), np.arange(len(P) + len(U)) < len(P)
     networks = (PUICLClassifier(name, n_estimators=passes, random_state=draw) for name in models)
     scores = [network.fit(rows, s).unlabeled_proba_ for network in networks]
@@ -66,15 +78,13 @@ def aucs(models: list[str], passes: int, levels: tuple[int, ...], k: int, draw: 
 
 
 def count_task(
-    rng: np.random.Generator, levels: tuple[int, ...], k: int
+    rng: np.random.Generator, levels: tuple[int, ...], k: int, own: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """P [n, d], U [2n, d], U's classes, and how many of U's columns have the code.
 
     Positive is where exactly k columns have it.
     """
-    levels = rng.permutation(levels)
-    design = np.array([*itertools.product(*map(range, levels))], dtype=float)
-    matching = (design == rng.integers(min(levels))).sum(axis=1)
+    design, matching = matching_columns(rng, levels, own)
     holds = matching == k
     positives, negatives = (rng.permutation(np.flatnonzero(c)) for c in (holds, ~holds))
     n = min(len(positives) // 2, len(negatives), MOST_LABELED)
@@ -83,6 +93,30 @@ def count_task(
     unlabeled = rng.permutation(np.concatenate([positives[n : 2 * n], negatives[:n]]))
     classes = holds[unlabeled].astype(int)
     return design[positives[:n]], design[unlabeled], classes, matching[unlabeled]
+
+
+def complete_task(
+    rng: np.random.Generator, levels: tuple[int, ...], k: int, own: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """P [n, d], U [at most 4n, d], U's classes, and how many of U's columns match, of all rows."""
+    design, matching = matching_columns(rng, levels, own)
+    holds = matching == k
+    positive = holds if holds.mean() > 0.5 else ~holds
+    positives, negatives = (rng.permutation(np.flatnonzero(c)) for c in (positive, ~positive))
+    n = round(len(positives) / 3)
+    unlabeled = rng.permutation(np.concatenate([positives[n:], negatives[: len(positives) - n]]))
+    classes = positive[unlabeled].astype(int)
+    return design[positives[:n]], design[unlabeled], classes, matching[unlabeled]
+
+
+def matching_columns(
+    rng: np.random.Generator, levels: tuple[int, ...], own: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """A complete design [n, d], and in how many columns each row has the code [n]."""
+    levels = rng.permutation(levels)
+    design = np.array([*itertools.product(*map(range, levels))], dtype=float)
+    code = rng.integers(levels) if own else rng.integers(min(levels))
+    return design, (design == code).sum(axis=1)
 
 
 if __name__ == "__main__":

@@ -154,6 +154,8 @@ class ExtensionsConfig(Section):
                     f"{name} needs tree_labels or rule_labels above 0: the SCM's label says "
                     "nothing about independent columns"
                 )
+        if self.factorial_coded and not self.rule_labels:
+            raise ValueError("factorial_coded needs rule_labels above 0: it is a share of these")
         return self
 
 

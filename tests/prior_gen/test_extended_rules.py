@@ -44,7 +44,7 @@ def test_a_count_depends_on_how_many_columns_have_the_code_and_nothing_else():
         assert any(explains(code, k) for code in range(3) for k in range(1, 7))
 
 
-LATER = ("tally", "terms", "switch", "blocks", "multiplexer", "logistic", "forest")
+LATER = ("tally", "terms", "switch", "blocks", "multiplexer", "logistic", "forest", "hierarchy")
 
 
 def subsets_of_codes(values):
@@ -245,6 +245,51 @@ def test_trees_find_more_of_a_forest_than_single_columns_tell():
     assert max(together) > 0.95
     drawn = [rules.draw(np.random.default_rng(k), only("forest"), 12, {}) for k in range(60)]
     assert {parameters["arity"] for parameters in drawn} == {*range(3, 9)}
+
+
+def two_grades(first, second):
+    """Every way to join two grades and every limit of it, as (name, where it holds)."""
+    joined = {"worse": np.minimum(first, second), "better": np.maximum(first, second)}
+    joined["agreement"] = 1 - np.abs(first - second)
+    joined |= {f"mean {w:.3f}": w * first + (1 - w) * second for w in np.linspace(0.25, 0.75, 101)}
+    for name, values in joined.items():
+        for limit in np.unique(values):
+            yield name.split()[0], values > limit
+
+
+def test_a_hierarchy_of_two_columns_joins_their_grades_in_one_of_four_ways():
+    codes = np.array([*product(range(4), repeat=2)])
+    found = {}
+    for seed in range(60):
+        holds = rules.hierarchy(np.random.default_rng(seed), codes, None)
+        ways = {
+            how
+            for first in (codes[:, 0] / 3, 1 - codes[:, 0] / 3)
+            for second in (codes[:, 1] / 3, 1 - codes[:, 1] / 3)
+            for how, expected in two_grades(first, second)
+            if (holds == expected).all()
+        }
+        assert ways
+        found[seed] = ways
+    # Some tables are one way's alone: each way occurs.
+    assert {how for ways in found.values() if len(ways) == 1 for how in ways} == {
+        *("worse", "better", "mean", "agreement")
+    }
+
+
+def test_most_hierarchies_go_one_way_along_each_column_and_read_them_all():
+    codes = np.array([*product(range(3), repeat=5)])
+    one_way, read = [], []
+    for seed in range(80):
+        holds = rules.hierarchy(np.random.default_rng(seed), codes, None).reshape([3] * 5)
+        steps = [np.diff(holds.astype(int), axis=column) for column in range(5)]
+        one_way.append(all((step >= 0).all() or (step <= 0).all() for step in steps))
+        read.append(sum(step.any() for step in steps))
+    # Four joints, a fifth of them agreements, which turn (unless nothing more is seen of them).
+    assert 0.8**4 < np.mean(one_way) < 0.9
+    assert np.mean(np.array(read) == 5) > 0.3
+    drawn = [rules.draw(np.random.default_rng(k), only("hierarchy"), 12, {}) for k in range(60)]
+    assert {parameters["arity"] for parameters in drawn} == {*range(3, 7), 11, 12}
 
 
 def test_the_kinds_that_came_later_are_drawn_only_where_they_are_named():

@@ -98,6 +98,32 @@ def test_a_plan_without_what_came_later_keeps_its_name():
         assert plan_of(later)["prior"]["extensions"][key] == value
 
 
+def test_a_design_share_of_rules_that_read_codes_is_theirs_alone():
+    kinds = ("count", "forest")
+    labels = {"rule_labels": 0.5, "tree_labels": 0.5, "rule_kinds": kinds, "factorial": 0.3}
+    plain, coded = (
+        extended(share=1.0, **labels, **more).prior for more in ({}, {"factorial_coded": 0.9})
+    )
+    assert "factorial_coded" not in plan_of(plain)["prior"]["extensions"]
+    assert plan_of(coded)["prior"]["extensions"]["factorial_coded"] == 0.9
+    # None at all is another plan than the share of the others.
+    none = plain.model_copy(
+        update={"extensions": plain.extensions.model_copy(update={"factorial_coded": 0.0})}
+    )
+    assert len({plan_digest(prior) for prior in (plain, coded, none)}) == 3
+    rates = {}
+    for step in range(750):
+        ours, theirs = (draw_factors(p, 100, step, 0).extensions for p in (plain, coded))
+        label = theirs.get("rule_labels", {}).get("kind", "tree")
+        if label != "count":
+            assert ours == theirs
+        rates.setdefault(label, []).append("factorial" in theirs)
+        assert "factorial" not in draw_factors(none, 100, step, 0).extensions or label != "count"
+    assert {*rates} == {*kinds, "tree"}
+    for label, expected in (("count", 0.9), ("forest", 0.3), ("tree", 0.3)):
+        assert np.mean(rates[label]) == pytest.approx(expected, abs=0.1)
+
+
 def test_without_extensions_every_factor_and_tag_is_the_one_it_always_was():
     tags = [
         draw_factors(prior, stage, step, index).tags()
@@ -328,6 +354,7 @@ def test_an_extended_plan_survives_its_yaml_and_has_a_digest_of_its_own(tmp_path
         ("rule_kinds=[xor]", "prior.extensions.rule_kinds.0"),
         ("rule_kinds=[]", "at least one value is needed"),
         ("factorial_size=[0.3,0.5]", "prior.extensions.factorial_size.0"),
+        ("factorial_coded=0.5", "factorial_coded needs rule_labels above 0"),
         ("noise_share=[0.1, 0.7]", "less than or equal to 0.5, got 0.7"),
         ("border=[0.0, 0.5]", "greater than 0, got 0.0"),
         ("missing_share=[0.5, 1.0]", "less than 1, got 1.0"),
