@@ -14,7 +14,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from puicl_model import class_prior as priors
-from puicl_model.contexts import TrainedRange, column_relevance, plan_views, two_valued
+from puicl_model.contexts import TrainedRange, column_relevance, plan_views, turnable
 from puicl_model.ensemble import NewRows, Plan, keep_references, row_keys, score_unlabeled
 from puicl_model.inference import resolve_device, threads
 from puicl_model.labels import labeled_mask, labels_of_rows, refuse_another_order
@@ -267,7 +267,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             scalings=tuple(self.scalings),
             columns=self.columns,
             orders_matter=self.network_.config.feature_group != (0,),
-            turnable=two_valued(X),
+            turnable=turnable(X),
             trained=TrainedRange.from_card(self.model_card_),
             rng=rng,
         )

@@ -9,6 +9,7 @@ from puicl_model.contexts import (
     column_relevance,
     plan_contexts,
     plan_views,
+    turnable,
     two_valued,
 )
 
@@ -139,6 +140,30 @@ def test_where_columns_are_turned_estimators_differ_for_networks_that_see_no_ord
 def test_columns_of_two_values_are_found_whatever_these_are():
     x = np.array([[0, 5, -1, 3, 0.1], [1, 5, 7, 3, 0.2], [1, 5, -1, 4, 0.3], [0, 5, 7, 3, 0.1]])
     assert two_valued(x).tolist() == [True, False, True, True, False]
+
+
+def table_of(*columns):
+    return np.array(columns, dtype=float).T
+
+
+def test_a_column_whose_two_values_are_levels_of_another_is_not_turned_in_a_table_of_levels():
+    grades = [1, 2, 3, 1, 2, 3]
+    shared, own = [1, 2, 2, 1, 2, 1], [0, 1, 1, 0, 1, 0]
+    for columns, expected in (
+        ([shared, grades], [False, False]),
+        ([own, grades], [True, False]),  # 0 is no grade
+        ([shared, own, grades], [False, True, False]),
+        ([shared, own], [True, True]),  # nothing but two values
+        ([grades, grades], [False, False]),
+    ):
+        assert turnable(table_of(*columns)).tolist() == expected
+    # Eleven values are no levels: what the two values are called says nothing there.
+    many = [*grades, *range(4, 12)]
+    assert turnable(table_of([*shared, *[1] * 8], many)).tolist() == [True, False]
+    assert turnable(table_of([*shared, *[1] * 8], [min(value, 10) for value in many])).tolist() == [
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("w", [6, 11, 43])
