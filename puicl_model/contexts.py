@@ -172,24 +172,13 @@ def two_valued(X: np.ndarray) -> np.ndarray:
 def turnable(X: np.ndarray) -> np.ndarray:
     """Boolean [w]: columns of `X` [n, w] with two values that could as well be coded the other way.
 
-    Not those of a table of levels alone (at most ten a column) whose two values are levels of a
-    column with more: there one code seems to stand for the same in several columns, as "1" does in
-    the MONK's problems, and a rule may count how often it occurs.
+    None in a table of levels alone (at most ten a column) where some columns have more than two:
+    there a code may stand for the same in several columns, as "1" does in the MONK's problems, and
+    a rule may count how often it occurs.
     """
     two = two_valued(X)
-    if two.all() or not two.any():
-        return two
-    others = []
-    for column in X.T[~two]:
-        levels = set(np.unique(column).tolist())
-        if len(levels) > _MOST_LEVELS:
-            return two
-        others.append(levels)
-    turnable = two.copy()
-    for place in np.flatnonzero(two):
-        values = {X[:, place].min(), X[:, place].max()}
-        turnable[place] = not any(values <= levels for levels in others)
-    return turnable
+    graded = not two.all() and all(len(np.unique(x)) <= _MOST_LEVELS for x in X.T[~two])
+    return two & ~graded
 
 
 def column_relevance(X: np.ndarray, labeled: np.ndarray, most_rows: int = 20_000) -> np.ndarray:

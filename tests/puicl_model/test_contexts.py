@@ -1,3 +1,5 @@
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -146,24 +148,20 @@ def table_of(*columns):
     return np.array(columns, dtype=float).T
 
 
-def test_a_column_whose_two_values_are_levels_of_another_is_not_turned_in_a_table_of_levels():
-    grades = [1, 2, 3, 1, 2, 3]
-    shared, own = [1, 2, 2, 1, 2, 1], [0, 1, 1, 0, 1, 0]
+def test_columns_of_two_values_are_not_turned_among_columns_of_few_levels_alone():
+    grades, yes_no = [1, 2, 3, 1, 2, 3], [0, 1, 1, 0, 1, 0]
     for columns, expected in (
-        ([shared, grades], [False, False]),
-        ([own, grades], [True, False]),  # 0 is no grade
-        ([shared, own, grades], [False, True, False]),
-        ([shared, own], [True, True]),  # nothing but two values
+        ([yes_no, grades], [False, False]),
+        ([yes_no, grades, yes_no], [False, False, False]),
+        ([yes_no, yes_no], [True, True]),  # nothing but two values
         ([grades, grades], [False, False]),
     ):
         assert turnable(table_of(*columns)).tolist() == expected
-    # Eleven values are no levels: what the two values are called says nothing there.
-    many = [*grades, *range(4, 12)]
-    assert turnable(table_of([*shared, *[1] * 8], many)).tolist() == [True, False]
-    assert turnable(table_of([*shared, *[1] * 8], [min(value, 10) for value in many])).tolist() == [
-        False,
-        False,
-    ]
+    # Eleven values are measurements, not levels; units do not matter.
+    for n_values, unit in product((10, 11), (1, 0.3, 1e9)):
+        counted = [min(value, n_values) * unit for value in range(1, 15)]
+        columns = table_of([0, 1] * 7, counted, [1, 2, 3, 4] * 3 + [1, 2])
+        assert turnable(columns).tolist() == [n_values == 11, False, False]
 
 
 @pytest.mark.parametrize("w", [6, 11, 43])
