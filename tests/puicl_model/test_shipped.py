@@ -70,6 +70,7 @@ def test_a_handful_of_labelled_rows_does_not_make_all_rows_one_class():
         aucs.append(roc_auc_score(table.target[rows[5:]], clf.unlabeled_proba_))
     # One draw of five rows says little: 24 draws have .70 to .99, .92 on average.
     assert np.mean(aucs) > 0.9
+    assert min(aucs) > 0.85
     assert np.mean(errors) < 0.2
 
 
