@@ -72,6 +72,7 @@ class ExtensionsConfig(Section):
     cluster_labels: Probability = 0.0
     two_sided: Probability = 0.0  # of those with the SCM's labels
     factor_model: Probability = 0.0
+    censored: Probability = 0.0
     # In place of factorial where a rule reads codes alone: all kinds but SMOOTH_RULES.
     factorial_coded: Probability | None = None
 
@@ -106,6 +107,7 @@ class ExtensionsConfig(Section):
     softness: Interval = (0.1, 2.0)  # log-uniform
     factors: IntInterval = (1, 4)
     factor_common: Interval = (0.2, 5.0)  # log-uniform
+    censored_share: Annotated[tuple[Fraction, Fraction], Ordered] = (0.1, 0.9)
 
     @model_serializer(mode="wrap")
     def _without_later_defaults(self, dump):
@@ -168,6 +170,7 @@ _LATER = {
     "cluster_labels": ("clusters", "cluster_separation", "cluster_common"),
     "two_sided": (),
     "factor_model": ("factors", "factor_common"),
+    "censored": ("censored_share",),
 }
 # What takes the place of the SCM's labels.
 LABEL_SOURCES = ("tree_labels", "rule_labels", "cluster_labels")
@@ -192,4 +195,5 @@ EXTENSIONS = (
     "cluster_labels",
     "two_sided",
     "factor_model",
+    "censored",
 )

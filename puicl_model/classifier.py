@@ -14,7 +14,14 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from puicl_model import class_prior as priors
-from puicl_model.contexts import TrainedRange, column_relevance, plan_views, turnable
+from puicl_model.contexts import (
+    AUTO_SCALINGS,
+    TrainedRange,
+    column_relevance,
+    levels_alone,
+    plan_views,
+    turnable,
+)
 from puicl_model.ensemble import NewRows, Plan, keep_references, row_keys, score_unlabeled
 from puicl_model.inference import resolve_device, threads
 from puicl_model.labels import labeled_mask, labels_of_rows, refuse_another_order
@@ -44,9 +51,11 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         and, where rows or columns do not all fit, contexts and column subsets; columns of two
         values are read as they are or the other way round, at random. The first has columns and
         rows as given; 1 is the single forward pass of the paper.
-    scalings : sequence of {"standard", "robust", "quantile", "principal"}
+    scalings : "auto" or sequence of {"standard", "robust", "quantile", "principal"}
         Taken in turn by the estimators. The first three scale each column by itself; "principal"
         turns the table to its principal axes, whose orders and subsets are then drawn instead.
+        "auto": three in quantile scaling and one along the principal axes, all in quantile
+        scaling where the table has levels alone (at most ten values a column).
     columns : {"random", "relevant", "all"}
         How columns are dealt out where there are more than the network reads at once; "all" reads
         them together all the same.
@@ -103,7 +112,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         model: str | Path | None = None,
         *,
         n_estimators: int = 4,
-        scalings: Sequence[str] = ("quantile", "quantile", "quantile", "principal"),
+        scalings: Literal["auto"] | Sequence[str] = "auto",
         columns: Literal["random", "relevant", "all"] = "random",
         blend: Literal["trees"] | None = None,
         positive_label: Any = None,
@@ -252,7 +261,9 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             self.network_, self.model_card_ = loaded
 
         X = self._preprocess(X, reset=True)
-        scalings = {kind: fit_scaling(X, kind) for kind in dict.fromkeys(self.scalings)}
+        auto = isinstance(self.scalings, str)
+        turns = AUTO_SCALINGS[levels_alone(X)] if auto else tuple(self.scalings)
+        scalings = {kind: fit_scaling(X, kind) for kind in dict.fromkeys(turns)}
         relevance = column_relevance(X, labeled)
         of_scaling = {
             # Columns scaled one by one keep their order of rows, and so their relevance.
@@ -264,7 +275,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             int(labeled.sum()),
             int((~labeled).sum()),
             n_estimators=self.n_estimators,
-            scalings=tuple(self.scalings),
+            scalings=turns,
             columns=self.columns,
             orders_matter=self.network_.config.feature_group != (0,),
             turnable=turnable(X),

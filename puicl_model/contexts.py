@@ -8,6 +8,12 @@ import numpy as np
 from scipy.stats import rankdata
 
 _MOST_LEVELS = 10  # of a column of levels
+# What the estimators take in turn where scalings are "auto", by whether a table has levels alone:
+# a principal axis mixes columns of which rules read single values.
+AUTO_SCALINGS = {
+    False: ("quantile", "quantile", "quantile", "principal"),
+    True: ("quantile",),
+}
 
 
 @dataclass(frozen=True)
@@ -169,6 +175,11 @@ def two_valued(X: np.ndarray) -> np.ndarray:
     return (low < high) & ((low == X) | (high == X)).all(axis=0)
 
 
+def levels_alone(X: np.ndarray) -> bool:
+    """Whether every column of `X` [n, w] has at most ten values: codes, grades, small counts."""
+    return all(len(np.unique(x)) <= _MOST_LEVELS for x in X.T)
+
+
 def turnable(X: np.ndarray) -> np.ndarray:
     """Boolean [w]: columns of `X` [n, w] with two values that could as well be coded the other way.
 
@@ -177,7 +188,7 @@ def turnable(X: np.ndarray) -> np.ndarray:
     a rule may count how often it occurs.
     """
     two = two_valued(X)
-    graded = not two.all() and all(len(np.unique(x)) <= _MOST_LEVELS for x in X.T[~two])
+    graded = not two.all() and levels_alone(X)
     return two & ~graded
 
 

@@ -18,10 +18,13 @@ def check_parameters(classifier: BaseEstimator, class_prior: Any) -> None:
         if not isinstance(value, Integral) or value < 1:
             raise ValueError(f"{name} must be a whole number from 1, not {value!r}")
     scalings = classifier.scalings
-    listed = isinstance(scalings, Sequence) and not isinstance(scalings, str)  # a set has no order
-    if not listed or not scalings or any(kind not in SCALINGS for kind in scalings):
+    if isinstance(scalings, str):
+        known = scalings == "auto"
+    else:  # a set has no order
+        known = isinstance(scalings, Sequence) and all(kind in SCALINGS for kind in scalings)
+    if not known or not len(scalings):
         raise ValueError(
-            f"scalings must be a list of some of {', '.join(SCALINGS)}, not {scalings!r}"
+            f"scalings must be 'auto' or a list of some of {', '.join(SCALINGS)}, not {scalings!r}"
         )
     for name, allowed in (("columns", ("random", "relevant", "all")), ("blend", (None, "trees"))):
         value = getattr(classifier, name)

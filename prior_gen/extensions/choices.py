@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from prior_gen.curriculum import StageRanges
 from prior_gen.extensions import (
     border,
+    censored,
     clusters,
     discrete,
     duplicated,
@@ -46,6 +47,7 @@ _DRAWS: dict[str, Callable[..., Parameters | None]] = {
     "irrelevant": irrelevant.draw,
     "duplicated": duplicated.draw,
     "proportional": proportional.draw,
+    "censored": censored.draw,
     "tree_labels": trees.draw,
     "rule_labels": rules.draw,
     "cluster_labels": clusters.draw,

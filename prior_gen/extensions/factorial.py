@@ -16,7 +16,7 @@ from puicl_config import ExtensionsConfig
 REPLACED = frozenset(
     {
         *("independent", "factor_model"),
-        *("discrete", "warped", "irrelevant", "duplicated", "proportional"),
+        *("discrete", "warped", "irrelevant", "duplicated", "proportional", "censored"),
     }
 )
 _MOST_ROWS = 8192  # of a larger design, random ones

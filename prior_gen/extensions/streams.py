@@ -29,6 +29,7 @@ NUMBERS = {
     "cluster_labels": 18,
     "two_sided": 19,
     "factor_model": 20,
+    "censored": 21,
 }
 
 

@@ -7,6 +7,7 @@ pool's classes. Without extensions of the border or the label, the pool is the p
 import numpy as np
 
 from prior_gen.extensions.border import ClassCounts, border_quantile, pool_rows
+from prior_gen.extensions.censored import censor_columns
 from prior_gen.extensions.clusters import clustered_columns
 from prior_gen.extensions.discrete import CONTINUOUS, level_codes
 from prior_gen.extensions.drawn import Parameters, labeled_by_columns
@@ -162,6 +163,8 @@ def _seen(
     if "warped" in chosen:
         x = warp_columns(chosen["warped"], x, prior.portable)
         x = standardize(x, prior.value_clip).astype(np.float32)
+    if "censored" in chosen:
+        x = standardize(censor_columns(chosen["censored"], x), prior.value_clip)
     codes = np.full(x.shape, CONTINUOUS)
     if "discrete" in chosen:
         codes = level_codes(streams.of("discrete"), chosen["discrete"], x)

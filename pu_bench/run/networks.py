@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from pu_bench.methods.in_context import PUICLMethod
 from pu_bench.run.store import CellLog, Record
 from puicl_config import InputError, sha256_of
 from puicl_model import PUICLClassifier, TrainedRange, find_weights
+from puicl_model.contexts import AUTO_SCALINGS
 
 NETWORK = ("weights", "inference")
 # What an answer depends on, the same table, seed and weights given, beside the network's shape and
@@ -80,7 +81,12 @@ def _inference(method: PUICLMethod, weights: Path) -> dict[str, Any]:
     card = json.loads(weights.with_suffix(".json").read_text(encoding="utf-8"))
     described = {"model": card.get("model"), "trained_range": asdict(TrainedRange.from_card(card))}
     facts = {"parameters": decisive, "card": described}
-    kinds = [decisive["scalings"][i % len(decisive["scalings"])] for i in range(n_estimators)]
+    if decisive["scalings"] == "auto":
+        decisive["scalings"] = AUTO_SCALINGS[False]  # as the default was written before
+        levels = _turns(AUTO_SCALINGS[True], n_estimators)
+        if levels != _turns(AUTO_SCALINGS[False], n_estimators):
+            facts["scalings_of_levels_alone"] = AUTO_SCALINGS[True]
+    kinds = _turns(decisive["scalings"], n_estimators)
     if any(kind != "principal" for kind in kinds[1:]):
         # Before, every estimator read all columns as they are.
         facts["columns_of_two_values"] = "turned"
@@ -89,6 +95,10 @@ def _inference(method: PUICLMethod, weights: Path) -> dict[str, Any]:
         # once; where column orders matter, none are equal.
         facts["equal_estimators"] = "counted each"
     return facts
+
+
+def _turns(scalings: Sequence[str], n_estimators: int) -> list[str]:
+    return [scalings[number % len(scalings)] for number in range(n_estimators)]
 
 
 def _line(record: Record) -> tuple[str, str, int]:

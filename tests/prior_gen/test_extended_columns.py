@@ -6,7 +6,7 @@ from extended import extended_by, microbatches, with_labels
 from prior_draws import ALPHA
 from scipy import stats
 
-from prior_gen.extensions import discrete, factorial, warped
+from prior_gen.extensions import censored, discrete, factorial, warped
 from prior_gen.extensions.border import ClassCounts
 from prior_gen.extensions.duplicated import duplicate_columns
 from prior_gen.extensions.irrelevant import shuffle_irrelevant
@@ -87,6 +87,47 @@ def test_only_the_tagged_columns_are_warped_and_the_task_stays_the_same():
         for column, (kind, _, _) in enumerate(warps):
             same = np.allclose(before.x[:, :, column], after.x[:, :, column], atol=1e-5)
             assert same == (kind == "identity"), kind
+
+
+def test_all_cells_beyond_a_limit_are_at_it_and_the_others_stay():
+    x = np.random.default_rng(0).permutation(np.arange(100.0))[:, None].repeat(3, axis=1)
+    floor, ceiling, free = censored.censor_columns({"shares": [0.3, -0.4, 0.0]}, x).T
+    np.testing.assert_array_equal(floor, np.maximum(x[:, 0], 30))
+    np.testing.assert_array_equal(ceiling, np.minimum(x[:, 0], 59))
+    np.testing.assert_array_equal(free, x[:, 0])
+
+
+def test_the_tagged_columns_alone_are_censored_by_their_shares_and_labels_of_scores_stay():
+    plain, cut = (microbatches(8, censored=c, missing=1.0, warped=0.5) for c in (0.0, 1.0))
+    ends = set()
+    for before, after in zip(plain, cut, strict=True):
+        np.testing.assert_array_equal(before.y, after.y)  # the score knew what was cut off
+        shares = after.tags["extensions"]["censored"]["shares"]
+        assert any(shares)
+        for column, share in enumerate(shares):
+            ours, theirs = before.x[:, :, column], after.x[:, :, column]
+            assert np.allclose(ours, theirs, atol=1e-5) == (share == 0.0)
+            ends.add(np.sign(share))
+            if share:
+                assert 0.1 <= abs(share) <= 0.9
+    assert ends == {-1, 0, 1}
+    for batch, tag in extended_by("censored", microbatches(20, censored=1.0, few_labeled=0.0)):
+        for column, share in enumerate(tag["shares"]):
+            for task in batch.x:
+                cells = task[:, column]
+                limit = cells.min() if share > 0 else cells.max()
+                # The share is the pool's, of which the task takes more or less by its classes.
+                assert (cells == limit).sum() > 2 or not share
+
+
+def test_what_is_censored_is_neither_discrete_nor_a_common_size():
+    batches = microbatches(40, censored=1.0, discrete=0.7, proportional=0.7)
+    for others in (batch.tags["extensions"] for batch in batches):
+        shares = others.get("censored", {}).get("shares", [])
+        cut = {column for column, share in enumerate(shares) if share}
+        levels = others.get("discrete", {}).get("levels", [])
+        assert not cut & {column for column, n in enumerate(levels) if n}
+        assert not cut & {*others.get("proportional", {}).get("columns", [])}
 
 
 def test_irrelevant_columns_say_nothing_about_the_class_or_the_other_columns():

@@ -53,6 +53,7 @@ SWITCHED = {
     "cluster_labels": 0.2,
     "two_sided": 0.4,
     "factor_model": 0.5,
+    "censored": 0.4,
 }
 WIDE = {"n_features": (1, 12), "n_labeled": (4, 60), "eta": (0.5, 4.0), "pi": (0.03, 0.97)}
 EVERYTHING = {"share": 1.0, **SWITCHED, **WIDE}
@@ -91,6 +92,7 @@ def test_a_plan_without_what_came_later_keeps_its_name():
         ("two_sided", "two_sided", 0.1),
         ("factor_model", "factors", [1, 4]),
         ("factor_model", "factor_common", [0.2, 5.0]),
+        ("censored", "censored_share", [0.1, 0.9]),
     ):
         extended = {**prior.extensions.model_dump(), name: 0.1}
         later = PriorConfig(**{**prior.model_dump(), "extensions": extended})
@@ -194,7 +196,7 @@ def test_each_extension_happens_with_its_own_probability():
     }
     for name, probability in expected.items():
         # They may find only discrete columns, and are then left out.
-        low = 0.5 if name in ("warped", "proportional") else 1
+        low = 0.5 if name in ("warped", "proportional", "censored") else 1
         rate = np.mean([name in chosen for chosen in names])
         assert low * probability - 0.08 < rate < probability + 0.08, name
     assert all(len(chosen & {*LABEL_SOURCES}) <= 1 for chosen in names)

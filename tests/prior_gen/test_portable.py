@@ -140,8 +140,9 @@ from prior_gen.canary import canary_digest
 
 for plan in sys.argv[1:]:
     print(canary_digest(PriorConfig.model_validate_json(plan)))
-for name in ("cpu_all", "cpu_overlap", "cpu_factors"):
-    config = load_config(name, ["prior.extensions.share=1", "prior.extensions.sar=0.3"])
+more = ["prior.extensions.share=1", "prior.extensions.sar=0.3", "prior.steps_per_stage=15"]
+for name in ("cpu_all", "cpu_overlap", "cpu_factors", "cpu_terms"):
+    config = load_config(name, more)
     for step in range(16):
         print(generate_microbatch(config, 12, step % 15, step % 8).digest().hex())
 """
@@ -184,14 +185,14 @@ def test_another_processor_makes_the_same_bytes(variables, bites, made_here, tmp
     portable, libraries, *microbatches = made(tmp_path, **variables)
     assert portable == CANARIES["extended"]
     assert microbatches == made_here[2:]
-    assert len(set(microbatches)) == 48
+    assert len(set(microbatches)) == 64
     if bites:
         assert libraries != made_here[1]  # the variable does switch something
 
 
 def test_those_configs_have_every_extension_between_them():
     found = {"sar"}
-    for name in ("cpu_all", "cpu_overlap", "cpu_factors"):
+    for name in ("cpu_all", "cpu_overlap", "cpu_factors", "cpu_terms"):
         prior = load_config(name).prior
         assert prior.portable
         found |= {each for each in EXTENSIONS if getattr(prior.extensions, each)}

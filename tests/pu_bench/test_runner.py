@@ -221,6 +221,20 @@ def test_results_of_several_passes_are_anothers_than_when_no_column_was_turned(s
     assert turned("puicl", n_estimators=2, scalings=("quantile", "principal")) is None
 
 
+def test_the_scalings_of_tables_of_levels_alone_make_results_anothers(small_weights):
+    def inference(**parameters):
+        method = make_method("puicl", small_weights)
+        method.parameters = {**method.parameters, **parameters}
+        return _inference(method, small_weights)
+
+    listed = inference(scalings=("quantile", "quantile", "quantile", "principal"))
+    assert inference() == {**listed, "scalings_of_levels_alone": ("quantile",)}
+    for one_kind in (1, 3):  # no pass that could differ
+        few = inference(n_estimators=one_kind)
+        assert "scalings_of_levels_alone" not in few
+        assert few["parameters"]["scalings"] == listed["parameters"]["scalings"]
+
+
 def test_without_weights_puicl_is_left_out_with_a_sentence_and_the_rest_runs(
     bench, little_tables, nothing_shipped, tmp_path, monkeypatch
 ):

@@ -7,6 +7,7 @@ from little_table import LABELED, N, S, table
 from sklearn.exceptions import NotFittedError
 
 from puicl_model import PUICLClassifier, TablePreprocessor, TrainedRange, report
+from puicl_model.contexts import AUTO_SCALINGS
 
 pytestmark = pytest.mark.filterwarnings("ignore:only 7 labelled")
 
@@ -27,6 +28,24 @@ def test_decision_function_is_the_log_odds_of_predict_proba(fitted):
     np.testing.assert_allclose(fitted.decision_function(x), np.log(p[:, 1] / p[:, 0]), atol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("most_levels", "scalings"),
+    [(10, ("quantile",)), (11, ("quantile", "quantile", "quantile", "principal"))],
+)
+def test_tables_of_levels_alone_are_not_turned_to_their_principal_axes(
+    weights, most_levels, scalings
+):
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 3, (N, 4)).astype(float)
+    x[:, 2] = np.arange(N) % most_levels  # values, not rows, decide
+    auto, listed = (
+        PUICLClassifier(weights, scalings=each).fit(x, S) for each in ("auto", scalings)
+    )
+    assert PUICLClassifier().scalings == "auto"
+    np.testing.assert_array_equal(auto.estimator_log_odds_, listed.estimator_log_odds_)
+    np.testing.assert_array_equal(auto.predict_proba(x + 1), listed.predict_proba(x + 1))
+
+
 def test_estimators_average_log_odds(fitted, weights):
     assert fitted.estimator_log_odds_.shape == (4, N - 7)
     assert fitted.report_["forward_passes"] == 2  # one a scaling: orders do not matter
@@ -36,7 +55,7 @@ def test_estimators_average_log_odds(fitted, weights):
     new = table(seed=5, n=20)
     one_by_one = [
         PUICLClassifier(weights, n_estimators=1, scalings=(kind,)).fit(table(), S)
-        for kind in PUICLClassifier().scalings
+        for kind in AUTO_SCALINGS[False]
     ]
     for asked in (
         lambda each: each.estimator_log_odds_[0],
@@ -82,9 +101,11 @@ def test_a_class_prior_that_is_none_is_refused(classifier, share):
         ({"n_estimators": 0}, "n_estimators must be a whole number from 1"),
         (
             {"scalings": ("standard", "log")},
-            "scalings must be a list of some of standard, robust, quantile",
+            "scalings must be 'auto' or a list of some of standard, robust, quantile",
         ),
-        ({"scalings": "standard"}, "scalings must be a list of some of"),
+        ({"scalings": "standard"}, "scalings must be 'auto' or a list of some of"),
+        ({"scalings": ()}, "scalings must be 'auto' or a list of some of"),
+        ({"scalings": None}, "scalings must be 'auto' or a list of some of"),
         ({"blend": "forest"}, "blend must be one of"),
         ({"columns": "first"}, "columns must be one of"),
         ({"preprocessing": "none"}, "preprocessing must be 'auto', None or a transformer"),

@@ -9,6 +9,7 @@ from sklearn.metrics import roc_auc_score
 from puicl_model.contexts import (
     TrainedRange,
     column_relevance,
+    levels_alone,
     plan_contexts,
     plan_views,
     turnable,
@@ -142,6 +143,17 @@ def test_where_columns_are_turned_estimators_differ_for_networks_that_see_no_ord
 def test_columns_of_two_values_are_found_whatever_these_are():
     x = np.array([[0, 5, -1, 3, 0.1], [1, 5, 7, 3, 0.2], [1, 5, -1, 4, 0.3], [0, 5, 7, 3, 0.1]])
     assert two_valued(x).tolist() == [True, False, True, True, False]
+
+
+def test_a_table_has_levels_alone_where_no_column_has_more_than_ten_values():
+    rows = np.arange(30.0)
+    for columns, expected in (
+        ([rows % 10], True),
+        ([rows % 11], False),
+        ([rows % 10 * 1e-9 - 5, rows % 2, rows * 0], True),
+        ([rows % 10, rows], False),
+    ):
+        assert levels_alone(np.stack(columns, axis=1)) is expected
 
 
 def table_of(*columns):
