@@ -55,7 +55,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         Taken in turn by the estimators. The first three scale each column by itself; "principal"
         turns the table to its principal axes, whose orders and subsets are then drawn instead.
         "auto": three in quantile scaling and one along the principal axes, all in quantile
-        scaling where the table has levels alone (at most ten values a column).
+        scaling where the table has levels alone (at most ten values a column) and the network
+        sees the order of columns, so that these passes differ.
     columns : {"random", "relevant", "all"}
         How columns are dealt out where there are more than the network reads at once; "all" reads
         them together all the same.
@@ -261,8 +262,11 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             self.network_, self.model_card_ = loaded
 
         X = self._preprocess(X, reset=True)
-        auto = isinstance(self.scalings, str)
-        turns = AUTO_SCALINGS[levels_alone(X)] if auto else tuple(self.scalings)
+        orders_matter = self.network_.config.feature_group != (0,)
+        if isinstance(self.scalings, str):
+            turns = AUTO_SCALINGS[orders_matter and levels_alone(X)]
+        else:
+            turns = tuple(self.scalings)
         scalings = {kind: fit_scaling(X, kind) for kind in dict.fromkeys(turns)}
         relevance = column_relevance(X, labeled)
         of_scaling = {
@@ -277,7 +281,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             n_estimators=self.n_estimators,
             scalings=turns,
             columns=self.columns,
-            orders_matter=self.network_.config.feature_group != (0,),
+            orders_matter=orders_matter,
             turnable=turnable(X),
             trained=TrainedRange.from_card(self.model_card_),
             rng=rng,

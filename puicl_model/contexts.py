@@ -8,8 +8,9 @@ import numpy as np
 from scipy.stats import rankdata
 
 _MOST_LEVELS = 10  # of a column of levels
-# What the estimators take in turn where scalings are "auto", by whether a table has levels alone:
-# a principal axis mixes columns of which rules read single values.
+# What the estimators take in turn where scalings are "auto", by whether a table has levels alone
+# and the order of columns matters: a principal axis mixes columns of which rules read single
+# values, but is the only other view for a network that sees no order.
 AUTO_SCALINGS = {
     False: ("quantile", "quantile", "quantile", "principal"),
     True: ("quantile",),

@@ -81,16 +81,17 @@ def _inference(method: PUICLMethod, weights: Path) -> dict[str, Any]:
     card = json.loads(weights.with_suffix(".json").read_text(encoding="utf-8"))
     described = {"model": card.get("model"), "trained_range": asdict(TrainedRange.from_card(card))}
     facts = {"parameters": decisive, "card": described}
+    orders_matter = (card.get("model") or {}).get("feature_group", [0]) != [0]
     if decisive["scalings"] == "auto":
         decisive["scalings"] = AUTO_SCALINGS[False]  # as the default was written before
-        levels = _turns(AUTO_SCALINGS[True], n_estimators)
+        levels = _turns(AUTO_SCALINGS[orders_matter], n_estimators)
         if levels != _turns(AUTO_SCALINGS[False], n_estimators):
             facts["scalings_of_levels_alone"] = AUTO_SCALINGS[True]
     kinds = _turns(decisive["scalings"], n_estimators)
     if any(kind != "principal" for kind in kinds[1:]):
         # Before, every estimator read all columns as they are.
         facts["columns_of_two_values"] = "turned"
-    if (card.get("model") or {}).get("feature_group", [0]) == [0]:
+    if not orders_matter:
         # Until they counted as often as the scalings say, estimators that could not differ counted
         # once; where column orders matter, none are equal.
         facts["equal_estimators"] = "counted each"

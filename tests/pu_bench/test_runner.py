@@ -221,18 +221,26 @@ def test_results_of_several_passes_are_anothers_than_when_no_column_was_turned(s
     assert turned("puicl", n_estimators=2, scalings=("quantile", "principal")) is None
 
 
-def test_the_scalings_of_tables_of_levels_alone_make_results_anothers(small_weights):
-    def inference(**parameters):
+def test_the_scalings_of_tables_of_levels_alone_make_results_anothers(small_weights, tmp_path):
+    grouped = tmp_path / "grouped.safetensors"
+    card = json.loads(small_weights.with_suffix(".json").read_text())
+    card["model"]["feature_group"] = [0, 1]
+    grouped.with_suffix(".json").write_text(json.dumps(card))
+
+    def inference(weights, **parameters):
         method = make_method("puicl", small_weights)
         method.parameters = {**method.parameters, **parameters}
-        return _inference(method, small_weights)
+        return _inference(method, weights)
 
-    listed = inference(scalings=("quantile", "quantile", "quantile", "principal"))
-    assert inference() == {**listed, "scalings_of_levels_alone": ("quantile",)}
+    three_and_one = ("quantile", "quantile", "quantile", "principal")
+    listed = inference(grouped, scalings=three_and_one)
+    assert inference(grouped) == {**listed, "scalings_of_levels_alone": ("quantile",)}
     for one_kind in (1, 3):  # no pass that could differ
-        few = inference(n_estimators=one_kind)
+        few = inference(grouped, n_estimators=one_kind)
         assert "scalings_of_levels_alone" not in few
-        assert few["parameters"]["scalings"] == listed["parameters"]["scalings"]
+        assert few["parameters"]["scalings"] == three_and_one
+    # A network that sees no order of columns reads all tables as it did before.
+    assert inference(small_weights) == inference(small_weights, scalings=three_and_one)
 
 
 def test_without_weights_puicl_is_left_out_with_a_sentence_and_the_rest_runs(

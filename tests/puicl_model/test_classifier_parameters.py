@@ -6,7 +6,13 @@ import torch
 from little_table import LABELED, N, S, table
 from sklearn.exceptions import NotFittedError
 
-from puicl_model import PUICLClassifier, TablePreprocessor, TrainedRange, report
+from puicl_model import (
+    PUICLClassifier,
+    TablePreprocessor,
+    TrainedRange,
+    report,
+    save_model,
+)
 from puicl_model.contexts import AUTO_SCALINGS
 
 pytestmark = pytest.mark.filterwarnings("ignore:only 7 labelled")
@@ -29,18 +35,22 @@ def test_decision_function_is_the_log_odds_of_predict_proba(fitted):
 
 
 @pytest.mark.parametrize(
-    ("most_levels", "scalings"),
-    [(10, ("quantile",)), (11, ("quantile", "quantile", "quantile", "principal"))],
+    ("most_levels", "group", "scalings"),
+    [
+        (10, (0, 1), ("quantile",)),
+        (11, (0, 1), ("quantile", "quantile", "quantile", "principal")),
+        (10, (0,), ("quantile", "quantile", "quantile", "principal")),  # sees no order of columns
+    ],
 )
 def test_tables_of_levels_alone_are_not_turned_to_their_principal_axes(
-    weights, most_levels, scalings
+    random_model, tmp_path, most_levels, group, scalings
 ):
+    model, path = random_model(seed=11, feature_group=group), tmp_path / "model.safetensors"
+    save_model(path, model.state_dict(), {"model": model.config.model_dump()})
     rng = np.random.default_rng(0)
     x = rng.integers(0, 3, (N, 4)).astype(float)
     x[:, 2] = np.arange(N) % most_levels  # values, not rows, decide
-    auto, listed = (
-        PUICLClassifier(weights, scalings=each).fit(x, S) for each in ("auto", scalings)
-    )
+    auto, listed = (PUICLClassifier(path, scalings=each).fit(x, S) for each in ("auto", scalings))
     assert PUICLClassifier().scalings == "auto"
     np.testing.assert_array_equal(auto.estimator_log_odds_, listed.estimator_log_odds_)
     np.testing.assert_array_equal(auto.predict_proba(x + 1), listed.predict_proba(x + 1))
