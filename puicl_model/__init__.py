@@ -20,19 +20,21 @@ from puicl_model.weights import (
 
 if TYPE_CHECKING:
     from puicl_model.classifier import PUICLClassifier
-    from puicl_model.contexts import TrainedRange
+    from puicl_model.contexts import AUTO_SCALINGS, TrainedRange
     from puicl_model.many import fit_many, predict_many
     from puicl_model.preprocessing import TablePreprocessor
 
 _LATER = {
     "PUICLClassifier": "puicl_model.classifier",
     "TablePreprocessor": "puicl_model.preprocessing",
+    "AUTO_SCALINGS": "puicl_model.contexts",
     "TrainedRange": "puicl_model.contexts",
     "fit_many": "puicl_model.many",
     "predict_many": "puicl_model.many",
 }
 
 __all__ = [
+    "AUTO_SCALINGS",
     "PUICL",
     "ModelConfig",
     "PUICLClassifier",

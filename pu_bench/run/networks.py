@@ -11,8 +11,7 @@ from pu_bench.methods import Method
 from pu_bench.methods.in_context import PUICLMethod
 from pu_bench.run.store import CellLog, Record
 from puicl_config import InputError, sha256_of
-from puicl_model import PUICLClassifier, TrainedRange, find_weights
-from puicl_model.contexts import AUTO_SCALINGS
+from puicl_model import AUTO_SCALINGS, PUICLClassifier, TrainedRange, find_weights
 
 NETWORK = ("weights", "inference")
 # What an answer depends on, the same table, seed and weights given, beside the network's shape and
