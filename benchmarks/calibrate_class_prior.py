@@ -54,7 +54,7 @@ def main() -> None:
     parser.add_argument("--model", default="default")
     parser.add_argument("--shards", required=True)
     parser.add_argument("--tasks", type=int, default=600)
-    parser.add_argument("--n-estimators", type=int, default=4)
+    parser.add_argument("--n-estimators", type=int, default=8)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--rivals", action="store_true")
     parser.add_argument("--widen", action="store_true")

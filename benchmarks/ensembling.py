@@ -93,9 +93,9 @@ def variants(model: Path, x: pd.DataFrame, s: np.ndarray, seed: int) -> dict[str
         [by[kind][n] for n, kind in enumerate(("quantile", "quantile", "quantile", "principal"))]
     )
     found["4: three quantile, one principal, mean of probabilities"] = expit(both).mean(axis=0)
-    eight = members(8)  # the first four are the default's
-    found["4: the default"] = eight[:4].mean(axis=0)
-    found["8: the default's scalings twice"] = eight.mean(axis=0)
+    eight = members(8)
+    found["4 of the default's 8"] = eight[:4].mean(axis=0)
+    found["8: the default"] = eight.mean(axis=0)
     text = [name for name in x if not pd.api.types.is_numeric_dtype(x[name])]
     for levels in (2, 5, 10):
         parts = [found["single pass"]]
@@ -111,12 +111,12 @@ def variants(model: Path, x: pd.DataFrame, s: np.ndarray, seed: int) -> dict[str
     X = TablePreprocessor().fit_transform(x)
     labeled = s == 1
     scores, _ = cross_fitted(X, labeled, np.random.default_rng(seed))
-    network = found["4: the default"]
+    network = found["8: the default"]
     trees = posterior(scores[labeled], scores[~labeled])
     found["trees alone"] = scores[~labeled]
     ranks, trees_ranks = rankdata(network), rankdata(scores[~labeled])
     for share in (0.1, 0.2, 0.3, 0.5):
-        found[f"4 as by default, blended with trees by rank, trees {share:.0%}"] = (
+        found[f"as by default, blended with trees by rank, trees {share:.0%}"] = (
             1 - share
         ) * ranks + share * trees_ranks
     found["the same by posterior"] = expit(network) + trees

@@ -54,7 +54,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     scalings : "auto" or sequence of {"standard", "robust", "quantile", "principal"}
         Taken in turn by the estimators. The first three scale each column by itself; "principal"
         turns the table to its principal axes, whose orders and subsets are then drawn instead.
-        "auto": three in quantile scaling and one along the principal axes, all in quantile
+        "auto": in turn three in quantile scaling and one along the principal axes, all in quantile
         scaling where the table has levels alone (at most ten values a column) and the network
         sees the order of columns, so that these passes differ.
     columns : {"random", "relevant", "all"}
@@ -112,7 +112,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         self,
         model: str | Path | None = None,
         *,
-        n_estimators: int = 4,
+        n_estimators: int = 8,
         scalings: Literal["auto"] | Sequence[str] = "auto",
         columns: Literal["random", "relevant", "all"] = "random",
         blend: Literal["trees"] | None = None,

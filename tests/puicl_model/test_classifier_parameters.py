@@ -57,11 +57,11 @@ def test_tables_of_levels_alone_are_not_turned_to_their_principal_axes(
 
 
 def test_estimators_average_log_odds(fitted, weights):
-    assert fitted.estimator_log_odds_.shape == (4, N - 7)
+    assert fitted.estimator_log_odds_.shape == (8, N - 7)
     assert fitted.report_["forward_passes"] == 2  # one a scaling: orders do not matter
     mean = fitted.estimator_log_odds_.mean(axis=0)
     np.testing.assert_allclose(fitted.unlabeled_proba_, 1 / (1 + np.exp(-mean)), atol=1e-12)
-    # Three in one scaling and one in the other, whether they are run four times or once each.
+    # Three in one scaling and one in the other, run eight times or once each.
     new = table(seed=5, n=20)
     one_by_one = [
         PUICLClassifier(weights, n_estimators=1, scalings=(kind,)).fit(table(), S)

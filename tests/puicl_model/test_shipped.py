@@ -40,7 +40,7 @@ def test_the_weights_say_what_they_are(name):
     assert card["class_prior_interval"]["coverage"] == 0.9
 
 
-@pytest.mark.parametrize(("name", "n_estimators"), [("default", 1), ("default", 4), ("paper", 1)])
+@pytest.mark.parametrize(("name", "n_estimators"), [("default", 1), ("default", 8), ("paper", 1)])
 def test_they_rank_a_table_they_never_saw(name, n_estimators):
     table = load_breast_cancer()
     rng = np.random.default_rng(0)
@@ -84,7 +84,7 @@ def test_they_tell_nothing_where_there_is_nothing_to_tell():
 
 def test_the_list_names_them():
     told = CliRunner().invoke(app, ["weights", "list"]).output
-    assert re.match(r"default: [0-9]+ steps of cpu_terms, [0-9a-f]{64}, /", told)
+    assert re.match(r"default: [0-9]+ steps of cpu_complete, [0-9a-f]{64}, /", told)
     assert re.search(r"^paper: [0-9]+ steps of cpu_paper, [0-9a-f]{64}, /", told, re.MULTILINE)
 
 
