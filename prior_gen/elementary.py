@@ -5,7 +5,7 @@ neither, and differ in the last place. These are made of additions, multiplicati
 roundings alone, each of which IEEE 754 fixes to the bit, in an order of their own. `activate` uses
 those of float32, each a whole activation (numba's cache does not notice where a function it
 inlined from another file has changed), the warps those of float64, where `prior.arithmetic` is
-"portable".
+"portable", and normal scores always.
 """
 
 import numba
@@ -20,6 +20,32 @@ _LOG2E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 # The least exponent whose power of two float32 holds with all its digits.
 _SMALLEST = np.float32(-87.0)
+
+# Of the normal distribution's quantile: AS241's polynomials near the middle and outside of it.
+_QUANTILE_MIDDLE = (
+    (
+        *(2.5090809287301226727e3, 3.3430575583588128105e4, 6.7265770927008700853e4),
+        *(4.5921953931549871457e4, 1.3731693765509461125e4, 1.9715909503065514427e3),
+        *(1.3314166789178437745e2, 3.3871328727963666080e0),
+    ),
+    (
+        *(5.2264952788528545610e3, 2.8729085735721942674e4, 3.9307895800092710610e4),
+        *(2.1213794301586595867e4, 5.3941960214247511077e3, 6.8718700749205790830e2),
+        *(4.2313330701600911252e1, 1.0),
+    ),
+)
+_QUANTILE_TAIL = (
+    (
+        *(7.7454501427834140764e-4, 2.27238449892691845833e-2, 2.41780725177450611770e-1),
+        *(1.27045825245236838258e0, 3.64784832476320460504e0, 5.76949722146069140550e0),
+        *(4.63033784615654529590e0, 1.42343711074968357734e0),
+    ),
+    (
+        *(1.05075007164441684324e-9, 5.475938084995344946e-4, 1.51986665636164571966e-2),
+        *(1.4810397642748007459e-1, 6.897673349851000045e-1, 1.6763848301838038494e0),
+        *(2.05319162663775882187e0, 1.0),
+    ),
+)
 
 
 def exp(x: np.ndarray | float) -> np.ndarray:
@@ -63,6 +89,28 @@ def arcsinh(x: np.ndarray) -> np.ndarray:
     """Inverse of `sinh`, likewise."""
     size = np.abs(x)
     return np.sign(x) * log(size + np.sqrt(size * size + 1))
+
+
+def normal_quantile(p: np.ndarray) -> np.ndarray:
+    """The standard normal distribution's quantile of float64 p in [1e-10, 1 - 1e-10].
+
+    Wichura's AS241 (Applied Statistics 37, 1988) but for its farthest tail, to 1e-14 or so.
+    """
+    p = np.asarray(p, np.float64)
+    q = p - 0.5
+    central = 0.180625 - q * q
+    middle = q * _ratio(_QUANTILE_MIDDLE, np.maximum(central, 0.0))
+    tail = np.sqrt(-log(np.where(q < 0, p, 1 - p))) - 1.6
+    far = _ratio(_QUANTILE_TAIL, np.maximum(tail, -1.6))
+    return np.where(np.abs(q) <= 0.425, middle, np.where(q < 0, -far, far))
+
+
+def _ratio(coefficients: tuple[tuple[float, ...], tuple[float, ...]], r: np.ndarray) -> np.ndarray:
+    """A quotient of two polynomials in r, highest powers first."""
+    over, under = np.zeros_like(r), np.zeros_like(r)
+    for a, b in zip(*coefficients, strict=True):
+        over, under = over * r + a, under * r + b
+    return over / under
 
 
 @_jit

@@ -73,6 +73,7 @@ class ExtensionsConfig(Section):
     two_sided: Probability = 0.0  # of those with the SCM's labels
     factor_model: Probability = 0.0
     censored: Probability = 0.0
+    normal_scores: Probability = 0.0
     # In place of factorial where a rule reads codes alone: all kinds but SMOOTH_RULES.
     factorial_coded: Probability | None = None
 
@@ -171,6 +172,7 @@ _LATER = {
     "two_sided": (),
     "factor_model": ("factors", "factor_common"),
     "censored": ("censored_share",),
+    "normal_scores": (),
 }
 # What takes the place of the SCM's labels.
 LABEL_SOURCES = ("tree_labels", "rule_labels", "cluster_labels")
@@ -196,4 +198,5 @@ EXTENSIONS = (
     "two_sided",
     "factor_model",
     "censored",
+    "normal_scores",
 )

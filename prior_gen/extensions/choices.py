@@ -18,6 +18,7 @@ from prior_gen.extensions import (
     labeling,
     missing,
     noise,
+    normal_scores,
     proportional,
     rules,
     soft_border,
@@ -57,6 +58,7 @@ _DRAWS: dict[str, Callable[..., Parameters | None]] = {
     "label_noise": noise.draw,
     "sar": labeling.draw,
     "missing": missing.draw,
+    "normal_scores": normal_scores.draw,
 }
 
 

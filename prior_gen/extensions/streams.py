@@ -30,6 +30,7 @@ NUMBERS = {
     "two_sided": 19,
     "factor_model": 20,
     "censored": 21,
+    "normal_scores": 22,
 }
 
 

@@ -19,6 +19,7 @@ from prior_gen.extensions.irrelevant import shuffle_irrelevant
 from prior_gen.extensions.labeling import labeled_first, labeling_column
 from prior_gen.extensions.missing import blank_cells
 from prior_gen.extensions.noise import flipped_rows
+from prior_gen.extensions.normal_scores import normal_scores
 from prior_gen.extensions.proportional import share_size
 from prior_gen.extensions.propose import POOL_FACTOR
 from prior_gen.extensions.rules import rule_labels
@@ -133,6 +134,8 @@ def generate_extended_task(
 
     if "label_noise" in chosen:
         facts["label_noise"] = {"realized": round(float(flipped[rows].mean()), 4)}
+    if "normal_scores" in chosen:
+        x[rows] = normal_scores(x[rows])
     if "missing" in chosen:
         blank_cells(streams.of("missing"), chosen["missing"], x)
     return x[rows], (~negative[unlabeled]).astype(np.uint8), pi, facts

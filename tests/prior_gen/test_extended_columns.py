@@ -10,6 +10,8 @@ from prior_gen.extensions import censored, discrete, factorial, warped
 from prior_gen.extensions.border import ClassCounts
 from prior_gen.extensions.duplicated import duplicate_columns
 from prior_gen.extensions.irrelevant import shuffle_irrelevant
+from prior_gen.extensions.normal_scores import normal_scores
+from puicl_model.preprocessing.scaling import fit_scaling
 
 
 @pytest.mark.parametrize("independent", [0.0, 1.0])
@@ -128,6 +130,34 @@ def test_what_is_censored_is_neither_discrete_nor_a_common_size():
         levels = others.get("discrete", {}).get("levels", [])
         assert not cut & {column for column, n in enumerate(levels) if n}
         assert not cut & {*others.get("proportional", {}).get("columns", [])}
+
+
+def test_normal_scores_are_the_classifiers_quantile_scaling():
+    rng = np.random.default_rng(0)
+    x = np.stack([rng.lognormal(size=300), rng.integers(0, 3, 300), np.zeros(300)], axis=1)
+    x = x.astype(np.float32)
+    scores = normal_scores(x)
+    assert scores.dtype == np.float32
+    np.testing.assert_allclose(scores, fit_scaling(x.astype(float), "quantile")(x), atol=1e-6)
+
+
+def test_tasks_in_normal_scores_are_the_same_tasks_by_rank():
+    plain, scored = (microbatches(8, normal_scores=p, discrete=0.5) for p in (0.0, 1.0))
+    for before, after in zip(plain, scored, strict=True):
+        np.testing.assert_array_equal(before.y, after.y)
+        assert after.tags["extensions"]["normal_scores"] == {"columns": "all"}
+        for ours, theirs in zip(after.x, before.x, strict=True):
+            np.testing.assert_allclose(
+                ours, fit_scaling(theirs.astype(float), "quantile")(theirs), atol=2e-3
+            )
+
+
+def test_missing_cells_are_blanks_among_the_scores():
+    whole, blank = (microbatches(8, normal_scores=1.0, missing=p) for p in (0.0, 1.0))
+    for before, after in zip(whole, blank, strict=True):
+        changed = before.x != after.x
+        assert changed.any()
+        assert (after.x[changed] == 0).all()
 
 
 def test_irrelevant_columns_say_nothing_about_the_class_or_the_other_columns():

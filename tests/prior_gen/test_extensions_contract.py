@@ -54,6 +54,7 @@ SWITCHED = {
     "two_sided": 0.4,
     "factor_model": 0.5,
     "censored": 0.4,
+    "normal_scores": 0.4,
 }
 WIDE = {"n_features": (1, 12), "n_labeled": (4, 60), "eta": (0.5, 4.0), "pi": (0.03, 0.97)}
 EVERYTHING = {"share": 1.0, **SWITCHED, **WIDE}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from prior_gen import elementary
 from prior_gen.activations import BANK, activate
@@ -85,6 +86,13 @@ def test_logarithms_and_powers_are_numpys_to_the_last_places():
     np.testing.assert_array_equal(elementary.power(np.array([0.0, 1.0]), 0.4), [0, 1])
 
 
+def test_normal_quantiles_are_scipys_to_the_last_places():
+    tail = 10.0 ** -np.linspace(2, 9, 1000)
+    p = np.concatenate([np.linspace(0.01, 0.99, 10_001), [0.075, 0.925], tail, 1 - tail])
+    np.testing.assert_allclose(elementary.normal_quantile(p), ndtri(p), rtol=1e-14, atol=1e-14)
+    assert elementary.normal_quantile(0.5) == 0
+
+
 @pytest.mark.parametrize("kind", WARPS)
 @pytest.mark.parametrize("a", [0.7, 2.0])
 def test_portable_warps_are_the_others_to_the_last_places(kind, a):
@@ -141,7 +149,7 @@ from prior_gen.canary import canary_digest
 for plan in sys.argv[1:]:
     print(canary_digest(PriorConfig.model_validate_json(plan)))
 more = ["prior.extensions.share=1", "prior.extensions.sar=0.3", "prior.steps_per_stage=15"]
-for name in ("cpu_all", "cpu_overlap", "cpu_factors", "cpu_terms"):
+for name in ("cpu_all", "cpu_overlap", "cpu_factors", "cpu_terms", "cpu_scores"):
     config = load_config(name, more)
     for step in range(16):
         print(generate_microbatch(config, 12, step % 15, step % 8).digest().hex())
@@ -185,14 +193,14 @@ def test_another_processor_makes_the_same_bytes(variables, bites, made_here, tmp
     portable, libraries, *microbatches = made(tmp_path, **variables)
     assert portable == CANARIES["extended"]
     assert microbatches == made_here[2:]
-    assert len(set(microbatches)) == 64
+    assert len(set(microbatches)) == 80
     if bites:
         assert libraries != made_here[1]  # the variable does switch something
 
 
 def test_those_configs_have_every_extension_between_them():
     found = {"sar"}
-    for name in ("cpu_all", "cpu_overlap", "cpu_factors", "cpu_terms"):
+    for name in ("cpu_all", "cpu_overlap", "cpu_factors", "cpu_terms", "cpu_scores"):
         prior = load_config(name).prior
         assert prior.portable
         found |= {each for each in EXTENSIONS if getattr(prior.extensions, each)}
