@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Are new weights better than those that ship? What docs/weights.md decides by, none of it the exam.
+#
+#     benchmarks/judge_weights.sh NEW.safetensors DEVELOPMENT OUT
+#
+# DEVELOPMENT is the folder of the 16 development tables. Six splits of them in one pass and 8, designs of
+# counts (four draws; complete ones, three) and noisy sums, beside the default weights; into OUT/*.md. Some
+# half an hour of two cores; a step that is done is not done again.
+set -euo pipefail
+new=$(realpath "$1") data=$(realpath "$2") out=$3
+here=$(dirname "$(realpath "$0")")
+mkdir -p "$out"
+export OMP_NUM_THREADS=1
+
+step() { # NAME SCRIPT ARGUMENTS...
+    local name=$1 script=$2
+    shift 2
+    [ -e "$out/$name.md" ] && return
+    "${PYTHON:-python}" "$here/$script" "$@" > "$out/$name.part"
+    mv "$out/$name.part" "$out/$name.md"
+}
+
+step development compare_networks.py --models default "$new" --data "$data" --splits 6 --passes 1 8 --jobs 2 \
+    --out "$out/development.csv"
+step counts count_designs.py --models default "$new" --draws 4 --jobs 2
+step complete_designs count_designs.py --models default "$new" --draws 3 --complete --jobs 2
+step noisy_sums noisy_sums.py --models default "$new" --jobs 2
+tail -n 4 "$out"/*.md

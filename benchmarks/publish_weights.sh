@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# All that new default weights ask for once they are chosen (judge_weights.sh), in order.
+#
+#     benchmarks/publish_weights.sh EXAM DEVELOPMENT HELDOUT OUT
+#
+# EXAM and DEVELOPMENT are folders of tables, HELDOUT shards of the weights' own plan (--split heldout). The
+# first call, with the new weights in place, fits the interval of the class prior into their card and
+# stops; commit, so that results name the commit they are from, and call again. Then: the exam, the replay,
+# the sweeps, one pass on two splits of the development tables (the learning curve's), rare shares, noisy
+# sums, the guide's pictures, README and card. Some 50 minutes of two cores with AMX, 90 with AVX2; a step
+# that is done is not done again, and exam and sweeps go on where they stopped.
+set -euo pipefail
+exam=$(realpath "$1") data=$(realpath "$2") heldout=$(realpath "$3")
+mkdir -p "$4"
+out=$(realpath "$4")
+cd "$(dirname "$(realpath "$0")")/.."
+export OMP_NUM_THREADS=1
+
+step() { # NAME COMMAND...
+    local name=$1
+    shift
+    [ -e "$out/$name.done" ] && return
+    echo "$(date +%H:%M) $name" >&2
+    "$@" > "$out/$name.txt"
+    touch "$out/$name.done"
+}
+
+step interval python benchmarks/calibrate_class_prior.py --shards "$heldout" --tasks 400 --data "$data" \
+    --widen --write
+if [ -n "$(git status --porcelain puicl_model)" ]; then
+    echo "the weights and their card are not committed: commit them, then call this again" >&2
+    exit 1
+fi
+step exam puicl bench --data "$exam" --out results/published --methods puicl,puicl_single,puicl_trees \
+    --new-weights
+step replay puicl weights verify --replay
+step bench_shards prior-gen --config bench --split heldout --tail --out "$out/bench"
+step sweeps puicl bench --sweep all --data "$exam" --shards "$out/bench" --out results/published \
+    --methods puicl --new-weights
+step learning_curve puicl bench --data "$data" --out "$out/development" --methods puicl_single --repeats 2
+step rare_shares python benchmarks/rare_shares.py --data "$data"
+step noisy_sums python benchmarks/noisy_sums.py
+step pictures python benchmarks/guide_pictures.py
+step readme python -m pu_bench.report.readme
+step card python -m pu_bench.report.card
+echo "what is left: docs (weights.md, model_card.md, user_guide.md, benchmark.md), docs/learning_curve.csv" >&2
