@@ -107,8 +107,8 @@ def _draw(task: PUTask, scores: dict[str, np.ndarray], path: Path) -> None:
     for axis in (left, right):
         axis.spines[["top", "right"]].set_visible(False)
     figure.suptitle(
-        f"WDBC, {task.n_labeled} labelled benign rows and {len(task.y)} unlabelled rows: one "
-        "forward pass, nothing fitted"
+        f"WDBC, {task.n_labeled} labelled benign rows and {len(task.y)} unlabelled rows; "
+        "nothing is fitted to the table"
     )
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=130)
