@@ -59,13 +59,17 @@ def export(
             min=0.0, max=0.99, help="How far to go back towards the weights it began from."
         ),
     ] = 0.0,
+    back_to: Annotated[
+        str | None,
+        typer.Option(help="An earlier ancestor (weights or a checkpoint) to go back to instead."),
+    ] = None,
 ) -> None:
     """Write a run's final weights with a card that `verify` can check."""
     if out.suffix != ".safetensors":
         raise InputError(f"--out {out}: give a file that ends in .safetensors")
     from trainer import export_weights
 
-    export_weights(run, shards, out, start_share=start_share)
+    export_weights(run, shards, out, start_share=start_share, back_to=back_to)
     print(f"{out} and {out.with_suffix('.json')} are written")
 
 

@@ -36,20 +36,25 @@ def export_weights(
     out: Path,
     steps: int = RECORDED_STEPS,
     start_share: float = 0.0,
+    back_to: str | None = None,
 ) -> None:
     """Write the run's final weights to `out` (NAME.safetensors) with a card that can be checked.
 
     With a `start_share` above 0 the weights lie on the straight line between the moving averages
     at the run's start (`train.init_from`) and at its end, that share of the way back: what a
     stretch on other tasks took may return faster than what it gave goes (Wortsman et al., Robust
-    fine-tuning of zero-shot models, CVPR 2022). The card says so.
+    fine-tuning of zero-shot models, CVPR 2022). `back_to` names an earlier ancestor (weights or a
+    checkpoint) to go back to instead of the run's own start. The card says so.
 
     To what the trainer wrote come the whole config, environments, seconds of training, the content
     digests of the stages that the first `steps` steps read, and those steps' ledger. What is in
     the card of `out` already and is no fact of a run (an interval) is not kept: it belonged to
     other weights. Raises `InputError` where the run is unfinished, its folder incomplete, the
-    checkpoint at its start not the one it began from, or `shards` not those it was trained on.
+    checkpoint at its start not the one it began from, `back_to` none of its ancestors or without a
+    `start_share`, or `shards` not those it was trained on.
     """
+    if back_to and not start_share:
+        raise InputError(f"how far back to {back_to}? start_share says so, and is 0")
     model, card = load_model(run / "model.safetensors")
     if card["steps"] < card["of_steps"]:
         raise InputError(
@@ -82,13 +87,15 @@ def export_weights(
     }
     weights = model.state_dict()
     if start_share:
-        start = _weights_at_start(config.train.init_from, card["lineage"])
+        digest, start = _ancestor(back_to or config.train.init_from, card["lineage"], bool(back_to))
         weights = {
             name: start_share * start[name].double() + (1 - start_share) * end.double()
             for name, end in weights.items()
         }
         weights = {name: weight.float() for name, weight in weights.items()}
         card["start_share"] = start_share
+        if back_to:
+            card["back_to"] = digest
     save_model(out, weights, card)
 
 
@@ -107,17 +114,19 @@ def _check_data(config: Config, reader: ShardReader, ledger: Sequence[Mapping[st
         )
 
 
-def _weights_at_start(
-    init_from: str | None, ancestors: Sequence[Mapping[str, Any]]
-) -> dict[str, torch.Tensor]:
-    """The moving averages that a run began from."""
-    if init_from is None:
+def _ancestor(
+    place: str | None, ancestors: Sequence[Mapping[str, Any]], any_of_them: bool
+) -> tuple[str, dict[str, torch.Tensor]]:
+    """Digest and moving averages of what a run began from, or of `any_of_them` before that."""
+    if not ancestors:
         raise InputError("the run began from its seed: there is no start to go back to")
-    about, tensors = load_start(init_from)
-    if about.tensors_digest != ancestors[-1]["tensors_digest"]:
-        raise InputError(f"{init_from} is not what the run began from: its digest is another one")
+    about, tensors = load_start(place)
+    digests = [ancestor["tensors_digest"] for ancestor in ancestors]
+    if about.tensors_digest not in (digests if any_of_them else digests[-1:]):
+        what = "none of the run's ancestors" if any_of_them else "not what the run began from"
+        raise InputError(f"{place} is {what}: its digest is another one")
     prefix = "ema."
-    return {
+    return about.tensors_digest, {
         name.removeprefix(prefix): tensor
         for name, tensor in tensors.items()
         if name.startswith(prefix)

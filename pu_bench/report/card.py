@@ -57,7 +57,10 @@ def _between(card: dict[str, Any]) -> dict[str, str]:
     share = card.get("start_share")
     if not share:
         return {}
-    return {"weights": f"{share:.0%} those it began from, {1 - share:.0%} those at its end"}
+    start = "those it began from"
+    if "back_to" in card:
+        start = f"those of its ancestor `{card['back_to'][:12]}`"
+    return {"weights": f"{share:.0%} {start}, {1 - share:.0%} those at its end"}
 
 
 def benchmark(folder: Path) -> str:

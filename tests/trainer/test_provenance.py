@@ -14,7 +14,7 @@ from puicl_config import InputError, parse_config, plan_digest, run_digest
 from puicl_model import PUICLClassifier, find_weights, load_model, shipped_weights
 from shard_io import slice_shards
 from trainer import average_checkpoints
-from trainer.checkpoint import checkpoints
+from trainer.checkpoint import checkpoints, load_checkpoint
 from trainer.provenance import export_weights
 
 
@@ -235,6 +235,37 @@ def test_weights_between_a_runs_start_and_its_end(
     config.write_text(config.read_text().replace(str(start), another))
     with pytest.raises(InputError, match="is not what the run began from"):
         export_weights(run, all_shards, tmp_path / "x.safetensors", start_share=0.5)
+
+
+def test_weights_between_a_runs_end_and_an_earlier_ancestor(
+    reference_run, tiny_yaml, all_shards, arguments, run_command, tmp_path
+):
+    first = checkpoints(reference_run / "checkpoints")[0]
+    second, third = tmp_path / "second", tmp_path / "third"
+    run_command(*arguments(tiny_yaml, all_shards, second, f"train.init_from={first}"))
+    start = checkpoints(second / "checkpoints")[-1]
+    run_command(*arguments(tiny_yaml, all_shards, third, f"train.init_from={start}"))
+    out = tmp_path / "between.safetensors"
+    export = ("weights", "export", third, "--shards", all_shards, "--out", out, "--back-to", first)
+    told = CliRunner().invoke(app, [*map(str, export), "--start-share", "0.25"])
+    assert told.exit_code == 0, told.output
+    ancestor = load_checkpoint(first)[1]
+    last = load_file(third / "model.safetensors")
+    for name, weight in load_file(out).items():
+        expected = 0.25 * ancestor[f"ema.{name}"].double().numpy() + 0.75 * last[name].astype(float)
+        np.testing.assert_array_equal(weight, expected.astype(np.float32))
+    _, card = load_model(out)
+    assert (card["start_share"], card["back_to"]) == (0.25, card["lineage"][0]["tensors_digest"])
+    code, told = verify(out, "--replay")
+    assert code == 0, told
+    for place, share, why in (
+        (str(reference_run / "model.safetensors"), 0.5, "none of the run's ancestors"),
+        (str(first), 0.0, "how far back"),
+    ):
+        with pytest.raises(InputError, match=why):
+            export_weights(
+                third, all_shards, tmp_path / "x.safetensors", start_share=share, back_to=place
+            )
 
 
 def test_a_run_begins_from_weights_and_can_be_checked(
