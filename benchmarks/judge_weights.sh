@@ -4,8 +4,8 @@
 #     benchmarks/judge_weights.sh NEW.safetensors DEVELOPMENT OUT
 #
 # DEVELOPMENT is the folder of the 16 development tables. Six splits of them in one pass and 8, designs of
-# counts (four draws; complete ones, three) and noisy sums, beside the default weights; into OUT/*.md. Some
-# half an hour of two cores; a step that is done is not done again.
+# counts (four draws; complete ones, three) and noisy sums, beside the default weights; into OUT/*.md. A step
+# that is done is not done again. In the project's environment, or with PYTHON set.
 set -euo pipefail
 new=$(realpath "$1") data=$(realpath "$2") out=$3
 here=$(dirname "$(realpath "$0")")

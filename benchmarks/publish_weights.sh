@@ -7,8 +7,8 @@
 # first call, with the new weights in place, fits the interval of the class prior into their card and
 # stops; commit, so that results name the commit they are from, and call again. Then: the exam, the replay,
 # the sweeps, one pass on two splits of the development tables (the learning curve's), rare shares, noisy
-# sums, the guide's pictures, README and card. Some 50 minutes of two cores with AMX, 90 with AVX2; a step
-# that is done is not done again, and exam and sweeps go on where they stopped.
+# sums, the guide's pictures, README and card. A step that is done is not done again, and exam and sweeps
+# go on where they stopped. In the project's environment (puicl, prior-gen and python on the PATH).
 set -euo pipefail
 exam=$(realpath "$1") data=$(realpath "$2") heldout=$(realpath "$3")
 mkdir -p "$4"
@@ -40,7 +40,7 @@ step sweeps puicl bench --sweep all --data "$exam" --shards "$out/bench" --out r
 step learning_curve puicl bench --data "$data" --out "$out/development" --methods puicl_single --repeats 2
 step rare_shares python benchmarks/rare_shares.py --data "$data"
 step noisy_sums python benchmarks/noisy_sums.py
-step pictures python benchmarks/guide_pictures.py
+step pictures python benchmarks/guide_pictures.py --model default
 step readme python -m pu_bench.report.readme
 step card python -m pu_bench.report.card
 echo "what is left: docs (weights.md, model_card.md, user_guide.md, benchmark.md), docs/learning_curve.csv" >&2

@@ -9,9 +9,10 @@ apart as their shares say.
 import numpy as np
 
 from prior_gen import elementary
+from puicl_config import ExtensionsConfig
 
 
-def draw(rng: np.random.Generator, config, d: int, drawn: dict) -> dict:
+def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
     """All columns of all tasks of the microbatch: nothing is drawn."""
     return {"columns": "all"}
 

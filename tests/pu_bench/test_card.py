@@ -48,6 +48,16 @@ def test_blocks_tell_origin_and_say_what_is_not_measured(tmp_path):
 
 
 @pytest.mark.usefixtures("origin_told")
+def test_weights_between_two_ends_are_told_as_such(shipped, tmp_path):
+    for name, back_to in (("default", {"back_to": "e" * 64}), ("paper", {})):
+        path = shipped / f"{name}.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"start_share": 0.25} | back_to))
+    default, paper = with_blocks(MARKED, tmp_path).split("# origin of paper")
+    assert f"| weights | 25% those of its ancestor `{'e' * 12}`, 75% those at its end |" in default
+    assert "| weights | 25% those it began from, 75% those at its end |" in paper
+
+
+@pytest.mark.usefixtures("origin_told")
 def test_blocks_hold_the_means_of_results_and_sweeps(tmp_path):
     records = []
     for name, level in (("puicl", 0.8), ("puicl_single", 0.7), ("logistic", 0.6)):
