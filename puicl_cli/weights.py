@@ -106,11 +106,17 @@ def _why_shards_differ(config: Config, card: dict) -> str:
     shards."""
     import torch
 
+    from prior_gen import software
+
+    if config.prior.portable:
+        return "made by other software, or damaged"
     then = card["environments"][0].get("cpu_capability")
     here = torch.backends.cpu.get_cpu_capability()
-    if not config.prior.portable and then not in (None, here):
-        return (
-            f"the run's processor has {then}, this one {here}, and a plan without "
-            "prior.arithmetic=portable has other last bits there; try on one like it"
-        )
-    return "made by other software, or damaged"
+    if then not in (None, here):
+        why = f"the run's processor has {then}, this one {here}"
+    else:
+        why = f"numpy multiplies with {software()['blas']} here, perhaps with other kernels there"
+    return (
+        f"{why}, and a plan without prior.arithmetic=portable has other last bits then; try on a "
+        "processor like it, without variables like OPENBLAS_CORETYPE that choose kernels"
+    )

@@ -49,14 +49,23 @@ def load_config(name: str | Path = "paper", overrides: Sequence[str] = ()) -> Co
         raise InputError(f"{path} must hold a mapping of sections, not a {type(raw).__name__}")
     for override in overrides:
         _apply(raw, override)
-    return parse_config(raw, where=str(path))
+    return parse_config(raw, where=str(path), overrides=overrides)
 
 
-def parse_config(raw: dict[str, Any], where: str) -> Config:
-    """Validate plain data; `where` names its origin in error messages."""
+def parse_config(raw: dict[str, Any], where: str, overrides: Sequence[str] = ()) -> Config:
+    """Validate plain data; `where` names its origin in error messages, `overrides` what of it was
+    given with the command."""
     try:
         return Config.model_validate(raw)
     except ValidationError as error:
+        wrong = {".".join(map(str, problem["loc"])) for problem in error.errors()}
+        given = [
+            override
+            for override in overrides
+            if any(f"{key}.".startswith(f"{override.partition('=')[0].strip()}.") for key in wrong)
+        ]
+        if given:
+            where += f" with {', '.join(given)}"
         problems = "; ".join(dict.fromkeys(_sentences(error)))
         raise InputError(f"{where}: {problems}") from None
 

@@ -4,6 +4,7 @@ Nothing is pickled: the file's header holds the parameters, the model's card and
 preprocessor's state as JSON text, its tensors the weights, contexts and scores.
 """
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -84,11 +85,12 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
         "references": references,
         "preprocessor": None if preprocessor is None else preprocessor.state(),
     }
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    about["arrays_digest"] = _digest(arrays)
     try:
         text = json.dumps(about, default=_plain)
     except TypeError as error:
         raise ValueError(f"a parameter is no plain data and cannot be saved: {error}") from None
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     write_atomically(Path(path), save(arrays, metadata={"puicl": text}))
 
 
@@ -109,6 +111,16 @@ def load_classifier(cls: type, path: str | Path) -> Any:
         raise InputError(f"{path} is no saved classifier: {error}") from None
     if about.get("format") not in (_FORMAT, _FORMAT_TURNED):
         raise InputError(f"{path} is no saved classifier: it lacks the format {_FORMAT}")
+    # Files of older versions lack it.
+    if about.get("arrays_digest", _digest(arrays)) != _digest(arrays):
+        raise InputError(f"{path} is damaged: its arrays are not those that were saved")
+    try:
+        return _restored(cls, about, arrays)
+    except KeyError as error:
+        raise InputError(f"{path} is damaged, or no saved classifier: no {error} in it") from None
+
+
+def _restored(cls: type, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     classifier = cls(**about["parameters"])
     if isinstance(classifier.preprocessing, dict):
         classifier.preprocessing = TablePreprocessor(**classifier.preprocessing)
@@ -164,6 +176,16 @@ def _network(arrays: dict[str, np.ndarray], card: dict[str, Any], device: str) -
         }
     )
     return model.eval().requires_grad_(False).to(resolve_device(device))
+
+
+def _digest(arrays: dict[str, np.ndarray]) -> str:
+    """Hex SHA-256 over names, types, shapes and bytes, in the order of the names."""
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name}:{array.dtype}:{list(array.shape)}\0".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
 def _plain(value: Any) -> Any:

@@ -14,6 +14,7 @@ _EXACT = 2**53
 _WHOLE = re.compile(r"^\s*[+-]?\d+\s*$")
 # 007 and 7 are two codes, 7.0 and 7 one: only the first of a batch without text was read as text.
 _WHOLE_FLOAT = re.compile(r"([+-]?(?:0|[1-9]\d*))\.0*")
+_FRACTION = re.compile(r"[+-]?(?:0|[1-9]\d*)\.\d+")
 _BOOLEANS = {"TRUE": "True", "true": "True", "FALSE": "False", "false": "False"}
 _ISO_DATE = re.compile(r"^\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}([T ]\d{1,2}:\d{2}.*)?\s*$")
 _TIMES = (dt.time, dt.timedelta, np.timedelta64)
@@ -56,43 +57,44 @@ def as_seconds(column: pd.Series) -> np.ndarray:
     Raises `ValueError` naming the first cell that is neither a date nor text like 2024-05-31: what
     pandas reads into other cells (3.4.2024, 2024, "today") is a guess.
     """
-    given, missing = column, is_missing(column)
-    if column.dtype.kind != "M":
-        column = column.astype(object)
-        readable = [not gone and _is_date(v) for v, gone in zip(column, missing, strict=True)]
-        column = column.where(np.array(readable), None)
-    dates = pd.to_datetime(column, errors="coerce", utc=True, format="mixed")
-    dates = dates.astype("datetime64[us, UTC]")
-    gone = dates.isna().to_numpy()
-    if (gone & ~missing).any():
-        row = int(np.flatnonzero(gone & ~missing)[0])
+    seconds, bad = _dates(column)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
         raise ValueError(
-            f"row {row} holds {given.iloc[row]!r}, not a date; text must be like 2024-05-31"
+            f"row {row} holds {column.iloc[row]!r}, not a date; text must be like 2024-05-31"
         )
-    return np.where(gone, np.nan, dates.astype("int64").to_numpy() / 1e6)
+    return seconds
+
+
+def no_dates(column: pd.Series) -> np.ndarray:
+    """[n] where a cell is there and neither a date nor text like 2024-05-31."""
+    return _dates(column)[1]
 
 
 def as_words(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """[n] cells as text by `word`, and where they are missing."""
+    """[n] cells as text by `word`, of dtype object, and where they are missing."""
     missing = is_missing(column)
     words = [
         "" if gone else word(value)
         for value, gone in zip(column.astype(object), missing, strict=True)
     ]
-    return np.array(words, dtype=str), missing
+    # Not numpy's own text, whose cells are all as wide as the longest one.
+    return np.array(words, dtype=object), missing
 
 
 def word(value: Any) -> str:
     """A category's name, the same for what a reader takes for text, a number or a boolean by turns.
 
-    Files are read by the batch: a level 2.0 or TRUE is text where another cell is, else a float or
-    a boolean. So whole floats read like whole numbers, and booleans as Python writes them.
+    Files are read by the batch: a level 2.0, 0.10 or TRUE is text where another cell is, else a
+    float or a boolean. So whole floats read like whole numbers, fractions and booleans as Python
+    writes them.
     """
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     name = str(value).strip()
-    whole = _WHOLE_FLOAT.fullmatch(name)
-    return whole[1] if whole else _BOOLEANS.get(name, name)
+    if whole := _WHOLE_FLOAT.fullmatch(name):
+        return whole[1]
+    return repr(float(name)) if _FRACTION.fullmatch(name) else _BOOLEANS.get(name, name)
 
 
 def are_times(column: pd.Series, missing: np.ndarray) -> bool:
@@ -101,21 +103,18 @@ def are_times(column: pd.Series, missing: np.ndarray) -> bool:
 
 
 def looks_like_dates(column: pd.Series) -> bool:
-    """Whether every cell that is there is a date, or text like 2024-05-31 (with a time)."""
+    """Whether every cell that is there is a date, or text like 2024-05-31 (with a time).
+
+    A categorical is what its type says it is, whatever its levels.
+    """
     if column.dtype.kind == "M":
         return True
+    if isinstance(column.dtype, pd.CategoricalDtype) or column.dtype.kind in "biufcm":
+        return False
     known = column[~is_missing(column)]
-    if not len(known) or column.dtype.kind in "biufcm":
+    if not len(known) or not all(map(_is_date, known)):
         return False
-    if not all(map(_is_date, known)):
-        return False
-    if not any(isinstance(value, str) for value in known):
-        return True
-    try:
-        as_seconds(column)
-    except ValueError:
-        return False
-    return True
+    return not any(isinstance(value, str) for value in known) or not no_dates(column).any()
 
 
 def huge_offset(column: pd.Series) -> int:
@@ -132,6 +131,19 @@ def huge_offset(column: pd.Series) -> int:
     if None in whole:
         return 0
     return sorted(whole)[len(whole) // 2]
+
+
+def _dates(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """[n] seconds since 1970 (NaN: no date), and where a cell that is there is no date."""
+    missing = is_missing(column)
+    if column.dtype.kind != "M":
+        column = column.astype(object)
+        readable = [not gone and _is_date(v) for v, gone in zip(column, missing, strict=True)]
+        column = column.where(np.array(readable), None)
+    dates = pd.to_datetime(column, errors="coerce", utc=True, format="mixed")
+    dates = dates.astype("datetime64[us, UTC]")
+    gone = dates.isna().to_numpy()
+    return np.where(gone, np.nan, dates.astype("int64").to_numpy() / 1e6), gone & ~missing
 
 
 def _is_date(cell: Any) -> bool:

@@ -168,6 +168,14 @@ class CategoryColumn(Column):
         rest = [" = (rare)"] * self.rare + [" = (missing)"] * self.missing
         return [f" = {level}" for level in self.levels] + rest
 
+    @classmethod
+    def from_state(cls, state):
+        """See `Column`."""
+        encoder = super().from_state(state)
+        # Older versions took 0.10 and 0.1 for two levels: `as_words` tells them apart no more.
+        encoder.levels = [word(level) for level in encoder.levels]
+        return encoder
+
     def transform(self, column):
         """See `Column`."""
         codes = self._codes(*as_words(column))

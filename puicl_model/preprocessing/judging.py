@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from puicl_model.preprocessing.cells import are_times, as_numbers, huge_offset
+from puicl_model.preprocessing.cells import are_times, as_numbers, huge_offset, no_dates
 
 # A text column of more levels than this share of its rows names rows rather than groups.
 NAMES_SHARE = 0.5
@@ -63,27 +63,35 @@ def _is_day(word: str) -> bool:
 
 
 def refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: int) -> None:
-    """Raise `ValueError` for a column of many different numbers with some text among them."""
+    """Raise `ValueError` for a column of many different numbers, or dates, with slips in it."""
     many = distinct > _MANY_LEVELS or distinct > NAMES_SHARE * (~missing).sum()
     if isinstance(column.dtype, pd.CategoricalDtype) or not many:
         return
-    no_number = pd.to_numeric(column[~missing], errors="coerce").isna()
-    if 0 < no_number.mean() < _SLIPS_SHARE:
-        row = int(no_number.index[np.flatnonzero(no_number)[0]])
-        raise ValueError(
-            f"column {name}: row {row} holds {column[row]!r}, not a number, as nearly all others "
-            "are; mend or empty the cell, or name the column in categorical_features"
-        )
+    known = column[~missing]
+    for bad, kind in (
+        (pd.to_numeric(known, errors="coerce").isna().to_numpy(), "number"),
+        (no_dates(known), "date"),
+    ):
+        if 0 < bad.mean() < _SLIPS_SHARE:
+            row = int(known.index[np.flatnonzero(bad)[0]])
+            raise ValueError(
+                f"column {name}: row {row} holds {column[row]!r}, not a {kind}, as nearly all "
+                "others are; mend or empty the cell, or name the column in categorical_features"
+            )
 
 
 def is_row_number(column: pd.Series, missing: np.ndarray) -> bool:
     """Whole numbers, all distinct, that fill their range: an index that was saved with the rows.
 
-    In whatever form they come: as text and, in an array beside fractions, as floats.
+    In whatever form they come: as text and, in an array beside fractions, as floats; a few of them
+    may be missing.
     """
-    if column.dtype.kind in "bm" or len(column) < MIN_ROWS_TO_JUDGE or missing.any():
+    known = column[~missing]
+    if column.dtype.kind in "bm" or len(known) < MIN_ROWS_TO_JUDGE:
         return False
-    values = as_numbers(column, huge_offset(column))
+    if missing.mean() >= _SLIPS_SHARE:
+        return False
+    values = as_numbers(known, huge_offset(known))
     whole = np.array_equal(values, np.round(values))
-    filled = values.max() == values.min() + len(values) - 1  # without overflow
+    filled = values.max() <= values.min() + len(column) - 1  # without overflow
     return whole and filled and len(np.unique(values)) == len(values)

@@ -113,7 +113,9 @@ def _from_polars(X: Any) -> pd.DataFrame:
     """Column by column, so that pyarrow is not needed."""
     columns = {}
     for column in X.get_columns():
-        numeric = column.dtype.is_numeric() and not column.dtype.is_decimal()
+        # Decimals and whole numbers of 128 bits have no numpy type.
+        wide = column.dtype.is_decimal() or "128" in str(column.dtype)
+        numeric = column.dtype.is_numeric() and not wide
         if numeric and column.null_count() == 0:
             columns[column.name] = column.to_numpy()
         else:

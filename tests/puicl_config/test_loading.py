@@ -100,6 +100,12 @@ def test_a_bad_override_is_refused_with_a_sentence_that_names_it(override, sente
     assert "\n" not in str(caught.value)
 
 
+def test_the_override_that_is_wrong_is_named_and_no_other():
+    with pytest.raises(InputError) as caught:
+        load_config("paper", ["prior.stages=3", "train.phase1.peak=fast"])
+    assert "paper.yaml with train.phase1.peak=fast: train.phase1.peak: " in str(caught.value)
+
+
 def test_all_problems_are_reported_at_once():
     with pytest.raises(InputError) as caught:
         load_config("paper", ["prior.sigma_int=1", "model.layers=0", "train.ema_decay=2"])

@@ -1,6 +1,7 @@
 import datetime
 import json
 import re
+import tracemalloc
 import warnings
 from decimal import Decimal
 
@@ -463,3 +464,60 @@ def test_a_whole_number_beyond_floats_is_refused_with_its_column(fitting):
     x.loc[3, "b"] = 10**400
     with pytest.raises(ValueError, match="column b: "):
         (fitted.fit if fitting else fitted.transform)(x)
+
+
+@pytest.mark.parametrize("slip", ["unknown", "2020-13-01", "31.12.2020", "20200105", 20200105])
+def test_a_slip_in_a_column_of_dates_is_named(slip):
+    dates = [str(day.date()) for day in pd.date_range("2020-01-01", periods=N)]
+    dates[7] = slip
+    with pytest.raises(ValueError, match=f"column d: row 7 holds {slip!r}, not a date, as nearly"):
+        fit(a=numbers(), d=pd.Series(dates, dtype=object))
+    few = pd.Series(["2020-01-01", "2020-02-01", "unknown"] * N)[:N]
+    assert fit(a=numbers(), d=few)[0].kinds_["d"] == "category"
+
+
+def test_a_categorical_stays_one_whatever_its_levels_look_like():
+    days = pd.date_range("2020-01-01", periods=4).astype(str)[::-1]
+    values = pd.Categorical(np.resize(days, N), categories=days, ordered=True)
+    fitted, out = fit(d=values)
+    assert fitted.kinds_ == {"d": "category"}
+    assert out.iloc[:4, 0].tolist() == [0, 1, 2, 3]
+
+
+def test_a_row_number_with_a_missing_cell_is_one():
+    rows = np.arange(N, dtype=float)
+    rows[[3, N - 1]] = np.nan
+    with pytest.warns(UserWarning, match="left out: id \\(row number\\)"):
+        fitted, _ = fit(id=rows, a=numbers())
+    assert fitted.kinds_["id"] == "row number"
+    rows[: N // 5] = np.nan  # too many to tell
+    assert fit(id=rows, a=numbers())[0].kinds_["id"] == "number"
+
+
+def test_levels_that_read_as_fractions_have_one_name_in_every_batch():
+    cells = pd.Series(["0.10", "0.25", "0.50", "unk"] * 10, dtype=object)
+    fitted, out = fit(dose=cells)
+    batch = pd.DataFrame({"dose": [0.1, 0.25, 0.5]})
+    np.testing.assert_array_equal(fitted.transform(batch)[:, 0], out["dose"][:3])
+    older = fitted.state()
+    older["encoders"]["0"]["levels"] = ["0.10", "0.25", "0.50", "unk"]
+    loaded = TablePreprocessor.from_state(json.loads(json.dumps(older)))
+    np.testing.assert_array_equal(loaded.transform(batch)[:, 0], out["dose"][:3])
+
+
+def test_one_long_cell_does_not_widen_all_others():
+    cells = pd.Series([f"note {row}" for row in range(4000)], dtype=object)
+    cells[5] = "x" * 30_000
+    tracemalloc.start()
+    with pytest.warns(UserWarning, match="text that names rows"):
+        TablePreprocessor().fit(pd.DataFrame({"a": np.arange(4000) % 7, "t": cells}))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6  # 480 MB where every cell is as wide
+
+
+def test_polars_whole_numbers_of_128_bits_keep_their_differences():
+    pl = pytest.importorskip("polars")
+    table = pl.DataFrame({"a": pl.Series([2**70 + row**2 for row in range(N)], dtype=pl.Int128)})
+    out = TablePreprocessor().fit_transform(table)[:, 0]
+    np.testing.assert_array_equal(np.diff(out), 2 * np.arange(N - 1) + 1)

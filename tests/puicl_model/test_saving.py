@@ -150,6 +150,7 @@ def test_a_file_of_an_older_version_has_one_estimator_a_reference(weights, tmp_p
     assert [reference[0] for reference in about["references"]] == [[0], [1]]
     for number, reference in enumerate(about["references"]):
         reference[0] = number
+    del about["arrays_digest"]
     arrays = load_file(path)
     for number in range(2):
         del arrays[f"reference.{number}.signs"]
@@ -158,3 +159,31 @@ def test_a_file_of_an_older_version_has_one_estimator_a_reference(weights, tmp_p
         PUICLClassifier.load(path).predict_proba(frame(seed=1)),
         fitted.predict_proba(frame(seed=1)),
     )
+
+
+def test_a_file_whose_numbers_are_others_is_refused(weights, tmp_path):
+    path = tmp_path / "c"
+    PUICLClassifier(weights).fit(frame(), S).save(path)
+    with safe_open(path, framework="np") as file:
+        about = file.metadata()
+    arrays = load_file(path)
+    assert PUICLClassifier.load(path)
+    name = next(name for name in arrays if name.startswith("network."))
+    changed = arrays[name].copy()
+    changed.reshape(-1).view(np.uint8)[0] ^= 1  # one bit
+    save_file({**arrays, name: changed}, path, about)
+    with pytest.raises(InputError, match="damaged: its arrays are not those that were saved"):
+        PUICLClassifier.load(path)
+
+
+def test_a_file_that_lacks_an_array_is_refused(weights, tmp_path):
+    path = tmp_path / "c"
+    PUICLClassifier(weights).fit(frame(), S).save(path)
+    with safe_open(path, framework="np") as file:
+        about = json.loads(file.metadata()["puicl"])
+    del about["arrays_digest"]  # as a file of an older version
+    arrays = load_file(path)
+    del arrays["_keys"]
+    save_file(arrays, path, {"puicl": json.dumps(about)})
+    with pytest.raises(InputError, match="damaged, or no saved classifier: no '_keys' in it"):
+        PUICLClassifier.load(path)
