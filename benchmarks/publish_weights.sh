@@ -36,7 +36,7 @@ step exam puicl bench --data "$exam" --out results/published --methods puicl,pui
 step replay puicl weights verify --replay
 step bench_shards prior-gen --config bench --split heldout --tail --out "$out/bench"
 step sweeps puicl bench --sweep all --data "$exam" --shards "$out/bench" --out results/published \
-    --methods puicl --new-weights
+    --methods puicl --repeats 1 --new-weights
 step learning_curve puicl bench --data "$data" --out "$out/development" --methods puicl_single --repeats 2
 step rare_shares python benchmarks/rare_shares.py --data "$data"
 step noisy_sums python benchmarks/noisy_sums.py
