@@ -113,10 +113,12 @@ def _why_shards_differ(config: Config, card: dict) -> str:
     then = card["environments"][0].get("cpu_capability")
     here = torch.backends.cpu.get_cpu_capability()
     if then not in (None, here):
-        why = f"the run's processor has {then}, this one {here}"
-    else:
-        why = f"numpy multiplies with {software()['blas']} here, perhaps with other kernels there"
+        return (
+            f"the run's processor has {then}, this one {here}, and a plan without "
+            "prior.arithmetic=portable has other last bits there; try on one like it"
+        )
     return (
-        f"{why}, and a plan without prior.arithmetic=portable has other last bits then; try on a "
-        "processor like it, without variables like OPENBLAS_CORETYPE that choose kernels"
+        "made by other software, or damaged, or by other kernels: numpy multiplies with "
+        f"{software()['blas']} here, and a plan without prior.arithmetic=portable has other last "
+        "bits with others (OPENBLAS_CORETYPE chooses them)"
     )
