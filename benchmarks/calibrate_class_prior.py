@@ -16,11 +16,12 @@ error (10 bins, all rows pooled) and accuracy are those of the probabilities.
 import argparse
 import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy.special import expit
 
 from pu_bench.data import load_collection
@@ -38,14 +39,20 @@ _SPLITS = 3
 
 
 @dataclass(frozen=True)
-class Answer:
-    """One task: log-odds [n_u] of the unlabelled rows, their classes, the rows, whose they are."""
+class Task:
+    """Labelled rows [n_p, d], unlabelled ones [n_u, d] and their classes [n_u], whose they are."""
 
-    log_odds: np.ndarray
-    y: np.ndarray
     P: np.ndarray
     U: np.ndarray
-    table: str
+    y: np.ndarray
+    table: str = ""
+
+
+@dataclass(frozen=True)
+class Answer(Task):
+    """One task and what the classifier says: log-odds [n_u] of the unlabelled rows."""
+
+    log_odds: np.ndarray | None = None
 
 
 def main() -> None:
@@ -55,6 +62,7 @@ def main() -> None:
     parser.add_argument("--shards", required=True)
     parser.add_argument("--tasks", type=int, default=600)
     parser.add_argument("--n-estimators", type=int, default=8)
+    parser.add_argument("--jobs", type=int, default=1, help="processes; the figures are the same")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--rivals", action="store_true")
     parser.add_argument("--widen", action="store_true")
@@ -62,16 +70,13 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.widen and not arguments.data:
         parser.error("--widen needs --data")
-    warnings.simplefilter("ignore")
     path = find_weights(arguments.model)
 
-    def answer(P: np.ndarray, U: np.ndarray, y: np.ndarray, table: str = "") -> Answer:
-        classifier = PUICLClassifier(path, n_estimators=arguments.n_estimators, random_state=0)
-        x = np.concatenate([P, U])
-        fitted = classifier.fit(x, np.arange(len(x)) < len(P))
-        return Answer(fitted.estimator_log_odds_.mean(axis=0), y, P, U, table)
+    def answers(tasks: Iterable[Task]) -> list[Answer]:
+        asked = (delayed(answer)(path, arguments.n_estimators, task) for task in tasks)
+        return Parallel(n_jobs=arguments.jobs)(asked)
 
-    tasks = synthetic(arguments.shards, arguments.tasks, answer)
+    tasks = answers(synthetic(arguments.shards, arguments.tasks))
     print(
         "| tasks | error of the share | too high by | covered | width | calibration error | acc. |"
     )
@@ -79,7 +84,8 @@ def main() -> None:
     show("synthetic, held out", tasks[1::2], interval_of(tasks[::2]))
     interval = interval_of(tasks)
     if arguments.data:
-        swept, splits = shares(arguments.data, answer), as_in_benchmark(arguments.data, answer)
+        swept = answers(shares(arguments.data))
+        splits = answers(as_in_benchmark(arguments.data))
         show("real, shares .1 to .9", swept, interval)
         show("real, the benchmark's splits", splits, interval)
         if arguments.rivals:
@@ -93,6 +99,15 @@ def main() -> None:
         card["class_prior_interval"] = interval
         write_atomically(path.with_suffix(".json"), (json.dumps(card, indent=1) + "\n").encode())
         print(f"written to {path.with_suffix('.json')}: {interval}")
+
+
+def answer(model: Path, n_estimators: int, task: Task) -> Answer:
+    """What the classifier says of one task."""
+    warnings.simplefilter("ignore")
+    classifier = PUICLClassifier(model, n_estimators=n_estimators, random_state=0)
+    x = np.concatenate([task.P, task.U])
+    fitted = classifier.fit(x, np.arange(len(x)) < len(task.P))
+    return Answer(task.P, task.U, task.y, task.table, fitted.estimator_log_odds_.mean(axis=0))
 
 
 def interval_of(answers: list[Answer], known: dict | None = None) -> dict:
@@ -116,24 +131,21 @@ def show_left_out(swept: list[Answer], splits: list[Answer], interval: dict) -> 
         print(f"| {name}, widened for the other tables | | | {covered:.2f} | {width:.2f} | | |")
 
 
-def synthetic(folder: str, count: int, answer: Callable[..., Answer]) -> list[Answer]:
+def synthetic(folder: str, count: int) -> Iterator[Task]:
     """`count` tasks, as many of each microbatch, evenly spaced over the shards."""
     shards = open_shards(folder)
     places = [
         (part, position) for part in shards.published_parts() for position in shards.positions(part)
     ]
-    found = []
     for part, position in places[:: max(1, len(places) // count)]:
         batch = shards.part(part)[position]
         each = min(len(batch.x), -(-count // len(places)))
         for x, y in zip(batch.x[:each].astype(float), batch.y[:each], strict=True):
-            found.append(answer(x[: batch.n_labeled], x[batch.n_labeled :], y))
-    return found
+            yield Task(x[: batch.n_labeled], x[batch.n_labeled :], y)
 
 
-def shares(folder: Path, answer: Callable[..., Answer]) -> list[Answer]:
+def shares(folder: Path) -> Iterator[Task]:
     """Real tables: at most 100 labelled and 300 unlabelled rows, 9 shares of positives."""
-    found = []
     for name, table in load_collection(folder).tables.items():
         for share in _SHARES:
             rng = np.random.default_rng(int(10 * share))
@@ -146,17 +158,15 @@ def shares(folder: Path, answer: Callable[..., Answer]) -> list[Answer]:
             hidden = positives[n_labeled : n_labeled + n_positive]
             rows = np.concatenate([hidden, negatives[: n - n_positive]])
             y = table.positive[rows].astype(int)
-            found.append(answer(table.x[positives[:n_labeled]], table.x[rows], y, name))
-    return found
+            yield Task(table.x[positives[:n_labeled]], table.x[rows], y, name)
 
 
-def as_in_benchmark(folder: Path, answer: Callable[..., Answer]) -> list[Answer]:
+def as_in_benchmark(folder: Path) -> Iterator[Task]:
     """Real tables: as many labelled rows as the benchmark's protocol gives, half positive."""
-    return [
-        answer(task.P, task.U, task.y, name)
-        for name, table in load_collection(folder).tables.items()
-        for task in (split_pu(table.x, table.positive, seed) for seed in range(_SPLITS))
-    ]
+    for name, table in load_collection(folder).tables.items():
+        for seed in range(_SPLITS):
+            task = split_pu(table.x, table.positive, seed)
+            yield Task(task.P, task.U, task.y, name)
 
 
 def show(name: str, answers: list[Answer], interval: dict) -> None:
@@ -184,6 +194,7 @@ def _covered(answer: Answer, interval: dict) -> tuple[bool, float]:
 
 def show_rivals(answers: list[Answer]) -> None:
     """Errors of other estimators of the share, on the same rows."""
+    warnings.simplefilter("ignore")
     empu = METHODS["empu"]()
     rivals = {
         "best-bin estimation": lambda a: best_bin_estimate(a.P, a.U, 0),
