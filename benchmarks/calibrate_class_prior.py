@@ -17,7 +17,7 @@ import argparse
 import json
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +52,7 @@ class Task:
 class Answer(Task):
     """One task and what the classifier says: log-odds [n_u] of the unlabelled rows."""
 
-    log_odds: np.ndarray | None = None
+    log_odds: np.ndarray = field(kw_only=True)
 
 
 def main() -> None:
@@ -107,7 +107,8 @@ def answer(model: Path, n_estimators: int, task: Task) -> Answer:
     classifier = PUICLClassifier(model, n_estimators=n_estimators, random_state=0)
     x = np.concatenate([task.P, task.U])
     fitted = classifier.fit(x, np.arange(len(x)) < len(task.P))
-    return Answer(task.P, task.U, task.y, task.table, fitted.estimator_log_odds_.mean(axis=0))
+    log_odds = fitted.estimator_log_odds_.mean(axis=0)
+    return Answer(task.P, task.U, task.y, task.table, log_odds=log_odds)
 
 
 def interval_of(answers: list[Answer], known: dict | None = None) -> dict:
