@@ -89,6 +89,7 @@ def source_of(extensions: dict | None) -> str:
     named = {
         "tree_labels": "trees",
         "cluster_labels": "clusters",
+        "graph": "graph",
         "two_sided": "a middle of a score",
         "soft_border": "soft border",
         "factor_model": "factor model",

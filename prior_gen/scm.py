@@ -19,9 +19,6 @@ from puicl_config import PriorConfig
 # Streams of a task's bulk draws; a block's noise has stream _NOISE + block.
 _INPUT, _HIDDEN, _READOUT, _CAUSES, _NOISE = range(5)
 
-# A column whose spread is below this share of its largest magnitude is rounding noise.
-CONSTANT_COLUMN_TOLERANCE = 1e-6
-
 
 @dataclass(frozen=True)
 class ScmDraws:
@@ -135,20 +132,6 @@ def run_scm(
     return x, read[:, -1]
 
 
-def standardize(values: np.ndarray, clip: float, rows: np.ndarray | None = None) -> np.ndarray:
-    """Zero mean and unit (population) variance along axis 0, clipped to +-`clip`.
-
-    values: [n] or [n, columns]. Columns without spread become zero. Moments are summed in
-    float64 over all rows, one after the other; the result keeps the dtype of `values` and holds
-    all rows, or those that `rows` names, in that order.
-    """
-    rows = np.arange(len(values)) if rows is None else rows
-    out = np.empty((len(rows), *values.shape[1:]), values.dtype)  # C order, whatever `values` has
-    table, made = values.reshape(len(values), -1), out.reshape(len(rows), -1)
-    _standardize(table, rows, clip, CONSTANT_COLUMN_TOLERANCE, made)
-    return out
-
-
 # error_model="numpy": a check for division by zero would keep the loops from being vectorised.
 _jit = numba.njit(cache=True, boundscheck=False, error_model="numpy")
 
@@ -161,28 +144,3 @@ def _take_columns(values, columns, start, out):
         if 0 <= column < values.shape[1]:
             for i in range(len(values)):
                 out[i, f] = values[i, column]
-
-
-@_jit
-def _standardize(values, rows, clip, tolerance, out):
-    n, columns = values.shape
-    mean, variance, largest = np.zeros(columns), np.zeros(columns), np.zeros(columns)
-    for i in range(n):
-        for j in range(columns):
-            value = np.float64(values[i, j])
-            mean[j] += value
-            largest[j] = max(largest[j], abs(value))
-    mean /= n
-    for i in range(n):
-        for j in range(columns):
-            centered = values[i, j] - mean[j]
-            variance[j] += centered * centered
-    scale = np.zeros(columns)
-    for j in range(columns):
-        spread = np.sqrt(variance[j] / n)
-        if spread > tolerance * largest[j]:
-            scale[j] = 1.0 / spread
-    for i in range(len(rows)):
-        for j in range(columns):
-            value = (values[rows[i], j] - mean[j]) * scale[j]
-            out[i, j] = min(max(value, -clip), clip)

@@ -74,6 +74,7 @@ class ExtensionsConfig(Section):
     factor_model: Probability = 0.0
     censored: Probability = 0.0
     normal_scores: Probability = 0.0
+    graph: Probability = 0.0
     # In place of factorial where a rule reads codes alone: all kinds but SMOOTH_RULES.
     factorial_coded: Probability | None = None
 
@@ -109,6 +110,8 @@ class ExtensionsConfig(Section):
     factors: IntInterval = (1, 4)
     factor_common: Interval = (0.2, 5.0)  # log-uniform
     censored_share: Annotated[tuple[Fraction, Fraction], Ordered] = (0.1, 0.9)
+    graph_hidden: IntInterval = (2, 16)
+    graph_noise: Interval = (0.03, 1.0)  # log-uniform
 
     @model_serializer(mode="wrap")
     def _without_later_defaults(self, dump):
@@ -173,6 +176,7 @@ _LATER = {
     "factor_model": ("factors", "factor_common"),
     "censored": ("censored_share",),
     "normal_scores": (),
+    "graph": ("graph_hidden", "graph_noise"),
 }
 # What takes the place of the SCM's labels.
 LABEL_SOURCES = ("tree_labels", "rule_labels", "cluster_labels")
@@ -199,4 +203,5 @@ EXTENSIONS = (
     "factor_model",
     "censored",
     "normal_scores",
+    "graph",
 )

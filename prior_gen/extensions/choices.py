@@ -13,6 +13,7 @@ from prior_gen.extensions import (
     factor_model,
     factorial,
     few_labeled,
+    graph,
     independent,
     irrelevant,
     labeling,
@@ -43,6 +44,7 @@ _DRAWS: dict[str, Callable[..., Parameters | None]] = {
     "factorial": factorial.draw,
     "independent": independent.draw,
     "factor_model": factor_model.draw,
+    "graph": graph.draw,
     "discrete": discrete.draw,
     "warped": warped.draw,
     "irrelevant": irrelevant.draw,
@@ -160,9 +162,11 @@ def choose_extensions(
     if "factorial" in names:
         names -= factorial.REPLACED
     if "independent" in names:
-        names -= {"factor_model"}
+        names -= {"factor_model", "graph"}
     if "factor_model" in names:
-        names -= factor_model.REPLACED
+        names -= factor_model.REPLACED | {"graph"}
+    if "graph" in names:
+        names -= graph.REPLACED
     return Choices(config, frozenset(names), streams)
 
 

@@ -13,7 +13,7 @@ from prior_gen.extensions.drawn import log_uniform
 from puicl_config import ExtensionsConfig
 
 # What the clusters replace: they make the columns and the classes.
-REPLACED = frozenset({"shallow", "independent", "factorial", "factor_model"})
+REPLACED = frozenset({"shallow", "independent", "factorial", "factor_model", "graph"})
 _INFORMATIVE = (0.3, 1.0)
 _SPREADS = (0.4, 1.6)
 _LOADINGS = (0.5, 1.5)

@@ -14,7 +14,7 @@ def labeled_by_columns(names: Collection[str]) -> bool:
 
 
 def labeled_by_score(names: Collection[str]) -> bool:
-    """Whether the classes are cut from the score of an SCM, as in the paper, or a factor model."""
+    """Whether the classes are cut from the score of an SCM, a factor model or a graph."""
     return not labeled_by_columns(names) and "cluster_labels" not in names
 
 

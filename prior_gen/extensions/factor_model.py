@@ -10,6 +10,7 @@ import numpy as np
 
 from prior_gen.activations import activate
 from prior_gen.extensions.drawn import log_uniform
+from prior_gen.extensions.sums import unit_weights, weighted_sum
 from puicl_config import ExtensionsConfig
 
 # What it replaces: there is no SCM.
@@ -37,8 +38,7 @@ def factor_columns(
     x = `common` F L / sqrt(k) + E: k factors F [n, k], loadings L [k, d] and the columns' own parts
     E [n, d] are standard normal. The score is of z, the columns x in their standard deviations or,
     of "own", E alone: a sum with normal weights or their cubes (few columns matter, then), or a
-    network with one hidden layer of 2 to 16 tanh units. Sums run over columns one after the other:
-    a matrix product's order is for the processor to choose.
+    network with one hidden layer of 2 to 16 tanh units.
     """
     own = rng.standard_normal((n, d), dtype=np.float32)
     x, variance = own.copy(), np.ones(d)
@@ -51,27 +51,10 @@ def factor_columns(
     z = own if parameters["of"] == "own" else x / np.sqrt(variance).astype(np.float32)
     power = (1, 3)[int(rng.integers(2))]
     if parameters["score"] == "linear":
-        return x, _sum(z, _weights(rng, (d, 1), power))[:, 0]
+        return x, weighted_sum(z, unit_weights(rng, (d, 1), power))[:, 0]
     units = int(rng.integers(*_UNITS, endpoint=True))
     gain = np.float32(round(log_uniform(rng, _GAIN), 4))
-    inner = gain * _sum(z, _weights(rng, (d, units), power))
+    inner = gain * weighted_sum(z, unit_weights(rng, (d, units), power))
     inner += rng.standard_normal(units, dtype=np.float32)
     bent = activate("tanh", inner, _CLAMP, portable)
-    return x, _sum(bent, _weights(rng, (units, 1), 1))[:, 0]
-
-
-def _weights(rng: np.random.Generator, shape: tuple[int, int], power: int) -> np.ndarray:
-    """Normal weights [inputs, outputs] or their cubes, float32, of unit length for each output."""
-    weights = rng.standard_normal(shape)
-    if power == 3:
-        weights = weights * weights * weights
-    length = np.sqrt(np.add.accumulate(weights**2, axis=0)[-1])
-    return (weights / np.maximum(length, 1e-6)).astype(np.float32)
-
-
-def _sum(z: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Z [n, inputs] times weights [inputs, outputs], added up in the order of the inputs."""
-    total = np.zeros((len(z), weights.shape[1]), np.float32)
-    for column, row in zip(z.T, weights, strict=True):
-        total += column[:, None] * row
-    return total
+    return x, weighted_sum(bent, unit_weights(rng, (units, 1), 1))[:, 0]

@@ -15,7 +15,7 @@ from puicl_config import ExtensionsConfig
 # What a design replaces: it makes the columns, and another's hand in them would break the list.
 REPLACED = frozenset(
     {
-        *("independent", "factor_model"),
+        *("independent", "factor_model", "graph"),
         *("discrete", "warped", "irrelevant", "duplicated", "proportional", "censored"),
     }
 )

@@ -31,6 +31,7 @@ NUMBERS = {
     "factor_model": 20,
     "censored": 21,
     "normal_scores": 22,
+    "graph": 23,
 }
 
 

@@ -14,6 +14,7 @@ from prior_gen.extensions.drawn import Parameters, labeled_by_columns
 from prior_gen.extensions.duplicated import duplicate_columns
 from prior_gen.extensions.factor_model import factor_columns
 from prior_gen.extensions.factorial import factorial_codes
+from prior_gen.extensions.graph import graph_columns
 from prior_gen.extensions.independent import independent_columns
 from prior_gen.extensions.irrelevant import shuffle_irrelevant
 from prior_gen.extensions.labeling import labeled_first, labeling_column
@@ -30,9 +31,10 @@ from prior_gen.extensions.two_sided import two_sided
 from prior_gen.extensions.warped import warp_columns
 from prior_gen.factors import Factors
 from prior_gen.pu_split import negative_rows
-from prior_gen.scm import draw_scm, run_scm, standardize
+from prior_gen.scm import draw_scm, run_scm
 from prior_gen.seeding import Split, task_generator
 from prior_gen.sizes import task_sizes
+from prior_gen.standardization import standardize
 from puicl_config import PriorConfig
 
 Facts = dict[str, Parameters]
@@ -152,6 +154,10 @@ def _columns(
     if "factor_model" in chosen:
         model, own = chosen["factor_model"], streams.of("factor_model")
         x, score = factor_columns(own, model, n, factors.n_features, prior.portable)
+        return x, standardize(score, prior.value_clip)
+    if "graph" in chosen:
+        own = streams.of("graph")
+        x, score = graph_columns(own, chosen["graph"], n, factors.n_features, prior.portable)
         return x, standardize(score, prior.value_clip)
     draws = draw_scm(rng, prior, factors, n, factors.blocks_read)
     x, score = run_scm(draws, factors, prior.state_clamp, prior.portable)

@@ -5,7 +5,7 @@ import pytest
 import reference_prior as reference
 
 from prior_gen.activations import BANK
-from prior_gen.scm import standardize
+from prior_gen.standardization import standardize
 from puicl_config import ACTIVATIONS
 
 CLIP = 20.0

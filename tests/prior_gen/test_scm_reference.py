@@ -13,7 +13,8 @@ import prior_gen.microbatch as microbatch_module
 from prior_gen.factors import Factors, draw_factors
 from prior_gen.microbatch import generate_task
 from prior_gen.pu_split import negative_rows
-from prior_gen.scm import ScmDraws, draw_scm, hidden_block, run_scm, standardize
+from prior_gen.scm import ScmDraws, draw_scm, hidden_block, run_scm
+from prior_gen.standardization import standardize
 from puicl_config import PriorConfig
 
 PRIOR = PriorConfig()
