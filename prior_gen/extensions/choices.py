@@ -164,7 +164,7 @@ def choose_extensions(
     if "independent" in names:
         names -= {"factor_model", "graph"}
     if "factor_model" in names:
-        names -= factor_model.REPLACED | {"graph"}
+        names -= factor_model.REPLACED
     if "graph" in names:
         names -= graph.REPLACED
     return Choices(config, frozenset(names), streams)

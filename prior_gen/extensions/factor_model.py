@@ -14,7 +14,7 @@ from prior_gen.extensions.sums import unit_weights, weighted_sum
 from puicl_config import ExtensionsConfig
 
 # What it replaces: there is no SCM.
-REPLACED = frozenset({"shallow"})
+REPLACED = frozenset({"shallow", "graph"})
 _UNITS = (2, 16)
 _GAIN = (0.3, 3.0)
 _CLAMP = 100.0  # beyond what a tanh tells apart

@@ -10,7 +10,7 @@ import pytest
 from prior_gen import generate_microbatch
 from prior_gen.canary import canary_digest
 from prior_gen.estimate import estimate
-from prior_gen.extensions import clusters, factor_model
+from prior_gen.extensions import clusters, factor_model, graph
 from prior_gen.extensions.factorial import REPLACED
 from prior_gen.extensions.streams import NUMBERS, Streams
 from prior_gen.factors import draw_factors
@@ -55,6 +55,7 @@ SWITCHED = {
     "factor_model": 0.5,
     "censored": 0.4,
     "normal_scores": 0.4,
+    "graph": 0.5,
 }
 WIDE = {"n_features": (1, 12), "n_labeled": (4, 60), "eta": (0.5, 4.0), "pi": (0.03, 0.97)}
 EVERYTHING = {"share": 1.0, **SWITCHED, **WIDE}
@@ -94,6 +95,8 @@ def test_a_plan_without_what_came_later_keeps_its_name():
         ("factor_model", "factors", [1, 4]),
         ("factor_model", "factor_common", [0.2, 5.0]),
         ("censored", "censored_share", [0.1, 0.9]),
+        ("graph", "graph_hidden", [2, 16]),
+        ("graph", "graph_noise", [0.03, 1.0]),
     ):
         extended = {**prior.extensions.model_dump(), name: 0.1}
         later = PriorConfig(**{**prior.model_dump(), "extensions": extended})
@@ -181,6 +184,7 @@ def test_each_extension_happens_with_its_own_probability():
     designed = SWITCHED["factorial"] * by_columns
     independent = SWITCHED["independent"] * (by_columns - designed)
     modelled = SWITCHED["factor_model"] * (1 - clustered - designed - independent)
+    graphed = SWITCHED["graph"] * (1 - clustered - designed - independent - modelled)
     expected = {
         **{
             name: probability * (1 - designed if name in REPLACED else 1)
@@ -189,7 +193,8 @@ def test_each_extension_happens_with_its_own_probability():
         "factorial": designed,
         "independent": independent,
         "factor_model": modelled,
-        "shallow": SWITCHED["shallow"] * (1 - clustered - modelled),
+        "graph": graphed,
+        "shallow": SWITCHED["shallow"] * (1 - clustered - modelled - graphed),
         **{
             name: SWITCHED[name] * (1 - by_columns - clustered)
             for name in ("free_border", "soft_border", "two_sided")
@@ -201,7 +206,8 @@ def test_each_extension_happens_with_its_own_probability():
         rate = np.mean([name in chosen for chosen in names])
         assert low * probability - 0.08 < rate < probability + 0.08, name
     assert all(len(chosen & {*LABEL_SOURCES}) <= 1 for chosen in names)
-    for name, module in (("cluster_labels", clusters), ("factor_model", factor_model)):
+    replacing = (("cluster_labels", clusters), ("factor_model", factor_model), ("graph", graph))
+    for name, module in replacing:
         assert not any(name in chosen and chosen & module.REPLACED for chosen in names)
 
 
