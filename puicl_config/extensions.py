@@ -75,6 +75,7 @@ class ExtensionsConfig(Section):
     censored: Probability = 0.0
     normal_scores: Probability = 0.0
     graph: Probability = 0.0
+    principal_axes: Probability = 0.0
     # In place of factorial where a rule reads codes alone: all kinds but SMOOTH_RULES.
     factorial_coded: Probability | None = None
 
@@ -177,6 +178,7 @@ _LATER = {
     "censored": ("censored_share",),
     "normal_scores": (),
     "graph": ("graph_hidden", "graph_noise"),
+    "principal_axes": (),
 }
 # What takes the place of the SCM's labels.
 LABEL_SOURCES = ("tree_labels", "rule_labels", "cluster_labels")
@@ -204,4 +206,5 @@ EXTENSIONS = (
     "censored",
     "normal_scores",
     "graph",
+    "principal_axes",
 )

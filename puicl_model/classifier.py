@@ -27,7 +27,7 @@ from puicl_model.inference import resolve_device, threads
 from puicl_model.labels import labeled_mask, labels_of_rows, refuse_another_order
 from puicl_model.model import PUICL
 from puicl_model.parameters import check_parameters
-from puicl_model.preprocessing import TablePreprocessor, fit_scaling, read_table
+from puicl_model.preprocessing import TURNED, TablePreprocessor, fit_scaling, read_table
 from puicl_model.report import make_report
 from puicl_model.trees import Blend, check_enough, cross_fitted
 from puicl_model.weights import find_weights, load_model
@@ -51,9 +51,10 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         and, where rows or columns do not all fit, contexts and column subsets; columns of two
         values are read as they are or the other way round, at random. The first has columns and
         rows as given; 1 is the single forward pass of the paper.
-    scalings : "auto" or sequence of {"standard", "robust", "quantile", "principal"}
-        Taken in turn by the estimators. The first three scale each column by itself; "principal"
-        turns the table to its principal axes, whose orders and subsets are then drawn instead.
+    scalings : "auto" or sequence of str
+        Taken in turn by the estimators. "standard", "robust" and "quantile" scale each column by
+        itself; "principal" and "principal_quantile" turn the table to its principal axes, those of
+        the columns in standard or in quantile scaling, and orders and subsets are drawn of these.
         "auto": in turn three in quantile scaling and one along the principal axes, all in quantile
         scaling where the table has levels alone (at most ten values a column) and the network
         sees the order of columns, so that these passes differ.
@@ -271,7 +272,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         relevance = column_relevance(X, labeled)
         of_scaling = {
             # Columns scaled one by one keep their order of rows, and so their relevance.
-            kind: column_relevance(scaling(X), labeled) if kind == "principal" else relevance
+            kind: column_relevance(scaling(X), labeled) if kind in TURNED else relevance
             for kind, scaling in scalings.items()
         }
         estimators = plan_views(

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from puicl_model.preprocessing.principal import TURNED
+
 _MOST_LEVELS = 10  # of a column of levels
 # What the estimators take in turn where scalings are "auto", by whether a table has levels alone
 # and the order of columns matters: a principal axis mixes columns of which rules read single
@@ -114,7 +116,7 @@ def plan_views(
     """One list of views for each estimator; the first estimator takes columns and rows as given.
 
     turnable: boolean [w], which columns could as well be the other way round: the estimators after
-    the first turn each of them or not at random. Of "principal" axes none is turned.
+    the first turn each of them or not at random. Of principal axes none is turned.
 
     relevance: for each scaling [w], how well each of its columns alone tells labelled from
     unlabelled rows, from 0 to 1. Where there are more columns than the network reads at once, an
@@ -143,7 +145,7 @@ def plan_views(
         else:
             groups = np.array_split(rng.permutation(w), n_groups)
         turned = np.zeros(w, dtype=bool)
-        if number and scaling != "principal":
+        if number and scaling not in TURNED:
             turned = turnable & (coin.random(w) < 0.5)
         signs = np.where(turned, -1.0, 1.0)
         estimators.append(

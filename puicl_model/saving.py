@@ -25,6 +25,8 @@ from puicl_model.weights import weights_digest
 _FORMAT = "puicl-classifier-1"
 # With columns that are read the other way round, which readers of the first would not turn.
 _FORMAT_TURNED = "puicl-classifier-2"
+# With axes of columns in quantile scaling, which they would not know.
+_FORMAT_QUANTILE_AXES = "puicl-classifier-3"
 _FITTED = (
     "unlabeled_proba_",
     "unlabeled_rows_",
@@ -73,15 +75,20 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
         raise IsADirectoryError(f"{path} is a folder; give a file to save to")
     names = getattr(classifier, "feature_names_in_", None)
     preprocessor = classifier.preprocessor_
+    scalings = classifier._new_rows.scalings
+    if "principal_quantile" in scalings:
+        form = _FORMAT_QUANTILE_AXES
+    else:
+        form = _FORMAT_TURNED if turned else _FORMAT
     about = {
-        "format": _FORMAT_TURNED if turned else _FORMAT,
+        "format": form,
         "parameters": parameters,
         "card": classifier.model_card_,
         "plain": {name: getattr(classifier, name) for name in _PLAIN},
         "column_orders": [order.tolist() for order in classifier.column_orders_],
         "feature_names_in": None if names is None else list(names),
         "names_in_order": getattr(classifier, "_names_in_order", None),
-        "scalings": [scaling.state() for scaling in classifier._new_rows.scalings.values()],
+        "scalings": [scaling.state() for scaling in scalings.values()],
         "references": references,
         "preprocessor": None if preprocessor is None else preprocessor.state(),
     }
@@ -109,7 +116,7 @@ def load_classifier(cls: type, path: str | Path) -> Any:
         raise InputError(f"no file {path}") from None
     except (OSError, ValueError, SafetensorError) as error:
         raise InputError(f"{path} is no saved classifier: {error}") from None
-    if about.get("format") not in (_FORMAT, _FORMAT_TURNED):
+    if about.get("format") not in (_FORMAT, _FORMAT_TURNED, _FORMAT_QUANTILE_AXES):
         raise InputError(f"{path} is no saved classifier: it lacks the format {_FORMAT}")
     # Files of older versions lack it.
     if about.get("arrays_digest") not in (None, _digest(arrays)):

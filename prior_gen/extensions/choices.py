@@ -20,6 +20,7 @@ from prior_gen.extensions import (
     missing,
     noise,
     normal_scores,
+    principal_axes,
     proportional,
     rules,
     soft_border,
@@ -61,6 +62,7 @@ _DRAWS: dict[str, Callable[..., Parameters | None]] = {
     "sar": labeling.draw,
     "missing": missing.draw,
     "normal_scores": normal_scores.draw,
+    "principal_axes": principal_axes.draw,
 }
 
 

@@ -12,11 +12,13 @@ from prior_gen.extensions.border import ClassCounts
 from prior_gen.extensions.drawn import log_uniform
 from puicl_config import ExtensionsConfig
 
-# What a design replaces: it makes the columns, and another's hand in them would break the list.
+# What a design replaces: it makes the columns, and another's hand in them would break the list;
+# nor does the classifier turn tables of levels alone.
 REPLACED = frozenset(
     {
         *("independent", "factor_model", "graph"),
         *("discrete", "warped", "irrelevant", "duplicated", "proportional", "censored"),
+        "principal_axes",
     }
 )
 _MOST_ROWS = 8192  # of a larger design, random ones

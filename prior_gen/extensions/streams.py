@@ -32,6 +32,7 @@ NUMBERS = {
     "censored": 21,
     "normal_scores": 22,
     "graph": 23,
+    "principal_axes": 24,
 }
 
 

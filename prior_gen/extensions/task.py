@@ -21,6 +21,7 @@ from prior_gen.extensions.labeling import labeled_first, labeling_column
 from prior_gen.extensions.missing import blank_cells
 from prior_gen.extensions.noise import flipped_rows
 from prior_gen.extensions.normal_scores import normal_scores
+from prior_gen.extensions.principal_axes import principal_axes
 from prior_gen.extensions.proportional import share_size
 from prior_gen.extensions.propose import POOL_FACTOR
 from prior_gen.extensions.rules import rule_labels
@@ -140,6 +141,8 @@ def generate_extended_task(
         x[rows] = normal_scores(x[rows])
     if "missing" in chosen:
         blank_cells(streams.of("missing"), chosen["missing"], x)
+    if "principal_axes" in chosen:  # of the table with its blanks filled, as the classifier does
+        x[rows] = principal_axes(streams.of("principal_axes"), x[rows], prior.value_clip)
     return x[rows], (~negative[unlabeled]).astype(np.uint8), pi, facts
 
 

@@ -11,21 +11,24 @@ _LEAST_SHARE = 1e-5
 # Correlations are rounded to so many places: equal ones stay equal in any order of the rows, so
 # that axes which could lie anywhere lie at one place.
 _PLACES = 10
+# How each kind of axes scales the columns first.
+_COLUMNS = {"principal": "standard", "principal_quantile": "quantile"}
+TURNED = tuple(_COLUMNS)
 
 
 class PrincipalAxes:
     """Columns [n, w] to at most w uncorrelated ones of variance 1, by decreasing former variance.
 
-    Principal axes of the standardised columns, whose tails are shortened first; fitted without
-    labels. Where columns are nearly copies of each other, a class that shows only in their
-    difference lies along an axis of its own. Of each axis the largest loading is positive.
+    Of kind "principal", axes of the standardised columns, whose tails are shortened first; of kind
+    "principal_quantile", of the columns in quantile scaling, where only their cells' ranks count.
+    Fitted without labels. Where columns are nearly copies of each other, a class that shows only in
+    their difference lies along an axis of its own. Of each axis the largest loading is positive.
     """
 
-    kind = "principal"
-
-    def __init__(self, X: np.ndarray):
-        self.standard = ColumnScaling(X, "standard")
-        z = self.standard(X).astype(np.float64)
+    def __init__(self, X: np.ndarray, kind: str = "principal"):
+        self.kind = kind
+        self.columns = ColumnScaling(X, _COLUMNS[kind])
+        z = self.columns(X).astype(np.float64)
         self.center, spread = z.mean(axis=0), z.std(axis=0)
         self.spread = np.where(spread > 0, spread, 1.0)
         z = (z - self.center) / self.spread
@@ -46,7 +49,7 @@ class PrincipalAxes:
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """[m, w] to [m, width] float32, each row by itself."""
-        z = (self.standard(X).astype(np.float64) - self.center) / self.spread
+        z = (self.columns(X).astype(np.float64) - self.center) / self.spread
         total = np.zeros((len(z), self.width))
         # A matrix product's last digits could depend on the number of rows.
         for column, loadings in zip(z.T, self.axes, strict=True):
@@ -56,13 +59,14 @@ class PrincipalAxes:
     def state(self) -> dict[str, Any]:
         """Plain data; see `from_state`."""
         arrays = {name: getattr(self, name).tolist() for name in ("center", "spread", "axes")}
-        return {"kind": self.kind, "standard": self.standard.state(), **arrays}
+        return {"kind": self.kind, _COLUMNS[self.kind]: self.columns.state(), **arrays}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
         """The axes whose `state` this is."""
         self = cls.__new__(cls)
-        self.standard = ColumnScaling.from_state(state["standard"])
+        self.kind = state["kind"]
+        self.columns = ColumnScaling.from_state(state[_COLUMNS[self.kind]])
         for name in ("center", "spread", "axes"):
             setattr(self, name, np.array(state[name]))
         return self

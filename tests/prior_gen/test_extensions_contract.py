@@ -56,6 +56,7 @@ SWITCHED = {
     "censored": 0.4,
     "normal_scores": 0.4,
     "graph": 0.5,
+    "principal_axes": 0.4,
 }
 WIDE = {"n_features": (1, 12), "n_labeled": (4, 60), "eta": (0.5, 4.0), "pi": (0.03, 0.97)}
 EVERYTHING = {"share": 1.0, **SWITCHED, **WIDE}
@@ -97,6 +98,7 @@ def test_a_plan_without_what_came_later_keeps_its_name():
         ("censored", "censored_share", [0.1, 0.9]),
         ("graph", "graph_hidden", [2, 16]),
         ("graph", "graph_noise", [0.03, 1.0]),
+        ("principal_axes", "principal_axes", 0.1),
     ):
         extended = {**prior.extensions.model_dump(), name: 0.1}
         later = PriorConfig(**{**prior.model_dump(), "extensions": extended})
@@ -202,7 +204,7 @@ def test_each_extension_happens_with_its_own_probability():
     }
     for name, probability in expected.items():
         # They may find only discrete columns, and are then left out.
-        low = 0.5 if name in ("warped", "proportional", "censored") else 1
+        low = 0.5 if name in ("warped", "proportional", "censored", "principal_axes") else 1
         rate = np.mean([name in chosen for chosen in names])
         assert low * probability - 0.08 < rate < probability + 0.08, name
     assert all(len(chosen & {*LABEL_SOURCES}) <= 1 for chosen in names)

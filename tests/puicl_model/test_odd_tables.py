@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from puicl_config import ModelConfig
 from puicl_model import PUICL, PUICLClassifier, save_model
+from puicl_model.preprocessing import SCALINGS
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 QUICK = settings(
@@ -63,7 +64,7 @@ def tables(draw, cells=CELLS):
 
 
 def classifier(weights, **parameters):
-    return PUICLClassifier(weights, n_estimators=4, scalings=SCALINGS, **parameters)
+    return PUICLClassifier(weights, n_estimators=len(SCALINGS), scalings=SCALINGS, **parameters)
 
 
 def fit_or_refusal(estimator, table, s):
@@ -72,9 +73,6 @@ def fit_or_refusal(estimator, table, s):
         return estimator.fit(table, s), ""
     except ValueError as error:
         return None, str(error)
-
-
-SCALINGS = ("standard", "robust", "quantile", "principal")
 
 
 @QUICK

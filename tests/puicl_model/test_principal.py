@@ -1,4 +1,4 @@
-"""The scaling "principal": a table along its principal axes."""
+"""The scalings "principal" and "principal_quantile": a table along its principal axes."""
 
 import numpy as np
 import pandas as pd
@@ -6,19 +6,21 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from puicl_model import PUICLClassifier
-from puicl_model.preprocessing import fit_scaling
+from puicl_model.preprocessing import TURNED, fit_scaling
 
 N = 300
+both_kinds = pytest.mark.parametrize("kind", TURNED)
 
 
 def correlated(rng, n=N):
     return rng.normal(size=(n, 4)) @ rng.normal(size=(4, 4)) * [1, 1e6, 1e-6, 3] + 5
 
 
-def test_axes_are_uncorrelated_with_variance_one_in_falling_order_of_variance():
+@both_kinds
+def test_axes_are_uncorrelated_with_variance_one_in_falling_order_of_variance(kind):
     x = correlated(np.random.default_rng(0))
     z = (x - x.mean(0)) / x.std(0)
-    axes = fit_scaling(x, "principal")
+    axes = fit_scaling(x, kind)
     np.testing.assert_allclose(np.cov(axes(x).T, ddof=0), np.eye(4), atol=0.02)  # shortened tails
     shared = np.abs(np.corrcoef(axes(x).T, z.T)[:4, 4:]).sum(axis=1)
     assert list(np.argsort(-shared)) == [0, 1, 2, 3]
@@ -32,44 +34,48 @@ def test_what_near_copies_do_not_share_has_an_axis_of_its_own():
     assert abs(np.corrcoef(last, difference)[0, 1]) > 0.99
 
 
-def test_copies_and_constants_have_no_axis():
+@both_kinds
+def test_copies_and_constants_have_no_axis(kind):
     x = np.random.default_rng(0).normal(size=(N, 2))
-    assert fit_scaling(np.column_stack([x, x[:, 0], np.ones(N)]), "principal").width == 2
-    assert fit_scaling(np.ones((N, 3)), "principal")(np.ones((5, 3))).shape == (5, 1)
+    assert fit_scaling(np.column_stack([x, x[:, 0], np.ones(N)]), kind).width == 2
+    assert fit_scaling(np.ones((N, 3)), kind)(np.ones((5, 3))).shape == (5, 1)
     few = np.random.default_rng(0).normal(size=(4, 9))
-    assert fit_scaling(few, "principal").width == 3
+    assert fit_scaling(few, kind).width == 3
 
 
+@both_kinds
 @pytest.mark.parametrize("levels", [2, 3, 5])
-def test_the_order_of_rows_changes_nothing_even_where_axes_are_ambiguous(levels):
+def test_the_order_of_rows_changes_nothing_even_where_axes_are_ambiguous(levels, kind):
     """Equally common levels are equally correlated: any basis of their plane would do."""
     rng = np.random.default_rng(0)
     x = np.eye(levels)[np.arange(60 * levels) % levels]
     x = np.column_stack([x, rng.permutation(x)])
     order = rng.permutation(len(x))
     np.testing.assert_allclose(
-        fit_scaling(x, "principal")(x)[order],
-        fit_scaling(x[order], "principal")(x[order]),
+        fit_scaling(x, kind)(x)[order],
+        fit_scaling(x[order], kind)(x[order]),
         atol=1e-6,
     )
 
 
-def test_a_row_is_seen_alike_alone_and_among_others():
+@both_kinds
+def test_a_row_is_seen_alike_alone_and_among_others(kind):
     x = correlated(np.random.default_rng(0))
-    axes, new = fit_scaling(x, "principal"), correlated(np.random.default_rng(1), 50)
+    axes, new = fit_scaling(x, kind), correlated(np.random.default_rng(1), 50)
     together = axes(new)
     for i in range(50):
         np.testing.assert_array_equal(axes(new[i : i + 1])[0], together[i])
 
 
-def test_a_class_in_the_difference_of_two_columns_is_found(tmp_path):
+@both_kinds
+def test_a_class_in_the_difference_of_two_columns_is_found(tmp_path, kind):
     """Sizes of animals: nearly proportional to each other, told apart by small differences."""
     rng = np.random.default_rng(0)
     truth = np.arange(400) < 200
     size, shape = rng.normal(size=400), np.where(truth, 1.0, -1.0) + 0.5 * rng.normal(size=400)
     table = pd.DataFrame({f"m{k}": size + 0.02 * sign * shape for k, sign in enumerate((1, -1, 1))})
     s = (np.arange(400) < 80).astype(int)
-    fitted = PUICLClassifier(n_estimators=1, scalings=("principal",)).fit(table, s)
+    fitted = PUICLClassifier(n_estimators=1, scalings=(kind,)).fit(table, s)
     assert roc_auc_score(truth[80:], fitted.unlabeled_proba_) > 0.97
     path = tmp_path / "fitted.safetensors"
     fitted.save(path)
@@ -77,3 +83,12 @@ def test_a_class_in_the_difference_of_two_columns_is_found(tmp_path):
     new = table + 0.001
     np.testing.assert_array_equal(again.predict_proba(new), fitted.predict_proba(new))
     assert sorted(fitted.column_orders_[0]) == list(range(len(fitted.column_orders_[0])))
+
+
+def test_axes_of_quantile_scaling_do_not_ask_for_units_or_skewness():
+    x = correlated(np.random.default_rng(0)) * [1, 1e-6, 1e6, 1]
+    bent = np.column_stack([np.exp(x[:, 0]), x[:, 1] ** 3, x[:, 2], 5 - 2 * x[:, 3]])
+    plain, other = (fit_scaling(table, "principal_quantile")(table) for table in (x, bent))
+    np.testing.assert_allclose(np.abs(plain), np.abs(other), atol=1e-4)
+    plain, other = (fit_scaling(table, "principal")(table) for table in (x, bent))
+    assert np.abs(np.abs(plain) - np.abs(other)).max() > 0.5

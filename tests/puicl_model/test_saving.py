@@ -140,6 +140,20 @@ def test_columns_that_were_turned_stay_so(weights, tmp_path):
     )
 
 
+def test_axes_of_columns_in_quantile_scaling_are_kept_and_older_versions_refuse_them(
+    weights, tmp_path
+):
+    two = {"n_estimators": 2, "scalings": ("quantile", "principal_quantile")}
+    fitted = PUICLClassifier(weights, **two).fit(frame(), S)
+    fitted.save(tmp_path / "c")
+    with safe_open(tmp_path / "c", framework="np") as file:
+        assert json.loads(file.metadata()["puicl"])["format"] == "puicl-classifier-3"
+    np.testing.assert_array_equal(
+        PUICLClassifier.load(tmp_path / "c").predict_proba(frame(seed=1)),
+        fitted.predict_proba(frame(seed=1)),
+    )
+
+
 def test_a_file_of_an_older_version_has_one_estimator_a_reference(weights, tmp_path):
     path = tmp_path / "c"
     two = {"n_estimators": 2, "scalings": ("quantile", "principal")}
