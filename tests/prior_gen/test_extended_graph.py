@@ -68,14 +68,12 @@ def test_trees_and_groups_are_steps():
 def test_groups_hold_the_rows_that_are_nearest():
     z = parents(3, k=2)
     value = FUNCTIONS["groups"](np.random.default_rng(3), z, True)
-    centers = np.array([z[value == v].mean(axis=0) for v in np.unique(value)])
     # Cells of a Voronoi diagram are convex: what lies between two rows of one is of it.
     for v in np.unique(value):
         own = z[value == v]
         between = (own[:-1] + own[1:]) / 2
         nearest = np.linalg.norm(z[:, None] - between[None], axis=2).argmin(axis=0)
         assert np.mean(value[nearest] == v) > 0.8
-    assert len(centers) >= 2
 
 
 def test_a_product_turns_with_its_other_factor():
