@@ -2,13 +2,12 @@
 
     python benchmarks/mixtures_of_passes.py --model default --data DIR --splits 2 --out passes.csv
 
-Every table of a folder (as `compare_networks.py` has them) is read in sixteen passes in quantile
-scaling and, unless it has levels alone, in four along the principal axes of each kind; mixtures are
-means of log-odds over some of these. "4 2 2" is four in quantile scaling, two along the axes of
-standardised columns ("principal") and two along those of columns in quantile scaling
-("principal_quantile"); of levels alone all eight are in quantile scaling. Means over tables of AUC,
-accuracy, |error of the share of positives| and Brier score; behind +-, the standard error over
-tables and splits of the difference from the first mixture. Some four minutes a split on one core.
+Every table of a folder (as `compare_networks.py` has them) is read in eight passes in quantile
+scaling and four in each other one of `KINDS`, or, where it has levels alone, in sixteen in quantile
+scaling; mixtures are means of log-odds over some of these. "2 2 2 2" is two of each of the first
+four kinds; of levels alone all eight are in quantile scaling. Means over tables of AUC, accuracy,
+|error of the share of positives| and Brier score; behind +-, the standard error over tables and
+splits of the difference from the first mixture. Some five minutes a split on one core.
 """
 
 import argparse
@@ -29,10 +28,14 @@ from puicl_model import PUICLClassifier
 from puicl_model.contexts import levels_alone
 from puicl_model.preprocessing import TablePreprocessor
 
-KINDS = {"quantile": 16, "principal": 4, "principal_quantile": 4}
+KINDS = ("quantile", "principal", "rotated_quantile", "standard", "principal_quantile", "rotated")
+_MOST = {"quantile": 8}
+_EACH = 4
+_LEVELS = 16
 MIXTURES = (
-    *((6, 2, 0), (1, 0, 0), (3, 1, 0), (2, 1, 1), (2, 0, 2), (8, 0, 0), (6, 0, 2), (6, 1, 1)),
-    *((4, 4, 0), (4, 2, 2), (4, 0, 4), (12, 4, 0), (8, 4, 4), (16, 0, 0)),
+    *((6, 2), (1,), (0, 0, 0, 1), (1, 1), (1, 1, 1), (3, 1), (2, 1, 0, 0, 1), (1, 1, 1, 1)),
+    *((8,), (4, 0, 0, 4), (4, 2, 0, 0, 2), (4, 0, 4), (4, 2, 2), (2, 2, 2, 2), (2, 2, 0, 2, 0, 2)),
+    *((2, 1, 0, 3, 2), (8, 4, 0, 0, 4), (4, 4, 4, 4), (4, 4, 0, 4, 0, 4), (4, 4, 0, 4, 4)),
 )
 KEY = ["weights", "table", "split"]
 COLUMNS = [*KEY, "levels", "mixture", *FIGURES]
@@ -78,22 +81,22 @@ def measure(data: Path, model: str, name: str, split: int) -> list[tuple]:
     task = split_pu(np.arange(len(table), dtype=float)[:, None], positive, split)
     x = table.iloc[task.x[:, 0].astype(int)].reset_index(drop=True)
 
-    def passes(kind: str) -> np.ndarray:
+    def passes(kind: str, n: int) -> np.ndarray:
         """[n, n_u] log-odds."""
-        fitted = PUICLClassifier(
-            model, n_estimators=KINDS[kind], scalings=(kind,), random_state=split
-        )
+        fitted = PUICLClassifier(model, n_estimators=n, scalings=(kind,), random_state=split)
         return fitted.fit(x, task.s).estimator_log_odds_
 
     levels = levels_alone(TablePreprocessor().fit_quietly(x))
-    quantile = passes("quantile")
-    axes = [] if levels else [passes("principal"), passes("principal_quantile")]
+    if levels:
+        found = [passes("quantile", _LEVELS)]
+    else:
+        found = [passes(kind, _MOST.get(kind, _EACH)) for kind in KINDS]
     rows = []
     for mixture in MIXTURES:
-        counts = (sum(mixture), 0, 0) if levels else mixture
-        log_odds = np.concatenate(
-            [each[:n] for each, n in zip([quantile, *axes], counts, strict=False)]
-        ).mean(axis=0)
+        counts = (sum(mixture),) if levels else mixture
+        log_odds = np.concatenate([each[:n] for each, n in zip(found, counts, strict=False)]).mean(
+            axis=0
+        )
         probability = expit(log_odds)
         rows.append(
             (

@@ -31,7 +31,7 @@ if [ -n "$(git status --porcelain puicl_model)" ]; then
     echo "the weights and their card are not committed: commit them, then call this again" >&2
     exit 1
 fi
-step exam puicl bench --data "$exam" --out results/published --methods puicl,puicl_single,puicl_trees \
+step exam puicl bench --data "$exam" --out results/published --methods puicl,puicl_single,puicl_trees,puicl_paper \
     --new-weights
 step replay puicl weights verify --replay
 step bench_shards prior-gen --config bench --split heldout --tail --out "$out/bench"

@@ -20,26 +20,28 @@ from puicl_model.weights import (
 
 if TYPE_CHECKING:
     from puicl_model.classifier import PUICLClassifier
-    from puicl_model.contexts import AUTO_SCALINGS, TrainedRange
+    from puicl_model.contexts import TrainedRange, auto_scalings
     from puicl_model.many import fit_many, predict_many
-    from puicl_model.preprocessing import TablePreprocessor
+    from puicl_model.preprocessing import TURNED, TablePreprocessor
 
 _LATER = {
     "PUICLClassifier": "puicl_model.classifier",
     "TablePreprocessor": "puicl_model.preprocessing",
-    "AUTO_SCALINGS": "puicl_model.contexts",
+    "TURNED": "puicl_model.preprocessing",
     "TrainedRange": "puicl_model.contexts",
+    "auto_scalings": "puicl_model.contexts",
     "fit_many": "puicl_model.many",
     "predict_many": "puicl_model.many",
 }
 
 __all__ = [
-    "AUTO_SCALINGS",
     "PUICL",
+    "TURNED",
     "ModelConfig",
     "PUICLClassifier",
     "TablePreprocessor",
     "TrainedRange",
+    "auto_scalings",
     "find_weights",
     "fit_many",
     "load_model",

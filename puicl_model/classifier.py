@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from puicl_model import class_prior as priors
 from puicl_model.contexts import (
-    AUTO_SCALINGS,
     TrainedRange,
+    auto_scalings,
     column_relevance,
     levels_alone,
     plan_views,
@@ -27,7 +27,13 @@ from puicl_model.inference import resolve_device, threads
 from puicl_model.labels import labeled_mask, labels_of_rows, refuse_another_order
 from puicl_model.model import PUICL
 from puicl_model.parameters import check_parameters
-from puicl_model.preprocessing import TURNED, TablePreprocessor, fit_scaling, read_table
+from puicl_model.preprocessing import (
+    ROTATED,
+    TURNED,
+    TablePreprocessor,
+    fit_scaling,
+    read_table,
+)
 from puicl_model.report import make_report
 from puicl_model.trees import Blend, check_enough, cross_fitted
 from puicl_model.weights import find_weights, load_model
@@ -54,10 +60,11 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     scalings : "auto" or sequence of str
         Taken in turn by the estimators. "standard", "robust" and "quantile" scale each column by
         itself; "principal" and "principal_quantile" turn the table to its principal axes, those of
-        the columns in standard or in quantile scaling, and orders and subsets are drawn of these.
-        "auto": in turn three in quantile scaling and one along the principal axes, all in quantile
-        scaling where the table has levels alone (at most ten values a column) and the network
-        sees the order of columns, so that these passes differ.
+        the columns in standard or in quantile scaling, "rotated" and "rotated_quantile" rotate it
+        at random, another way each time, and orders and subsets are drawn of what comes out.
+        "auto": "quantile", "principal", "rotated_quantile" and "standard" in turn, all "quantile"
+        where the table has levels alone (at most ten values a column). With networks that do not
+        see the order of columns: three "quantile" and one "principal" in turn, for any table.
     columns : {"random", "relevant", "all"}
         How columns are dealt out where there are more than the network reads at once; "all" reads
         them together all the same.
@@ -100,7 +107,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         What was averaged. Estimators that could not differ (networks that do not see the order of
         columns, tables that fit as a whole) are run once and stand here as often as they count.
     column_orders_ : list of ndarray
-        The columns, after preprocessing, of each view of the table that was run.
+        The columns of each view of the table that was run: after preprocessing, of the axes, or of
+        the rotations one after the other, as many of each as there are columns.
     preprocessor_ : transformer or None
         What makes numbers of the columns.
     report_ : dict
@@ -113,7 +121,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         self,
         model: str | Path | None = None,
         *,
-        n_estimators: int = 8,
+        n_estimators: int = 16,
         scalings: Literal["auto"] | Sequence[str] = "auto",
         columns: Literal["random", "relevant", "all"] = "random",
         blend: Literal["trees"] | None = None,
@@ -256,7 +264,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         labeled = labels_of_rows(s, len(table), self.positive_label)
         if self.blend == "trees":
             check_enough(labeled)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        rng = np.random.default_rng(seed)
         if loaded is None:
             self._load_network()
         else:
@@ -265,14 +274,25 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         X = self._preprocess(X, reset=True)
         orders_matter = self.network_.config.feature_group != (0,)
         if isinstance(self.scalings, str):
-            turns = AUTO_SCALINGS[orders_matter and levels_alone(X)]
+            turns = auto_scalings(orders_matter, levels_alone(X))
         else:
             turns = tuple(self.scalings)
-        scalings = {kind: fit_scaling(X, kind) for kind in dict.fromkeys(turns)}
+        turns = tuple(turns[number % len(turns)] for number in range(self.n_estimators))
+        # Drawn apart, so that the other scalings' orders and contexts are the same beside them.
+        rotations = np.random.default_rng((seed, 1))
+        scalings = {
+            kind: fit_scaling(X, kind, turns.count(kind), rotations)
+            for kind in dict.fromkeys(turns)
+        }
         relevance = column_relevance(X, labeled)
+        # Columns scaled one by one keep their order of rows, and so their relevance; of rotations
+        # each column holds all.
         of_scaling = {
-            # Columns scaled one by one keep their order of rows, and so their relevance.
-            kind: column_relevance(scaling(X), labeled) if kind in TURNED else relevance
+            kind: np.ones(X.shape[1])
+            if kind in ROTATED
+            else column_relevance(scaling(X), labeled)
+            if kind in TURNED
+            else relevance
             for kind, scaling in scalings.items()
         }
         estimators = plan_views(

@@ -7,16 +7,24 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from puicl_model.preprocessing.principal import TURNED
+from puicl_model.preprocessing import ROTATED, TURNED, Scaling
 
 _MOST_LEVELS = 10  # of a column of levels
-# What the estimators take in turn where scalings are "auto", by whether a table has levels alone
-# and the order of columns matters: a principal axis mixes columns of which rules read single
-# values, but is the only other view for a network that sees no order.
-AUTO_SCALINGS = {
-    False: ("quantile", "quantile", "quantile", "principal"),
-    True: ("quantile",),
-}
+
+
+def auto_scalings(orders_matter: bool, levels: bool) -> tuple[str, ...]:
+    """What the estimators take in turn where scalings are "auto".
+
+    orders_matter: whether the network sees the order of columns, without which passes in one
+    scaling are one and the same. levels: whether the table has levels alone; axes and rotations mix
+    columns of which rules read single values. (`benchmarks/mixtures_of_passes.py`; a network that
+    sees no order has no other view of levels.)
+    """
+    if not orders_matter:
+        return ("quantile", "quantile", "quantile", "principal")
+    if levels:
+        return ("quantile",)
+    return ("quantile", "principal", "rotated_quantile", "standard")
 
 
 @dataclass(frozen=True)
@@ -65,14 +73,15 @@ class View:
     contexts: tuple[Context, ...]
     signs: np.ndarray
 
-    def of(self, scaled: np.ndarray) -> np.ndarray:
-        """What of the scaled rows [m, w] the network reads, [m, len(columns)]."""
-        return as_seen(scaled, self.columns, self.signs)
+    def of(self, scaling: Scaling, X: np.ndarray) -> np.ndarray:
+        """What of the rows X [m, w], scaled, the network reads, [m, len(columns)]."""
+        return as_seen(scaling, X, self.columns, self.signs)
 
 
-def as_seen(scaled: np.ndarray, columns: np.ndarray, signs: np.ndarray) -> np.ndarray:
-    """These columns of scaled rows [m, w], in this order and with these signs."""
-    return np.ascontiguousarray(scaled[:, columns] * signs.astype(scaled.dtype))
+def as_seen(scaling: Scaling, X: np.ndarray, columns: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    """These columns of the rows X [m, w], scaled, in this order and with these signs."""
+    scaled = scaling(X, columns)
+    return np.ascontiguousarray(scaled * signs.astype(scaled.dtype))
 
 
 def plan_contexts(
@@ -116,17 +125,18 @@ def plan_views(
     """One list of views for each estimator; the first estimator takes columns and rows as given.
 
     turnable: boolean [w], which columns could as well be the other way round: the estimators after
-    the first turn each of them or not at random. Of principal axes none is turned.
+    the first turn each of them or not at random. Of principal axes and rotations none is turned.
 
     relevance: for each scaling [w], how well each of its columns alone tells labelled from
     unlabelled rows, from 0 to 1. Where there are more columns than the network reads at once, an
     estimator has several views, unless `columns` is "all": with "random", the columns are dealt out
     at random; with "relevant", each view draws columns without replacement, with probability in
     proportion to their relevance (a tenth of the greatest is added to each, so that all have a
-    chance). Without `orders_matter` (networks that do not see the order of columns), estimators
-    that could not differ are one and the same list, to be run once.
+    chance). Each estimator in a scaling of `ROTATED` has the columns of the next rotation. Without
+    `orders_matter` (networks that do not see the order of columns), estimators that could not
+    differ are one and the same list, to be run once.
     """
-    estimators = []
+    estimators, taken = [], dict.fromkeys(scalings, 0)
     (coin,) = rng.spawn(1)  # the orders do not depend on how many columns there are to turn
     for number in range(n_estimators):
         scaling = scalings[number % len(scalings)]
@@ -148,11 +158,13 @@ def plan_views(
         if number and scaling not in TURNED:
             turned = turnable & (coin.random(w) < 0.5)
         signs = np.where(turned, -1.0, 1.0)
+        rotation = taken[scaling] if scaling in ROTATED else 0
+        taken[scaling] += 1
         estimators.append(
             [
                 View(
                     scaling,
-                    group,
+                    group + rotation * w,
                     plan_contexts(n_labeled, n_unlabeled, trained, rng),
                     signs[group],
                 )
@@ -169,7 +181,8 @@ def plan_views(
 
 def _without_order(view: View) -> tuple:
     """What a network sees of a view of all columns and rows that does not see columns' order."""
-    return view.scaling, *view.signs[np.argsort(view.columns)]
+    order = np.argsort(view.columns)
+    return view.scaling, *view.columns[order], *view.signs[order]
 
 
 def two_valued(X: np.ndarray) -> np.ndarray:

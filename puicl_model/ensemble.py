@@ -60,7 +60,7 @@ class Plan:
 
         def rows(context: Context) -> np.ndarray:
             both = [self.labeled[context.labeled], self.unlabeled[context.unlabeled]]
-            return view.of(self.scalings[view.scaling](np.concatenate(both)))
+            return view.of(self.scalings[view.scaling], np.concatenate(both))
 
         return [
             Job(
@@ -138,7 +138,7 @@ class NewRows:
             scaling = self.scalings[reference.scaling]
             for start in range(0, len(X), batch_rows):
                 part = slice(start, start + batch_rows)
-                rows = as_seen(scaling(X[part]), reference.columns, reference.signs)
+                rows = as_seen(scaling, X[part], reference.columns, reference.signs)
                 total[list(reference.estimators), part] += context.log_odds(rows)
             count[list(reference.estimators)] += 1
         return total / count

@@ -18,7 +18,7 @@ from puicl_config import InputError, parse_config, write_atomically
 from puicl_model.ensemble import NewRows, Reference
 from puicl_model.inference import resolve_device
 from puicl_model.model import PUICL
-from puicl_model.preprocessing import TablePreprocessor, scaling_from_state
+from puicl_model.preprocessing import ROTATED, TablePreprocessor, scaling_from_state
 from puicl_model.trees import Blend, Forest
 from puicl_model.weights import weights_digest
 
@@ -27,6 +27,9 @@ _FORMAT = "puicl-classifier-1"
 _FORMAT_TURNED = "puicl-classifier-2"
 # With axes of columns in quantile scaling, which they would not know.
 _FORMAT_QUANTILE_AXES = "puicl-classifier-3"
+# Likewise, with rotations.
+_FORMAT_ROTATED = "puicl-classifier-4"
+_FORMATS = (_FORMAT, _FORMAT_TURNED, _FORMAT_QUANTILE_AXES, _FORMAT_ROTATED)
 _FITTED = (
     "unlabeled_proba_",
     "unlabeled_rows_",
@@ -76,7 +79,9 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     names = getattr(classifier, "feature_names_in_", None)
     preprocessor = classifier.preprocessor_
     scalings = classifier._new_rows.scalings
-    if "principal_quantile" in scalings:
+    if any(kind in ROTATED for kind in scalings):
+        form = _FORMAT_ROTATED
+    elif "principal_quantile" in scalings:
         form = _FORMAT_QUANTILE_AXES
     else:
         form = _FORMAT_TURNED if turned else _FORMAT
@@ -116,7 +121,7 @@ def load_classifier(cls: type, path: str | Path) -> Any:
         raise InputError(f"no file {path}") from None
     except (OSError, ValueError, SafetensorError) as error:
         raise InputError(f"{path} is no saved classifier: {error}") from None
-    if about.get("format") not in (_FORMAT, _FORMAT_TURNED, _FORMAT_QUANTILE_AXES):
+    if about.get("format") not in _FORMATS:
         raise InputError(f"{path} is no saved classifier: it lacks the format {_FORMAT}")
     # Files of older versions lack it.
     if about.get("arrays_digest") not in (None, _digest(arrays)):

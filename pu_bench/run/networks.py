@@ -11,7 +11,7 @@ from pu_bench.methods import Method
 from pu_bench.methods.in_context import PUICLMethod
 from pu_bench.run.store import CellLog, Record
 from puicl_config import InputError, sha256_of
-from puicl_model import AUTO_SCALINGS, PUICLClassifier, TrainedRange, find_weights
+from puicl_model import TURNED, PUICLClassifier, TrainedRange, auto_scalings, find_weights
 
 NETWORK = ("weights", "inference")
 # What an answer depends on, the same table, seed and weights given, beside the network's shape and
@@ -82,12 +82,12 @@ def _inference(method: PUICLMethod, weights: Path) -> dict[str, Any]:
     facts = {"parameters": decisive, "card": described}
     orders_matter = (card.get("model") or {}).get("feature_group", [0]) != [0]
     if decisive["scalings"] == "auto":
-        decisive["scalings"] = AUTO_SCALINGS[False]  # as the default was written before
-        levels = _turns(AUTO_SCALINGS[orders_matter], n_estimators)
-        if levels != _turns(AUTO_SCALINGS[False], n_estimators):
-            facts["scalings_of_levels_alone"] = AUTO_SCALINGS[True]
+        numbers, levels = (auto_scalings(orders_matter, alone) for alone in (False, True))
+        decisive["scalings"] = numbers
+        if _turns(levels, n_estimators) != _turns(numbers, n_estimators):
+            facts["scalings_of_levels_alone"] = levels
     kinds = _turns(decisive["scalings"], n_estimators)
-    if any(kind != "principal" for kind in kinds[1:]):
+    if any(kind not in TURNED for kind in kinds[1:]):
         # Before, every estimator read all columns as they are.
         facts["columns_of_two_values"] = "turned"
     if not orders_matter:

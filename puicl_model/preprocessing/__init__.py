@@ -1,11 +1,18 @@
 """From tables as people have them to the numbers the network reads."""
 
-from puicl_model.preprocessing.principal import TURNED
 from puicl_model.preprocessing.reading import is_missing, read_table
-from puicl_model.preprocessing.scaling import SCALINGS, Scaling, fit_scaling, scaling_from_state
+from puicl_model.preprocessing.rotations import ROTATED
+from puicl_model.preprocessing.scaling import (
+    SCALINGS,
+    TURNED,
+    Scaling,
+    fit_scaling,
+    scaling_from_state,
+)
 from puicl_model.preprocessing.table import TablePreprocessor
 
 __all__ = [
+    "ROTATED",
     "SCALINGS",
     "TURNED",
     "Scaling",

@@ -37,17 +37,18 @@ class ColumnScaling:
             spread = np.where(middle > 0, middle, spread)
         self.spread = np.where(spread > 0, spread, 1.0)
 
-    def __call__(self, X: np.ndarray) -> np.ndarray:
-        """[m, w] to [m, w] float32, each row by itself."""
+    def __call__(self, X: np.ndarray, which: np.ndarray | None = None) -> np.ndarray:
+        """[m, w] to [m, w] float32, or to the columns `which` of these; each row by itself."""
+        which = np.arange(self.width) if which is None else which
         with np.errstate(over="ignore"):  # a new row may lie anywhere
-            X = np.clip(X / self.unit, -1e300, 1e300)
+            X = np.clip(X[:, which] / self.unit[which], -1e300, 1e300)
             if self.kind == "quantile":
                 columns = [
-                    np.interp(x, nodes, scores)
-                    for x, nodes, scores in zip(X.T, self.nodes, self.scores, strict=True)
+                    np.interp(x, self.nodes[column], self.scores[column])
+                    for x, column in zip(X.T, which, strict=True)
                 ]
                 return np.column_stack(columns).astype(np.float32)
-            z = np.clip((X - self.center) / self.spread, -1e300, 1e300)
+            z = np.clip((X - self.center[which]) / self.spread[which], -1e300, 1e300)
         return shorten(z)
 
     @property

@@ -13,7 +13,7 @@ _LEAST_SHARE = 1e-5
 _PLACES = 10
 # How each kind of axes scales the columns first.
 _COLUMNS = {"principal": "standard", "principal_quantile": "quantile"}
-TURNED = tuple(_COLUMNS)
+PRINCIPAL = tuple(_COLUMNS)
 
 
 class PrincipalAxes:
@@ -47,12 +47,13 @@ class PrincipalAxes:
         """Number of columns that come out."""
         return self.axes.shape[1]
 
-    def __call__(self, X: np.ndarray) -> np.ndarray:
-        """[m, w] to [m, width] float32, each row by itself."""
+    def __call__(self, X: np.ndarray, which: np.ndarray | None = None) -> np.ndarray:
+        """[m, w] to [m, width] float32, or to the columns `which` of these; each row by itself."""
+        axes = self.axes if which is None else self.axes[:, which]
         z = (self.columns(X).astype(np.float64) - self.center) / self.spread
-        total = np.zeros((len(z), self.width))
+        total = np.zeros((len(z), axes.shape[1]))
         # A matrix product's last digits could depend on the number of rows.
-        for column, loadings in zip(z.T, self.axes, strict=True):
+        for column, loadings in zip(z.T, axes, strict=True):
             total += column[:, None] * loadings
         return shorten(total)
 

@@ -5,18 +5,30 @@ from typing import Any
 import numpy as np
 
 from puicl_model.preprocessing.column_scaling import ColumnScaling
-from puicl_model.preprocessing.principal import TURNED, PrincipalAxes
+from puicl_model.preprocessing.principal import PRINCIPAL, PrincipalAxes
+from puicl_model.preprocessing.rotations import ROTATED, RandomRotations
 
+# Those whose columns are mixtures of the table's.
+TURNED = (*PRINCIPAL, *ROTATED)
 SCALINGS = ("standard", "robust", "quantile", *TURNED)
-Scaling = ColumnScaling | PrincipalAxes
+Scaling = ColumnScaling | PrincipalAxes | RandomRotations
 
 
-def fit_scaling(X: np.ndarray, kind: str) -> Scaling:
-    """One of `SCALINGS` fitted to finite columns X [n, w]."""
-    return PrincipalAxes(X, kind) if kind in TURNED else ColumnScaling(X, kind)
+def fit_scaling(
+    X: np.ndarray, kind: str, n_rotations: int = 1, rng: np.random.Generator | None = None
+) -> Scaling:
+    """One of `SCALINGS` fitted to finite columns X [n, w].
+
+    Of the kinds in `ROTATED`, `rng` draws `n_rotations`, whose columns follow one another.
+    """
+    if kind in ROTATED:
+        return RandomRotations(X, kind, n_rotations, rng or np.random.default_rng(0))
+    return PrincipalAxes(X, kind) if kind in PRINCIPAL else ColumnScaling(X, kind)
 
 
 def scaling_from_state(state: dict[str, Any]) -> Scaling:
     """The scaling whose `state()` this is."""
-    which = PrincipalAxes if state["kind"] in TURNED else ColumnScaling
+    if state["kind"] in ROTATED:
+        return RandomRotations.from_state(state)
+    which = PrincipalAxes if state["kind"] in PRINCIPAL else ColumnScaling
     return which.from_state(state)

@@ -13,7 +13,7 @@ from puicl_model import (
     report,
     save_model,
 )
-from puicl_model.contexts import AUTO_SCALINGS
+from puicl_model.contexts import auto_scalings
 
 pytestmark = pytest.mark.filterwarnings("ignore:only 7 labelled")
 
@@ -38,7 +38,7 @@ def test_decision_function_is_the_log_odds_of_predict_proba(fitted):
     ("most_levels", "group", "scalings"),
     [
         (10, (0, 1), ("quantile",)),
-        (11, (0, 1), ("quantile", "quantile", "quantile", "principal")),
+        (11, (0, 1), ("quantile", "principal", "rotated_quantile", "standard")),
         (10, (0,), ("quantile", "quantile", "quantile", "principal")),  # sees no order of columns
     ],
 )
@@ -57,15 +57,15 @@ def test_tables_of_levels_alone_are_not_turned_to_their_principal_axes(
 
 
 def test_estimators_average_log_odds(fitted, weights):
-    assert fitted.estimator_log_odds_.shape == (8, N - 7)
+    assert fitted.estimator_log_odds_.shape == (16, N - 7)
     assert fitted.report_["forward_passes"] == 2  # one a scaling: orders do not matter
     mean = fitted.estimator_log_odds_.mean(axis=0)
     np.testing.assert_allclose(fitted.unlabeled_proba_, 1 / (1 + np.exp(-mean)), atol=1e-12)
-    # Three in one scaling and one in the other, run eight times or once each.
+    # Three in one scaling and one in the other, run sixteen times or once each.
     new = table(seed=5, n=20)
     one_by_one = [
         PUICLClassifier(weights, n_estimators=1, scalings=(kind,)).fit(table(), S)
-        for kind in AUTO_SCALINGS[False]
+        for kind in auto_scalings(orders_matter=False, levels=False)
     ]
     for asked in (
         lambda each: each.estimator_log_odds_[0],

@@ -15,6 +15,7 @@ from puicl_model.contexts import (
     turnable,
     two_valued,
 )
+from puicl_model.preprocessing import fit_scaling
 
 SMALL = TrainedRange(n_labeled=30, n_unlabeled=100, n_features=5, eta=(0.5, 4.0))
 
@@ -109,8 +110,10 @@ def test_columns_of_two_values_are_read_the_other_way_round_half_of_the_time():
     assert not turned[~turnable].any()
     assert (np.abs(turned[turnable] - 99.5) < 35).all()  # five standard deviations
     x = np.arange(10.0).reshape(2, 5)
-    view = others[0][0]
-    np.testing.assert_array_equal(view.of(x), x[:, view.columns] * view.signs)
+    view, scaling = others[0][0], fit_scaling(x, "standard")
+    np.testing.assert_array_equal(
+        view.of(scaling, x), scaling(x)[:, view.columns] * view.signs.astype(np.float32)
+    )
 
 
 def test_what_there_is_to_turn_changes_no_order_of_columns():

@@ -6,10 +6,11 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from puicl_model import PUICLClassifier
-from puicl_model.preprocessing import TURNED, fit_scaling
+from puicl_model.preprocessing import fit_scaling
+from puicl_model.preprocessing.principal import PRINCIPAL
 
 N = 300
-both_kinds = pytest.mark.parametrize("kind", TURNED)
+both_kinds = pytest.mark.parametrize("kind", PRINCIPAL)
 
 
 def correlated(rng, n=N):

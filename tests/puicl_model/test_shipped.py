@@ -44,7 +44,7 @@ def test_the_weights_say_what_they_are(name):
     assert card["class_prior_interval"]["coverage"] == 0.9
 
 
-@pytest.mark.parametrize(("name", "n_estimators"), [("default", 1), ("default", 8), ("paper", 1)])
+@pytest.mark.parametrize(("name", "n_estimators"), [("default", 1), ("default", 16), ("paper", 1)])
 def test_they_rank_a_table_they_never_saw(name, n_estimators):
     table = load_breast_cancer()
     rng = np.random.default_rng(0)
