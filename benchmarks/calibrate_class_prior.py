@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument("--model", default="default")
     parser.add_argument("--shards", required=True)
     parser.add_argument("--tasks", type=int, default=600)
-    parser.add_argument("--n-estimators", type=int, default=8)
+    parser.add_argument("--n-estimators", type=int, default=PUICLClassifier().n_estimators)
     parser.add_argument("--jobs", type=int, default=1, help="processes; the figures are the same")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--rivals", action="store_true")

@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=["default"])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--splits", type=int, default=2)
-    parser.add_argument("--passes", type=int, nargs="+", default=[1, 8])
+    parser.add_argument("--passes", type=int, nargs="+", default=[1, 16])
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, help="CSV of every figure; what it holds is kept")
     arguments = parser.parse_args()

@@ -93,9 +93,10 @@ def variants(model: Path, x: pd.DataFrame, s: np.ndarray, seed: int) -> dict[str
         [by[kind][n] for n, kind in enumerate(("quantile", "quantile", "quantile", "principal"))]
     )
     found["4: three quantile, one principal, mean of probabilities"] = expit(both).mean(axis=0)
-    eight = members(8)
-    found["4 of the default's 8"] = eight[:4].mean(axis=0)
-    found["8: the default"] = eight.mean(axis=0)
+    sixteen = members(16)
+    found["4 of the default's 16"] = sixteen[:4].mean(axis=0)
+    found["8 of the default's 16"] = sixteen[:8].mean(axis=0)
+    found["16: the default"] = sixteen.mean(axis=0)
     text = [name for name in x if not pd.api.types.is_numeric_dtype(x[name])]
     for levels in (2, 5, 10):
         parts = [found["single pass"]]

@@ -3,7 +3,7 @@
 #
 #     benchmarks/judge_weights.sh NEW.safetensors DEVELOPMENT OUT
 #
-# DEVELOPMENT is the folder of the 16 development tables. Six splits of them in one pass and 8, designs of
+# DEVELOPMENT is the folder of the 16 development tables. Six splits of them in one pass and 16, designs of
 # counts (four draws; complete ones, three) and noisy sums, beside the default weights; into OUT/*.md. A step
 # that is done is not done again. In the project's environment, or with PYTHON set.
 set -euo pipefail
@@ -20,7 +20,7 @@ step() { # NAME SCRIPT ARGUMENTS...
     mv "$out/$name.part" "$out/$name.md"
 }
 
-step development compare_networks.py --models default "$new" --data "$data" --splits 6 --passes 1 8 --jobs 2 \
+step development compare_networks.py --models default "$new" --data "$data" --splits 6 --passes 1 16 --jobs 2 \
     --out "$out/development.csv"
 step counts count_designs.py --models default "$new" --draws 4 --jobs 2
 step complete_designs count_designs.py --models default "$new" --draws 3 --complete --jobs 2

@@ -22,7 +22,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model")
     parser.add_argument("--tables", type=int, default=60)
-    parser.add_argument("--n-estimators", type=int, nargs="*", default=[1, 8])
+    parser.add_argument("--n-estimators", type=int, nargs="*", default=[1, 16])
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--device", default="cpu")

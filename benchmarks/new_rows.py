@@ -50,7 +50,7 @@ def show(fitted: PUICLClassifier, new: np.ndarray) -> None:
     np.testing.assert_allclose(found, expected, atol=1e-3)
     again, _ = timed(lambda: fitted._new_rows(new, fitted.batch_rows))
     (reference,) = fitted._new_rows.references
-    read = KEPT.get(reference, lambda: None)
+    read = KEPT.get(reference, 0, lambda: None)
     rows, columns = reference.rows.shape
     print(
         f"| {rows} x {columns} | {len(new)} | {fitted.batch_rows} | {for_each:.3f} s | "

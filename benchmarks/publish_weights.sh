@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All that new default weights ask for once they are chosen (judge_weights.sh), in order.
+# All that new default weights (or passes) ask for once they are chosen (judge_weights.sh), in order.
 #
 #     benchmarks/publish_weights.sh EXAM DEVELOPMENT HELDOUT OUT
 #

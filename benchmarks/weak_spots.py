@@ -109,7 +109,9 @@ def aucs_of_mixtures(model: str, P: np.ndarray, U: np.ndarray, y: np.ndarray) ->
     s = np.arange(len(rows)) < len(P)
     found = []
     for scalings in MIXTURES.values():
-        fitted = PUICLClassifier(model, scalings=scalings, random_state=0).fit(rows, s)
+        fitted = PUICLClassifier(
+            model, n_estimators=len(scalings), scalings=scalings, random_state=0
+        ).fit(rows, s)
         found.append(float(roc_auc_score(y, fitted.unlabeled_proba_)))
     return found
 

@@ -285,8 +285,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             for kind in dict.fromkeys(turns)
         }
         relevance = column_relevance(X, labeled)
-        # Columns scaled one by one keep their order of rows, and so their relevance; of rotations
-        # each column holds all.
+        # Columns scaled one by one keep their order of rows, and so their relevance; of rotations,
+        # which mix many, each is taken to be as relevant as any other.
         of_scaling = {
             kind: np.ones(X.shape[1])
             if kind in ROTATED
@@ -360,7 +360,15 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
                 warnings.filterwarnings("ignore", "X does not have valid feature names")
                 X = (self.preprocessor_.fit_transform if reset else self.preprocessor_.transform)(X)
         with np.errstate(over="ignore", invalid="ignore"):  # its first look sums the cells up
-            return check_array(X, dtype=np.float64) + 0.0  # -0.0 is 0.0
+            X = check_array(X, dtype=np.float64) + 0.0  # -0.0 is 0.0
+        if reset:
+            self._width = X.shape[1]
+        elif X.shape[1] != getattr(self, "_width", X.shape[1]):  # a loaded one's cannot vary
+            raise ValueError(
+                f"the preprocessing made {X.shape[1]} columns of these rows and {self._width} of "
+                "those of the fit"
+            )
+        return X
 
     def _set_prior(self, log_odds: np.ndarray, n_labeled: int, class_prior: float | None) -> None:
         if class_prior is None:

@@ -15,10 +15,11 @@ _MOST_LEVELS = 10  # of a column of levels
 def auto_scalings(orders_matter: bool, levels: bool) -> tuple[str, ...]:
     """What the estimators take in turn where scalings are "auto".
 
-    orders_matter: whether the network sees the order of columns, without which passes in one
-    scaling are one and the same. levels: whether the table has levels alone; axes and rotations mix
-    columns of which rules read single values. (`benchmarks/mixtures_of_passes.py`; a network that
-    sees no order has no other view of levels.)
+    orders_matter: whether the network sees the order of columns. levels: whether the table has
+    levels alone; axes and rotations mix columns of which rules read single values. Both turns of
+    the former were chosen by `benchmarks/mixtures_of_passes.py`. To a network that sees no order,
+    passes in quantile scaling differ by what is turned alone, so that it has other views of levels,
+    too; rotations were not tried with it.
     """
     if not orders_matter:
         return ("quantile", "quantile", "quantile", "principal")

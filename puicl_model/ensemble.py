@@ -133,6 +133,7 @@ class NewRows:
         for reference in self.references:
             context = KEPT.get(
                 reference,
+                id(self),
                 lambda r=reference: ReadContext(self.network, r.rows, r.n_labeled),
             )
             scaling = self.scalings[reference.scaling]

@@ -11,9 +11,9 @@ import torch
 from puicl_model.inference import difference
 from puicl_model.model import PUICL
 
-# What a process keeps of contexts it has read: one of the largest (1,300 rows, 100 columns), seven
-# of 1,300 rows and 20 columns, or a hundred of 200 rows and 8 columns, of whatever classifiers.
-KEPT_BYTES = 512_000_000
+# What a process keeps of contexts it has read: two of the largest (1,300 rows, 100 columns), 14 of
+# 1,300 rows and 20 columns, or two hundred of 200 rows and 8 columns, of whatever classifiers.
+KEPT_BYTES = 1_024_000_000
 
 
 class ReadContext:
@@ -45,38 +45,52 @@ class ReadContext:
 
 
 class Kept:
-    """The contexts used last, at most `most` bytes of them; each as long as its owner lives."""
+    """The contexts used last, at most `most` bytes of them; each as long as its owner lives.
+
+    Owners of one group are read in turn, again and again. If they do not all fit, dropping the one
+    that was used longest ago would drop each just before its turn: the first ones stay instead.
+    """
 
     def __init__(self, most: int):
         self.most, self.n_bytes = most, 0
-        self._contexts: OrderedDict[int, ReadContext] = OrderedDict()
+        self._contexts: OrderedDict[int, tuple[int, ReadContext]] = OrderedDict()
         self._owners: set[int] = set()
         self._lock = threading.RLock()  # an owner may end while something is put away
 
     def __len__(self) -> int:
         return len(self._contexts)
 
-    def get(self, owner: object, read: Callable[[], ReadContext]) -> ReadContext:
-        """The context of `owner`, from `read` where it is not kept."""
+    def get(self, owner: object, group: int, read: Callable[[], ReadContext]) -> ReadContext:
+        """The context of `owner`, one of `group`, from `read` where it is not kept."""
         key = id(owner)
         with self._lock:
             if key in self._contexts:
                 self._contexts.move_to_end(key)
-                return self._contexts[key]
+                return self._contexts[key][1]
         context = read()
         with self._lock:
-            if key not in self._contexts and context.n_bytes <= self.most:
-                self._contexts[key] = context
+            if key not in self._contexts and self._make_room(context.n_bytes, group):
+                self._contexts[key] = group, context
                 self.n_bytes += context.n_bytes
                 if key not in self._owners:
                     self._owners.add(key)
                     weakref.finalize(owner, self._forget, key).atexit = False
-                while self.n_bytes > self.most:
-                    self._drop(next(iter(self._contexts)))
         return context
 
+    def _make_room(self, n_bytes: int, group: int) -> bool:
+        """Whether `n_bytes` more fit, once contexts of other groups have given way."""
+        own = sum(context.n_bytes for of, context in self._contexts.values() if of == group)
+        if own + n_bytes > self.most:
+            return False
+        for key, (of, _) in list(self._contexts.items()):
+            if self.n_bytes + n_bytes <= self.most:
+                break
+            if of != group:
+                self._drop(key)
+        return True
+
     def _drop(self, key: int) -> None:
-        self.n_bytes -= self._contexts.pop(key).n_bytes
+        self.n_bytes -= self._contexts.pop(key)[1].n_bytes
 
     def _forget(self, key: int) -> None:
         """The owner is gone, and its id may be another's."""

@@ -45,8 +45,9 @@ _BLEND = ("network", "trees", "mixed")
 def save_classifier(classifier: Any, path: str | Path) -> None:
     """Write the fitted `classifier` to `path`, atomically.
 
-    Raises `ValueError` where it has a preprocessing of the user's own, or parameters that are no
-    plain data; scikit-learn's `NotFittedError` before the fit.
+    Raises `ValueError` where it has a preprocessing of the user's own, parameters that are no plain
+    data, or more columns (some 800) than the file's header holds; scikit-learn's `NotFittedError`
+    before the fit.
     """
     check_is_fitted(classifier)
     if classifier.preprocessor_ is not None and not isinstance(
@@ -103,7 +104,11 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
         text = json.dumps(about, default=_plain)
     except TypeError as error:
         raise ValueError(f"a parameter is no plain data and cannot be saved: {error}") from None
-    write_atomically(Path(path), save(arrays, metadata={"puicl": text}))
+    try:
+        content = save(arrays, metadata={"puicl": text})
+    except SafetensorError as error:  # its header holds 100 MB
+        raise ValueError(f"a table of that many columns cannot be saved: {error}") from None
+    write_atomically(Path(path), content)
 
 
 def load_classifier(cls: type, path: str | Path) -> Any:

@@ -1,9 +1,9 @@
 """Normal scores: columns as `PUICLClassifier` reads them, by rank alone.
 
-Most of the classifier's passes turn each column of a table into normal quantiles of its middle
-ranks ("quantile" scaling). A network that has met only raw columns meets these marginals for the
-first time on real tables; here it is shown them. Ties share a score, so that levels are as far
-apart as their shares say.
+Passes of the classifier in quantile scaling turn each column of a table into normal quantiles of
+its middle ranks. A network that has met only raw columns meets these marginals for the first time
+on real tables; here it is shown them. Ties share a score, so that levels are as far apart as their
+shares say.
 """
 
 import numpy as np

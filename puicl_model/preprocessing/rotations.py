@@ -1,4 +1,4 @@
-"""The table turned at random: every column a mixture of all, another one in each member."""
+"""The table rotated at random: every column a mixture of many, another one in each member."""
 
 from typing import Any, Self
 
@@ -39,8 +39,7 @@ class RandomRotations:
             z = self._mixed(X, group, rotation)
             moments.append((z.mean(axis=0), z.std(axis=0)))
         self.center, spread = (np.concatenate(each) for each in zip(*moments, strict=True))
-        # What is left of a table of constants is rounding.
-        self.spread = np.where(spread > 1e-9, spread, 1.0)
+        self.spread = np.where(spread > 0, spread, 1.0)
 
     @property
     def width(self) -> int:

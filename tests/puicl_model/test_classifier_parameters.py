@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from little_table import LABELED, N, S, table
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 
 from puicl_model import (
@@ -222,3 +223,21 @@ def test_a_fit_that_is_stopped_leaves_the_one_before_as_it_was(weights, monkeypa
         with pytest.raises(KeyboardInterrupt):
             classifier.fit(table(seed=8, n=60), np.arange(60) < 20)
     np.testing.assert_array_equal(classifier.predict_proba(table(seed=5, n=20)), expected)
+
+
+@pytest.mark.parametrize("more", [1, -1])
+def test_a_preprocessing_that_makes_other_columns_of_new_rows_is_refused(weights, more):
+    class Unsteady(TransformerMixin, BaseEstimator):
+        def fit(self, X, y=None):
+            return self
+
+        def fit_transform(self, X, y=None):
+            return np.asarray(X)
+
+        def transform(self, X):
+            return np.hstack([X, X])[:, : X.shape[1] + more]
+
+    fitted = PUICLClassifier(weights, n_estimators=1, preprocessing=Unsteady()).fit(table(), S)
+    w = table().shape[1]
+    with pytest.raises(ValueError, match=f"made {w + more} columns of these rows and {w} of"):
+        fitted.predict_proba(table())

@@ -96,7 +96,7 @@ def test_contexts_are_read_once_and_kept_for_later_calls(fitted, kept, read):
 
 
 @pytest.mark.parametrize(("most", "n"), [(2, 2), (0.5, 0)])
-def test_what_was_used_longest_ago_gives_way_and_answers_stay(fitted, kept, monkeypatch, most, n):
+def test_as_many_are_kept_as_fit_and_answers_stay(fitted, kept, monkeypatch, read, most, n):
     new = rows(1, 25)
     first = fitted.predict_proba(new)
     one = kept.n_bytes // 3
@@ -106,6 +106,7 @@ def test_what_was_used_longest_ago_gives_way_and_answers_stay(fitted, kept, monk
     for _ in range(3):
         np.testing.assert_array_equal(fitted.predict_proba(new), first)
         assert (len(smaller), smaller.n_bytes) == (n, n * one)
+    assert len(read) == 3 + 3 + 2 * (3 - n)  # what is kept is not read again, whatever the order
 
 
 def test_the_context_used_last_stays():
@@ -116,11 +117,11 @@ def test_the_context_used_last_stays():
         n_bytes = 40
 
     kept, owners = Kept(100), [Owner() for _ in range(3)]
-    made = [kept.get(owner, Small) for owner in owners[:2]]
-    assert kept.get(owners[0], Small) is made[0]
-    kept.get(owners[2], Small)  # drops the second
-    assert kept.get(owners[0], Small) is made[0]
-    assert kept.get(owners[1], Small) is not made[1]
+    made = [kept.get(owner, group, Small) for group, owner in enumerate(owners[:2])]
+    assert kept.get(owners[0], 0, Small) is made[0]
+    kept.get(owners[2], 2, Small)  # drops the second
+    assert kept.get(owners[0], 0, Small) is made[0]
+    assert kept.get(owners[1], 1, Small) is not made[1]
 
 
 def test_nothing_is_kept_of_a_classifier_that_is_gone_or_refitted(fitted, kept):

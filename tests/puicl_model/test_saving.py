@@ -154,6 +154,14 @@ def test_axes_of_columns_in_quantile_scaling_are_kept_and_older_versions_refuse_
     )
 
 
+def test_what_the_file_cannot_hold_is_refused_in_words(weights, tmp_path):
+    fitted = PUICLClassifier(weights, n_estimators=1).fit(frame(), S)
+    fitted.model_card_ = {**fitted.model_card_, "note": "x" * 101_000_000}
+    with pytest.raises(ValueError, match="a table of that many columns cannot be saved"):
+        fitted.save(tmp_path / "c")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_file_of_an_older_version_has_one_estimator_a_reference(weights, tmp_path):
     path = tmp_path / "c"
     two = {"n_estimators": 2, "scalings": ("quantile", "principal")}
