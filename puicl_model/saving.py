@@ -1,7 +1,8 @@
 """A fitted `PUICLClassifier` in one safetensors file: arrays, and everything else as JSON.
 
 Nothing is pickled: the file's header holds the parameters, the model's card and the
-preprocessor's state as JSON text, its tensors the weights, contexts and scores.
+preprocessor's state as JSON text, its tensors the weights, contexts, scores and (from format 4 on)
+the scalings' arrays.
 """
 
 import json
@@ -27,7 +28,7 @@ _FORMAT = "puicl-classifier-1"
 _FORMAT_TURNED = "puicl-classifier-2"
 # With axes of columns in quantile scaling, which they would not know.
 _FORMAT_QUANTILE_AXES = "puicl-classifier-3"
-# Likewise, with rotations.
+# Likewise, with rotations, and the scalings' arrays as tensors: a header holds 100 MB.
 _FORMAT_ROTATED = "puicl-classifier-4"
 _FORMATS = (_FORMAT, _FORMAT_TURNED, _FORMAT_QUANTILE_AXES, _FORMAT_ROTATED)
 _FITTED = (
@@ -46,8 +47,8 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     """Write the fitted `classifier` to `path`, atomically.
 
     Raises `ValueError` where it has a preprocessing of the user's own, parameters that are no plain
-    data, or more columns (some 800) than the file's header holds; scikit-learn's `NotFittedError`
-    before the fit.
+    data, or more than the file's header holds (100 MB, which many thousand columns take);
+    scikit-learn's `NotFittedError` before the fit.
     """
     check_is_fitted(classifier)
     if classifier.preprocessor_ is not None and not isinstance(
@@ -86,6 +87,9 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
         form = _FORMAT_QUANTILE_AXES
     else:
         form = _FORMAT_TURNED if turned else _FORMAT
+    states = [scaling.state() for scaling in scalings.values()]
+    if form == _FORMAT_ROTATED:
+        states = _packed(states, "scaling", arrays)
     about = {
         "format": form,
         "parameters": parameters,
@@ -94,7 +98,7 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
         "column_orders": [order.tolist() for order in classifier.column_orders_],
         "feature_names_in": None if names is None else list(names),
         "names_in_order": getattr(classifier, "_names_in_order", None),
-        "scalings": [scaling.state() for scaling in scalings.values()],
+        "scalings": states,
         "references": references,
         "preprocessor": None if preprocessor is None else preprocessor.state(),
     }
@@ -107,7 +111,7 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     try:
         content = save(arrays, metadata={"puicl": text})
     except SafetensorError as error:  # its header holds 100 MB
-        raise ValueError(f"a table of that many columns cannot be saved: {error}") from None
+        raise ValueError(f"what is known of the columns is too much for a file: {error}") from None
     write_atomically(Path(path), content)
 
 
@@ -155,7 +159,9 @@ def _restored(cls: type, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
         classifier.feature_names_in_ = np.array(about["feature_names_in"], dtype=object)
     classifier.model_card_ = about["card"]
     classifier.network_ = _network(arrays, about["card"], classifier.device)
-    scalings = {state["kind"]: scaling_from_state(state) for state in about["scalings"]}
+    scalings = {
+        state["kind"]: scaling_from_state(state) for state in _unpacked(about["scalings"], arrays)
+    }
     references = [
         Reference(
             # One number in files of older versions.
@@ -180,6 +186,29 @@ def _restored(cls: type, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
     if about["preprocessor"] is not None:
         classifier.preprocessor_ = TablePreprocessor.from_state(about["preprocessor"])
     return classifier
+
+
+def _packed(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
+    """`value` with its arrays put among `arrays`, and their names there in their places."""
+    if isinstance(value, np.ndarray):
+        arrays[name] = value
+        return {"array": name}
+    if isinstance(value, dict):
+        return {key: _packed(each, f"{name}.{key}", arrays) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_packed(each, f"{name}.{place}", arrays) for place, each in enumerate(value)]
+    return value
+
+
+def _unpacked(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """What `_packed` made this of."""
+    if isinstance(value, dict):
+        if value.keys() == {"array"}:
+            return arrays[value["array"]]
+        return {key: _unpacked(each, arrays) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_unpacked(each, arrays) for each in value]
+    return value
 
 
 def _network(arrays: dict[str, np.ndarray], card: dict[str, Any], device: str) -> PUICL:

@@ -57,17 +57,16 @@ class ColumnScaling:
         return len(self.unit)
 
     def state(self) -> dict[str, Any]:
-        """Plain data; see `from_state`."""
+        """Plain data and arrays; see `from_state`."""
         if self.kind == "quantile":
-            rest = {"nodes": [x.tolist() for x in self.nodes]}
-            rest["scores"] = [x.tolist() for x in self.scores]
+            rest = {"nodes": list(self.nodes), "scores": list(self.scores)}
         else:
-            rest = {"center": self.center.tolist(), "spread": self.spread.tolist()}
-        return {"kind": self.kind, "unit": self.unit.tolist(), **rest}
+            rest = {"center": self.center, "spread": self.spread}
+        return {"kind": self.kind, "unit": self.unit, **rest}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """The scaling whose `state` this is."""
+        """The scaling whose `state` this is, with arrays or lists of their numbers."""
         self = cls.__new__(cls)
         self.kind, self.unit = state["kind"], np.array(state["unit"])
         if self.kind == "quantile":

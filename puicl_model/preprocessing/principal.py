@@ -58,13 +58,13 @@ class PrincipalAxes:
         return shorten(total)
 
     def state(self) -> dict[str, Any]:
-        """Plain data; see `from_state`."""
-        arrays = {name: getattr(self, name).tolist() for name in ("center", "spread", "axes")}
+        """Plain data and arrays; see `from_state`."""
+        arrays = {name: getattr(self, name) for name in ("center", "spread", "axes")}
         return {"kind": self.kind, _COLUMNS[self.kind]: self.columns.state(), **arrays}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """The axes whose `state` this is."""
+        """The axes whose `state` this is, with arrays or lists of their numbers."""
         self = cls.__new__(cls)
         self.kind = state["kind"]
         self.columns = ColumnScaling.from_state(state[_COLUMNS[self.kind]])

@@ -66,17 +66,13 @@ class RandomRotations:
         return total
 
     def state(self) -> dict[str, Any]:
-        """Plain data; see `from_state`."""
-        arrays = {name: getattr(self, name).tolist() for name in ("center", "spread")}
-        lists = {
-            name: [each.tolist() for each in getattr(self, name)]
-            for name in ("groups", "rotations")
-        }
-        return {"kind": self.kind, "columns": self.columns.state(), **arrays, **lists}
+        """Plain data and arrays; see `from_state`."""
+        rest = {name: getattr(self, name) for name in ("center", "spread", "groups", "rotations")}
+        return {"kind": self.kind, "columns": self.columns.state(), **rest}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """The rotations whose `state` this is."""
+        """The rotations whose `state` this is, with arrays or lists of their numbers."""
         self = cls.__new__(cls)
         self.kind = state["kind"]
         self.columns = ColumnScaling.from_state(state["columns"])

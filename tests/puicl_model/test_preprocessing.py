@@ -380,7 +380,7 @@ def test_scalings_stay_finite_for_any_row_and_survive_json(kind):
     scaling = fit_scaling(x, kind)
     wild = np.array([[1.7e308, 5e-324, -1.7e308], [-1.7e308, 1e308, 0]])
     assert np.isfinite(scaling(np.concatenate([x, wild]))).all()
-    again = scaling_from_state(json.loads(json.dumps(scaling.state())))
+    again = scaling_from_state(json.loads(json.dumps(scaling.state(), default=np.ndarray.tolist)))
     np.testing.assert_array_equal(again(wild), scaling(wild))
 
 

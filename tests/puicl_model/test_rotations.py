@@ -147,13 +147,16 @@ def test_wide_tables_deal_out_rotated_columns(weights, monkeypatch):
         assert np.isfinite(fitted.predict_proba(normal(10, 7, seed=3))).all()
 
 
-def test_rotations_are_kept_and_older_versions_refuse_them(weights, tmp_path):
-    x, s = normal(5), np.arange(N) % 4 == 0
+@pytest.mark.parametrize("w", [5, 130])
+def test_rotations_are_kept_and_older_versions_refuse_them(weights, tmp_path, w):
+    x, s = normal(w), np.arange(N) % 4 == 0
     fitted = PUICLClassifier(weights, n_estimators=4, scalings=("quantile", "rotated")).fit(x, s)
     fitted.save(tmp_path / "c")
     with safe_open(tmp_path / "c", framework="np") as file:
-        assert json.loads(file.metadata()["puicl"])["format"] == "puicl-classifier-4"
-    new = np.concatenate([x, normal(5, 20, seed=1)])
+        about = json.loads(file.metadata()["puicl"])
+    assert about["format"] == "puicl-classifier-4"
+    assert len(json.dumps(about["scalings"])) < 300 * w  # no array stands in the header
+    new = np.concatenate([x, normal(w, 20, seed=1)])
     np.testing.assert_array_equal(
         PUICLClassifier.load(tmp_path / "c").predict_proba(new), fitted.predict_proba(new)
     )
