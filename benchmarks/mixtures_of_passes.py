@@ -7,7 +7,7 @@ scaling and four in each other one of `KINDS`, or, where it has levels alone, in
 scaling; mixtures are means of log-odds over some of these. "2 2 2 2" is two of each of the first
 four kinds; of levels alone all eight are in quantile scaling. Means over tables of AUC, accuracy,
 |error of the share of positives| and Brier score; behind +-, the standard error over tables and
-splits of the difference from the first mixture. Some five minutes a split on one core.
+splits of the difference from the first mixture.
 """
 
 import argparse

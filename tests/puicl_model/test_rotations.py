@@ -4,26 +4,15 @@ import json
 
 import numpy as np
 import pytest
-import torch
 from safetensors import safe_open
 from sklearn.base import clone
 
-from puicl_config import ModelConfig
-from puicl_model import PUICL, PUICLClassifier, fit_many, save_model
+from puicl_model import PUICLClassifier, fit_many
 from puicl_model.contexts import TrainedRange, auto_scalings
 from puicl_model.preprocessing import ROTATED, SCALINGS, fit_scaling
 
 N = 300
 both_kinds = pytest.mark.parametrize("kind", ROTATED)
-
-
-@pytest.fixture(scope="module")
-def weights(tmp_path_factory):
-    config = ModelConfig(embedding_size=16, layers=2, heads=4, feedforward_size=16)
-    model = PUICL(config, torch.Generator().manual_seed(4))
-    path = tmp_path_factory.mktemp("weights") / "model.safetensors"
-    save_model(path, model.state_dict(), {"model": config.model_dump()})
-    return path
 
 
 def normal(w=4, n=N, seed=0):
