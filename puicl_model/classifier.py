@@ -20,6 +20,7 @@ from puicl_model.contexts import (
     column_relevance,
     levels_alone,
     plan_views,
+    relevance_in,
     turnable,
 )
 from puicl_model.ensemble import NewRows, Plan, keep_references, row_keys, score_unlabeled
@@ -27,13 +28,7 @@ from puicl_model.inference import resolve_device, threads
 from puicl_model.labels import labeled_mask, labels_of_rows, refuse_another_order
 from puicl_model.model import PUICL
 from puicl_model.parameters import check_parameters
-from puicl_model.preprocessing import (
-    ROTATED,
-    TURNED,
-    TablePreprocessor,
-    fit_scaling,
-    read_table,
-)
+from puicl_model.preprocessing import TablePreprocessor, fit_scaling, read_table
 from puicl_model.report import make_report
 from puicl_model.trees import Blend, check_enough, cross_fitted
 from puicl_model.weights import find_weights, load_model
@@ -285,18 +280,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             for kind in dict.fromkeys(turns)
         }
         relevance = column_relevance(X, labeled)
-        # Columns scaled one by one keep their order of rows, and so their relevance; of rotations,
-        # which mix many, each is taken to be as relevant as any other.
-        of_scaling = {
-            kind: np.ones(X.shape[1])
-            if kind in ROTATED
-            else column_relevance(scaling(X), labeled)
-            if kind in TURNED
-            else relevance
-            for kind, scaling in scalings.items()
-        }
         estimators = plan_views(
-            of_scaling,
+            relevance_in(scalings, X, labeled, relevance),
             int(labeled.sum()),
             int((~labeled).sum()),
             n_estimators=self.n_estimators,

@@ -16,10 +16,10 @@ def auto_scalings(orders_matter: bool, levels: bool) -> tuple[str, ...]:
     """What the estimators take in turn where scalings are "auto".
 
     orders_matter: whether the network sees the order of columns. levels: whether the table has
-    levels alone; axes and rotations mix columns of which rules read single values. Both turns of
-    the former were chosen by `benchmarks/mixtures_of_passes.py`. To a network that sees no order,
-    passes in quantile scaling differ by what is turned alone, so that it has other views of levels,
-    too; rotations were not tried with it.
+    levels alone; axes and rotations mix columns of which rules read single values. To a network
+    that sees no order, passes in quantile scaling differ by what is turned alone, so that it has
+    other views of levels, too; rotations were not tried with it. docs/weights.md says what each is
+    worth.
     """
     if not orders_matter:
         return ("quantile", "quantile", "quantile", "principal")
@@ -207,6 +207,21 @@ def turnable(X: np.ndarray) -> np.ndarray:
     two = two_valued(X)
     graded = not two.all() and levels_alone(X)
     return two & ~graded
+
+
+def relevance_in(
+    scalings: Mapping[str, Scaling], X: np.ndarray, labeled: np.ndarray, relevance: np.ndarray
+) -> dict[str, np.ndarray]:
+    """What `plan_views` takes as `relevance`; `relevance`: [w], that of the columns of X [n, w]."""
+    found = {}
+    for kind, scaling in scalings.items():
+        if kind in ROTATED:  # each mixes many, and is taken to be as relevant as any other
+            found[kind] = np.ones(X.shape[1])
+        elif kind in TURNED:
+            found[kind] = column_relevance(scaling(X), labeled)
+        else:  # scaled one by one, columns keep their order of rows
+            found[kind] = relevance
+    return found
 
 
 def column_relevance(X: np.ndarray, labeled: np.ndarray, most_rows: int = 20_000) -> np.ndarray:
