@@ -76,6 +76,7 @@ class ExtensionsConfig(Section):
     normal_scores: Probability = 0.0
     graph: Probability = 0.0
     principal_axes: Probability = 0.0
+    mirrored: Probability = 0.0
     # In place of factorial where a rule reads codes alone: all kinds but SMOOTH_RULES.
     factorial_coded: Probability | None = None
 
@@ -179,6 +180,7 @@ _LATER = {
     "normal_scores": (),
     "graph": ("graph_hidden", "graph_noise"),
     "principal_axes": (),
+    "mirrored": (),
 }
 # What takes the place of the SCM's labels.
 LABEL_SOURCES = ("tree_labels", "rule_labels", "cluster_labels")
@@ -207,4 +209,5 @@ EXTENSIONS = (
     "normal_scores",
     "graph",
     "principal_axes",
+    "mirrored",
 )

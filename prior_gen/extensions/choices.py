@@ -17,6 +17,7 @@ from prior_gen.extensions import (
     independent,
     irrelevant,
     labeling,
+    mirrored,
     missing,
     noise,
     normal_scores,
@@ -63,6 +64,7 @@ _DRAWS: dict[str, Callable[..., Parameters | None]] = {
     "missing": missing.draw,
     "normal_scores": normal_scores.draw,
     "principal_axes": principal_axes.draw,
+    "mirrored": mirrored.draw,
 }
 
 

@@ -33,6 +33,7 @@ NUMBERS = {
     "normal_scores": 22,
     "graph": 23,
     "principal_axes": 24,
+    "mirrored": 25,
 }
 
 

@@ -139,6 +139,8 @@ def generate_extended_task(
         facts["label_noise"] = {"realized": round(float(flipped[rows].mean()), 4)}
     if "normal_scores" in chosen:
         x[rows] = normal_scores(x[rows])
+    if "mirrored" in chosen:
+        x = -x
     if "missing" in chosen:
         blank_cells(streams.of("missing"), chosen["missing"], x)
     if "principal_axes" in chosen:  # of the table with its blanks filled, as the classifier does

@@ -152,6 +152,18 @@ def test_tasks_in_normal_scores_are_the_same_tasks_by_rank():
             )
 
 
+@pytest.mark.parametrize("others", [{}, {"normal_scores": 1.0}, {"missing": 1.0}])
+def test_mirrored_tasks_are_the_same_tasks_with_all_columns_negated(others):
+    labels = {"discrete": 0.5, "rule_labels": 0.7, "factorial": 0.5}
+    plain, mirrored = (microbatches(8, mirrored=p, **labels, **others) for p in (0.0, 1.0))
+    for before, after in zip(plain, mirrored, strict=True):
+        np.testing.assert_array_equal(before.y, after.y)
+        np.testing.assert_array_equal(before.x, -after.x)
+        tag = {**after.tags["extensions"]}
+        assert tag.pop("mirrored") == {"columns": "all"}
+        assert tag == before.tags["extensions"]
+
+
 def test_missing_cells_are_blanks_among_the_scores():
     whole, blank = (microbatches(8, normal_scores=1.0, missing=p) for p in (0.0, 1.0))
     for before, after in zip(whole, blank, strict=True):

@@ -57,6 +57,7 @@ SWITCHED = {
     "normal_scores": 0.4,
     "graph": 0.5,
     "principal_axes": 0.4,
+    "mirrored": 0.4,
 }
 WIDE = {"n_features": (1, 12), "n_labeled": (4, 60), "eta": (0.5, 4.0), "pi": (0.03, 0.97)}
 EVERYTHING = {"share": 1.0, **SWITCHED, **WIDE}
@@ -99,6 +100,7 @@ def test_a_plan_without_what_came_later_keeps_its_name():
         ("graph", "graph_hidden", [2, 16]),
         ("graph", "graph_noise", [0.03, 1.0]),
         ("principal_axes", "principal_axes", 0.1),
+        ("mirrored", "mirrored", 0.1),
     ):
         extended = {**prior.extensions.model_dump(), name: 0.1}
         later = PriorConfig(**{**prior.model_dump(), "extensions": extended})
