@@ -1,0 +1,122 @@
+import json
+import tracemalloc
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from columns_read import N, fit, numbers
+
+from puicl_model import TablePreprocessor
+
+
+def test_categories_become_codes_in_sorted_order_rare_ones_together_and_unseen_ones_with_them():
+    levels = ["b"] * 15 + ["a"] * 15 + ["c"] * 6 + ["x", "y", None, None]
+    fitted, out = fit(a=levels)
+    assert list(out) == ["a"]
+    codes = dict(zip(levels, out["a"], strict=True))
+    assert codes == {"a": 0, "b": 1, "c": 2, "x": 3, "y": 3, None: 4}
+    new = pd.DataFrame({"a": ["a", "never seen", None]}, dtype=object)
+    np.testing.assert_array_equal(fitted.transform(new)[:, 0], [0, 3, 4])
+
+
+def test_up_to_one_hot_levels_make_a_column_each():
+    table = pd.DataFrame({"a": np.repeat(["red", "green", "blue", "blue"], 10)})
+    fitted = TablePreprocessor(one_hot_levels=3)
+    out = fitted.fit_transform(table)
+    assert list(fitted.get_feature_names_out()) == ["a = blue", "a = green", "a = red"]
+    np.testing.assert_array_equal(out.sum(axis=1), 1)
+    np.testing.assert_array_equal(out[:, 2], table["a"] == "red")
+    np.testing.assert_array_equal(fitted.transform(pd.DataFrame({"a": ["pink"]})), [[0, 0, 0]])
+
+
+def test_ordered_categoricals_keep_their_order():
+    grades = ["low", "middle", "high", "top"]
+    values = pd.Categorical(grades * 10, categories=grades, ordered=True)
+    _, out = fit(a=values)
+    np.testing.assert_array_equal(out["a"], values.codes)
+
+
+def test_codes_named_as_categorical_are_categories_whole_floats_like_whole_numbers():
+    codes = np.random.default_rng(0).choice([7, 3, 11], N)
+    for feature in (0, "a"):
+        fitted = TablePreprocessor(categorical_features=[feature], one_hot_levels=5)
+        out = fitted.fit_transform(pd.DataFrame({"a": codes, "b": numbers()}))
+        assert fitted.kinds_["a"] == "category"
+        assert list(fitted.get_feature_names_out()[:3]) == ["a = 3", "a = 7", "a = 11"]
+        floats = fitted.transform(pd.DataFrame({"a": codes.astype(float), "b": numbers()}))
+        np.testing.assert_array_equal(floats, out)
+    for feature in (2, -1, "c"):
+        with pytest.raises(ValueError, match="categorical_features"):
+            TablePreprocessor([feature]).fit(pd.DataFrame({"a": codes, "b": numbers()}))
+
+
+def test_numbers_among_categories_stand_by_their_value():
+    months = np.arange(N) % 12 + 1
+    for column in (pd.Series(months).astype("category"), pd.Series(months, dtype=object)):
+        column = column.astype(object).where(np.arange(N) > 2, "none yet")
+        _, out = fit(a=column)
+        np.testing.assert_array_equal(out["a"][3:], months[3:] - 1)
+        assert (out["a"][:3] == 12).all()  # words after them
+
+
+def test_a_level_is_the_same_whether_its_batch_is_read_as_text_or_not():
+    texts = {"grade": ["1.0", "2.0", "3.0", "A"] * 10, "flag": ["TRUE", "FALSE", "maybe", "n"] * 10}
+    fitted = TablePreprocessor()
+    out = fitted.fit_transform(pd.DataFrame(texts))
+    batch = pd.DataFrame({"grade": [1.0, 2.0, 3.0], "flag": [True, False, True]})
+    again = fitted.transform(batch)
+    expected = fitted.transform(
+        pd.DataFrame({"grade": ["1.0", "2.0", "3.0"], "flag": ["TRUE", "FALSE", "TRUE"]})
+    )
+    np.testing.assert_array_equal(again, expected)
+    np.testing.assert_array_equal(again[:2], out[:2])
+    # A leading zero makes another code.
+    codes = TablePreprocessor(categorical_features=[0])
+    codes.fit(pd.DataFrame({"code": ["007", "7"] * 20}))
+    assert (np.diff(codes.transform(pd.DataFrame({"code": ["007", "7"]})), axis=0) != 0).all()
+
+
+def test_an_unknown_level_lies_in_the_middle_and_is_named():
+    two = TablePreprocessor().fit(pd.DataFrame({"a": numbers(), "g": ["w", "x"] * (N // 2)}))
+    new = pd.DataFrame({"a": [0.0] * 4, "g": ["w", "x", "banana", None]})
+    with pytest.warns(UserWarning, match="column g holds 'banana', which the fit has not seen"):
+        out = two.transform(new)
+    np.testing.assert_array_equal(out[:, 1], [0, 1, 0.5, 0.5])
+    three = TablePreprocessor().fit(pd.DataFrame({"a": numbers(), "g": [*"xyzx"] * (N // 4)}))
+    with pytest.warns(UserWarning, match="'1', '2', '3', '4', '5' and 1 more, which the fit"):
+        out = three.transform(pd.DataFrame({"a": [0.0] * 6, "g": [*"123456"]}))
+    np.testing.assert_array_equal(out[:, 1:], 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        three.transform(pd.DataFrame({"a": [0.0] * 2, "g": ["x", None]}))
+
+
+def test_a_categorical_stays_one_whatever_its_levels_look_like():
+    days = pd.date_range("2020-01-01", periods=4).astype(str)[::-1]
+    values = pd.Categorical(np.resize(days, N), categories=days, ordered=True)
+    fitted, out = fit(d=values)
+    assert fitted.kinds_ == {"d": "category"}
+    assert out.iloc[:4, 0].tolist() == [0, 1, 2, 3]
+
+
+def test_levels_that_read_as_fractions_have_one_name_in_every_batch():
+    cells = pd.Series(["0.10", "0.25", "0.50", "unk"] * 10, dtype=object)
+    fitted, out = fit(dose=cells)
+    batch = pd.DataFrame({"dose": [0.1, 0.25, 0.5]})
+    np.testing.assert_array_equal(fitted.transform(batch)[:, 0], out["dose"][:3])
+    older = fitted.state()
+    older["encoders"]["0"]["levels"] = ["0.10", "0.25", "0.50", "unk"]
+    loaded = TablePreprocessor.from_state(json.loads(json.dumps(older)))
+    np.testing.assert_array_equal(loaded.transform(batch)[:, 0], out["dose"][:3])
+
+
+def test_one_long_cell_does_not_widen_all_others():
+    cells = pd.Series([f"note {row}" for row in range(4000)], dtype=object)
+    cells[5] = "x" * 30_000
+    tracemalloc.start()
+    with pytest.warns(UserWarning, match="text that names rows"):
+        TablePreprocessor().fit(pd.DataFrame({"a": np.arange(4000) % 7, "t": cells}))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6  # 480 MB where every cell is as wide

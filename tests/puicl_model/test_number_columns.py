@@ -1,0 +1,142 @@
+import datetime
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from columns_read import N, fit, numbers
+
+from puicl_model import TablePreprocessor
+
+
+def test_numbers_come_out_as_they_are_and_missing_ones_as_the_median_with_a_column_that_says_so():
+    values = numbers()
+    values[[3, 4, 5]] = np.nan
+    fitted, out = fit(a=values, b=numbers(1))
+    np.testing.assert_array_equal(out["b"], numbers(1))
+    np.testing.assert_array_equal(out["a is missing"], np.isnan(values))
+    known = np.sort(values[~np.isnan(values)])
+    assert (out["a"][[3, 4, 5]] == known[(len(known) - 1) // 2]).all()
+    again = fitted.transform(pd.DataFrame({"a": [np.nan], "b": [2.0]}))
+    np.testing.assert_array_equal(again, [[out["a"][3], 1.0, 2.0]])
+
+
+def test_few_missing_cells_bring_no_column_of_their_own():
+    values = numbers()
+    values[3] = np.nan
+    for share, names in ((0.02, ["a", "a is missing"]), (0.03, ["a"]), (1, ["a"])):
+        fitted = TablePreprocessor(indicator_share=share).fit(pd.DataFrame({"a": values}))
+        assert list(fitted.get_feature_names_out()) == names
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [str(v) for v in numbers()],
+        [Decimal(repr(float(v))) for v in numbers()],
+        pd.array(numbers(), dtype="Float64"),
+        numbers().astype(object),
+    ],
+    ids=["text", "Decimal", "nullable", "object"],
+)
+def test_numbers_written_otherwise_are_the_same_numbers(values):
+    fitted, out = fit(a=values)
+    assert fitted.kinds_ == {"a": "number"}
+    np.testing.assert_allclose(out["a"], numbers(), rtol=1e-15)
+
+
+def test_booleans_are_zero_and_one():
+    _, out = fit(a=numbers() > 0, b=pd.array(numbers(1) > 0, dtype="boolean"))
+    np.testing.assert_array_equal(out["a"], numbers() > 0)
+    np.testing.assert_array_equal(out["b"], numbers(1) > 0)
+
+
+@pytest.mark.parametrize("form", ["int", "object", "text"])
+@pytest.mark.parametrize("start", [2**62, -(2**62), 2**63 + 5])
+def test_whole_numbers_beyond_float64_keep_their_differences(start, form):
+    steps = np.random.default_rng(0).integers(0, 9, N)
+    dtype = np.uint64 if start > 2**63 else np.int64
+    values = np.array([start + int(step) for step in steps], dtype=dtype)
+    written = {"int": values, "object": values.astype(object), "text": values.astype(str)}
+    fitted, out = fit(a=written[form])
+    np.testing.assert_array_equal(out["a"] - out["a"].min(), steps - steps.min())
+    np.testing.assert_array_equal(fitted.transform(pd.DataFrame({"a": values})), out)
+    one_more = fitted.transform(pd.DataFrame({"a": values[:5] + dtype(1)}))
+    np.testing.assert_array_equal(one_more[:, 0], out["a"][:5] + 1)
+
+
+@pytest.mark.parametrize(
+    ("cells", "known"),
+    [
+        ("{}%", False),
+        ("${}.00", False),
+        ("1.{:03},50", False),
+        ("{:02}.12.2020", False),
+        ("1/{}/20", False),
+        ("{},5", False),
+        ("{} of 20", True),
+        ("{}.2.3", True),
+        ("10.0.0.{}", True),
+        ("98-76-54{:02}", True),
+        ("47.19.{}", True),
+        ("A{}", True),
+        ("{}-30", True),
+    ],
+)
+def test_numbers_and_dates_in_another_spelling_are_categories_with_a_warning(cells, known):
+    few = [cells.format(1 + i % 5) for i in range(N)]
+    many = [cells.format(1 + i % 28) for i in range(N)]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        fitted, _ = fit(few=few, many=many, a=numbers())
+    told = [str(warning.message) for warning in told]
+    assert fitted.kinds_["few"] == "category"
+    if known:
+        assert fitted.kinds_["many"] == "text that names rows"
+        assert len(told) == 1
+    else:
+        assert fitted.kinds_["many"].startswith("text that looks like numbers or dates")
+        assert told[1].startswith(f"taken for categories: few (such as {few[0]!r}); to have")
+
+
+def test_thousands_among_plain_numbers_are_another_spelling():
+    with pytest.warns(UserWarning, match=r"taken for categories: few \(such as '1,200'\)"):
+        fitted, _ = fit(few=np.resize(["120", "450", "800", "1,200", "2,500"], N))
+    assert fitted.kinds_ == {"few": "category"}
+
+
+def test_text_among_a_few_numbers_is_no_other_spelling(recwarn):
+    fitted, _ = fit(few=["n/d" if i % 10 == 0 else str(i % 10) for i in range(N)])
+    assert fitted.kinds_ == {"few": "category"}
+    assert not recwarn
+
+
+@pytest.mark.parametrize("kind", [datetime.timedelta, pd.Timedelta, np.timedelta64])
+def test_durations_are_seconds_whatever_holds_them(kind):
+    hours = np.random.default_rng(0).integers(0, 300, N)
+    made = [datetime.timedelta(hours=int(hour)) for hour in hours]
+    if kind is not datetime.timedelta:
+        made = [kind(duration) for duration in made]
+    cells = pd.Series(made, dtype=object)
+    cells[3] = None
+    fitted, _ = fit(waited=cells)
+    assert fitted.kinds_ == {"waited": "number"}
+    as_dtype = pd.DataFrame({"waited": pd.to_timedelta(hours, unit="h")})
+    np.testing.assert_array_equal(fitted.transform(as_dtype)[:, 0], hours * 3600.0)
+
+
+@pytest.mark.parametrize("fitting", [True, False])
+def test_a_whole_number_beyond_floats_is_refused_with_its_column(fitting):
+    x = pd.DataFrame({"a": numbers(), "b": numbers(1)}).astype(object)
+    fitted = TablePreprocessor().fit(x)
+    x.loc[3, "b"] = 10**400
+    with pytest.raises(ValueError, match="column b: "):
+        (fitted.fit if fitting else fitted.transform)(x)
+
+
+def test_polars_whole_numbers_of_128_bits_keep_their_differences():
+    pl = pytest.importorskip("polars")
+    table = pl.DataFrame({"a": pl.Series([2**70 + row**2 for row in range(N)], dtype=pl.Int128)})
+    out = TablePreprocessor().fit_transform(table)[:, 0]
+    np.testing.assert_array_equal(np.diff(out), 2 * np.arange(N - 1) + 1)
