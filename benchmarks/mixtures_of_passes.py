@@ -28,13 +28,17 @@ from puicl_model import PUICLClassifier
 from puicl_model.contexts import levels_alone
 from puicl_model.preprocessing import TablePreprocessor
 
-KINDS = ("quantile", "principal", "rotated_quantile", "standard", "principal_quantile", "rotated")
+KINDS = (
+    *("quantile", "principal", "rotated_quantile", "standard", "principal_quantile", "rotated"),
+    *("uniform", "principal_uniform", "rotated_uniform"),
+)
 _MOST = {"quantile": 8}
 _EACH = 4
 _LEVELS = 16
 MIXTURES = (
     *((6, 2), (1,), (0, 0, 0, 1), (1, 1), (1, 1, 1), (3, 1), (2, 1, 0, 0, 1), (1, 1, 1, 1)),
     *((8,), (4, 0, 0, 4), (4, 2, 0, 0, 2), (4, 0, 4), (4, 2, 2), (2, 2, 2, 2), (2, 2, 0, 2, 0, 2)),
+    *((2, 4, 4, 4, 0, 0, 2), (2, 4, 2, 4, 0, 0, 2, 0, 2), (2, 2, 2, 4, 0, 0, 2, 2, 2)),
     *((2, 1, 0, 3, 2), (8, 4, 0, 0, 4), (4, 4, 4, 4), (4, 4, 0, 4, 0, 4), (4, 4, 0, 4, 4)),
 )
 KEY = ["weights", "table", "split"]

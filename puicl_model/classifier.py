@@ -53,10 +53,11 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         values are read as they are or the other way round, at random. The first has columns and
         rows as given; 1 is the single forward pass of the paper.
     scalings : "auto" or sequence of str
-        Taken in turn by the estimators. "standard", "robust" and "quantile" scale each column by
-        itself; "principal" and "principal_quantile" turn the table to its principal axes, those of
-        the columns in standard or in quantile scaling, "rotated" and "rotated_quantile" rotate it
-        at random, another way each time, and orders and subsets are drawn of what comes out.
+        Taken in turn by the estimators. "standard", "robust", "quantile" and "uniform" (ranks)
+        scale each column by itself; "principal", "principal_quantile" and "principal_uniform" turn
+        the table to its principal axes, those of the columns in standard, quantile or uniform
+        scaling, "rotated", "rotated_quantile" and "rotated_uniform" rotate it at random, another
+        way each time, and orders and subsets are drawn of what comes out.
         "auto": "quantile", "principal", "rotated_quantile" and "standard" in turn, all "quantile"
         where the table has levels alone (at most ten values a column). With networks that do not
         see the order of columns: three "quantile" and one "principal" in turn, for any table.

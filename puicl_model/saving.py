@@ -30,7 +30,10 @@ _FORMAT_TURNED = "puicl-classifier-2"
 _FORMAT_QUANTILE_AXES = "puicl-classifier-3"
 # Likewise, with rotations, and the scalings' arrays as tensors: a header holds 100 MB.
 _FORMAT_ROTATED = "puicl-classifier-4"
-_FORMATS = (_FORMAT, _FORMAT_TURNED, _FORMAT_QUANTILE_AXES, _FORMAT_ROTATED)
+# Likewise, with scalings to ranks as they are.
+_FORMAT_UNIFORM = "puicl-classifier-5"
+_PACKED = (_FORMAT_ROTATED, _FORMAT_UNIFORM)
+_FORMATS = (_FORMAT, _FORMAT_TURNED, _FORMAT_QUANTILE_AXES, *_PACKED)
 _FITTED = (
     "unlabeled_proba_",
     "unlabeled_rows_",
@@ -81,14 +84,16 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     names = getattr(classifier, "feature_names_in_", None)
     preprocessor = classifier.preprocessor_
     scalings = classifier._new_rows.scalings
-    if any(kind in ROTATED for kind in scalings):
+    if any(kind.endswith("uniform") for kind in scalings):
+        form = _FORMAT_UNIFORM
+    elif any(kind in ROTATED for kind in scalings):
         form = _FORMAT_ROTATED
     elif "principal_quantile" in scalings:
         form = _FORMAT_QUANTILE_AXES
     else:
         form = _FORMAT_TURNED if turned else _FORMAT
     states = [scaling.state() for scaling in scalings.values()]
-    if form == _FORMAT_ROTATED:
+    if form in _PACKED:
         states = _packed(states, "scaling", arrays)
     about = {
         "format": form,

@@ -8,6 +8,8 @@ from scipy.special import ndtri
 # Beyond so many standard deviations, distances count by their logarithm.
 _KNEE = 4.0
 _N_QUANTILES = 1000
+# Kinds to which only the order of a column's cells counts.
+BY_RANK = ("quantile", "uniform")
 
 
 class ColumnScaling:
@@ -15,8 +17,9 @@ class ColumnScaling:
 
     "standard": by mean and standard deviation; "robust": by median and interquartile range (by
     the standard deviation where that is zero); both then grow by the logarithm only beyond 4, as
-    4 + log(1 + |z| - 4). "quantile": to the normal distribution's quantiles. All undo a change of
-    units and origin, "quantile" every strictly increasing change (up to interpolation).
+    4 + log(1 + |z| - 4). "quantile": to the normal distribution's quantiles; "uniform": to ranks,
+    standardised, so that no tail is long. All undo a change of units and origin, the last two every
+    strictly increasing change (up to interpolation).
     """
 
     def __init__(self, X: np.ndarray, kind: str):
@@ -25,8 +28,8 @@ class ColumnScaling:
         largest = np.abs(X).max(axis=0)
         self.unit = np.where(largest > 0, largest, 1.0)
         X = X / self.unit
-        if kind == "quantile":
-            self.nodes, self.scores = zip(*(_normal_scores(x) for x in X.T), strict=True)
+        if kind in BY_RANK:
+            self.nodes, self.scores = zip(*(_scores(x, kind) for x in X.T), strict=True)
             return
         spread = X.std(axis=0)
         self.center = X.mean(axis=0)
@@ -42,7 +45,7 @@ class ColumnScaling:
         which = np.arange(self.width) if which is None else which
         with np.errstate(over="ignore"):  # a new row may lie anywhere
             X = np.clip(X[:, which] / self.unit[which], -1e300, 1e300)
-            if self.kind == "quantile":
+            if self.kind in BY_RANK:
                 columns = [
                     np.interp(x, self.nodes[column], self.scores[column])
                     for x, column in zip(X.T, which, strict=True)
@@ -58,7 +61,7 @@ class ColumnScaling:
 
     def state(self) -> dict[str, Any]:
         """Plain data and arrays; see `from_state`."""
-        if self.kind == "quantile":
+        if self.kind in BY_RANK:
             rest = {"nodes": list(self.nodes), "scores": list(self.scores)}
         else:
             rest = {"center": self.center, "spread": self.spread}
@@ -69,7 +72,7 @@ class ColumnScaling:
         """The scaling whose `state` this is, with arrays or lists of their numbers."""
         self = cls.__new__(cls)
         self.kind, self.unit = state["kind"], np.array(state["unit"])
-        if self.kind == "quantile":
+        if self.kind in BY_RANK:
             self.nodes = [np.array(x) for x in state["nodes"]]
             self.scores = [np.array(x) for x in state["scores"]]
         else:
@@ -83,10 +86,18 @@ def shorten(z: np.ndarray) -> np.ndarray:
     return (np.sign(z) * (np.minimum(np.abs(z), _KNEE) + np.log1p(far))).astype(np.float32)
 
 
-def _normal_scores(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values of a column, increasing, and the normal quantile of each one's middle rank."""
+def _scores(x: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Values of a column, increasing, and the score of each one's middle rank.
+
+    "quantile": the rank's normal quantile; "uniform": the rank itself, standardised.
+    """
     values, counts = np.unique(x, return_counts=True)
-    scores = ndtri((np.cumsum(counts) - counts / 2) / len(x))
+    ranks = (np.cumsum(counts) - counts / 2) / len(x)
+    if kind == "quantile":
+        scores = ndtri(ranks)
+    else:
+        variance = counts @ (ranks - 0.5) ** 2 / len(x)  # middle ranks are .5 on average
+        scores = (ranks - 0.5) / np.sqrt(variance) if len(values) > 1 else np.zeros(1)
     if len(values) > _N_QUANTILES:
         kept = np.unique(np.linspace(0, len(values) - 1, _N_QUANTILES).round().astype(int))
         values, scores = values[kept], scores[kept]

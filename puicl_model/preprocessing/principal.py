@@ -12,7 +12,11 @@ _LEAST_SHARE = 1e-5
 # that axes which could lie anywhere lie at one place.
 _PLACES = 10
 # How each kind of axes scales the columns first.
-_COLUMNS = {"principal": "standard", "principal_quantile": "quantile"}
+_COLUMNS = {
+    "principal": "standard",
+    "principal_quantile": "quantile",
+    "principal_uniform": "uniform",
+}
 PRINCIPAL = tuple(_COLUMNS)
 
 
@@ -20,9 +24,10 @@ class PrincipalAxes:
     """Columns [n, w] to at most w uncorrelated ones of variance 1, by decreasing former variance.
 
     Of kind "principal", axes of the standardised columns, whose tails are shortened first; of kind
-    "principal_quantile", of the columns in quantile scaling, where only their cells' ranks count.
-    Fitted without labels. Where columns are nearly copies of each other, a class that shows only in
-    their difference lies along an axis of its own. Of each axis the largest loading is positive.
+    "principal_quantile" or "principal_uniform", of the columns in quantile or uniform scaling,
+    where only their cells' ranks count. Fitted without labels. Where columns are nearly copies of
+    each other, a class that shows only in their difference lies along an axis of its own. Of each
+    axis the largest loading is positive.
     """
 
     def __init__(self, X: np.ndarray, kind: str = "principal"):

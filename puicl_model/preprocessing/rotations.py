@@ -7,7 +7,11 @@ import numpy as np
 from puicl_model.preprocessing.column_scaling import ColumnScaling, shorten
 
 # How each kind of rotation scales the columns first.
-_COLUMNS = {"rotated": "standard", "rotated_quantile": "quantile"}
+_COLUMNS = {
+    "rotated": "standard",
+    "rotated_quantile": "quantile",
+    "rotated_uniform": "uniform",
+}
 ROTATED = tuple(_COLUMNS)
 # More columns than this are rotated in groups, or a wide table would take the cube of its width.
 _LARGEST_GROUP = 100
@@ -16,11 +20,12 @@ _LARGEST_GROUP = 100
 class RandomRotations:
     """Columns [n, w] to `n_rotations` times w ones of variance 1, each w another random rotation.
 
-    The columns are scaled first, in standard scaling ("rotated") or in quantile scaling
-    ("rotated_quantile"), then multiplied by matrices that are uniform on the orthogonal group, and
-    standardised; of more than 100 columns, random groups of at most so many are rotated each by
-    itself. Fitted without labels. A network that reads columns one by one finds other borders in
-    each; ensembles of such views are random rotation ensembles (Blaser and Fryzlewicz, JMLR 2016).
+    The columns are scaled first, in standard ("rotated"), quantile ("rotated_quantile") or uniform
+    scaling ("rotated_uniform"), then multiplied by matrices that are uniform on the orthogonal
+    group, and standardised; of more than 100 columns, random groups of at most so many are rotated
+    each by itself. Fitted without labels. A network that reads columns one by one finds other
+    borders in each; ensembles of such views are random rotation ensembles (Blaser and Fryzlewicz,
+    JMLR 2016).
     """
 
     def __init__(self, X: np.ndarray, kind: str, n_rotations: int, rng: np.random.Generator):

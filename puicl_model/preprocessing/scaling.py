@@ -10,7 +10,7 @@ from puicl_model.preprocessing.rotations import ROTATED, RandomRotations
 
 # Those whose columns are mixtures of the table's.
 TURNED = (*PRINCIPAL, *ROTATED)
-SCALINGS = ("standard", "robust", "quantile", *TURNED)
+SCALINGS = ("standard", "robust", "quantile", "uniform", *TURNED)
 Scaling = ColumnScaling | PrincipalAxes | RandomRotations
 
 

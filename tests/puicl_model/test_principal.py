@@ -1,4 +1,4 @@
-"""The scalings "principal" and "principal_quantile": a table along its principal axes."""
+"""The scalings "principal", "principal_quantile", "principal_uniform": principal axes."""
 
 import numpy as np
 import pandas as pd
@@ -86,10 +86,11 @@ def test_a_class_in_the_difference_of_two_columns_is_found(tmp_path, kind):
     assert sorted(fitted.column_orders_[0]) == list(range(len(fitted.column_orders_[0])))
 
 
-def test_axes_of_quantile_scaling_do_not_ask_for_units_or_skewness():
+@pytest.mark.parametrize("kind", ["principal_quantile", "principal_uniform"])
+def test_axes_of_columns_by_rank_do_not_ask_for_units_or_skewness(kind):
     x = correlated(np.random.default_rng(0)) * [1, 1e-6, 1e6, 1]
     bent = np.column_stack([np.exp(x[:, 0]), x[:, 1] ** 3, x[:, 2], 5 - 2 * x[:, 3]])
-    plain, other = (fit_scaling(table, "principal_quantile")(table) for table in (x, bent))
+    plain, other = (fit_scaling(table, kind)(table) for table in (x, bent))
     np.testing.assert_allclose(np.abs(plain), np.abs(other), atol=1e-4)
     plain, other = (fit_scaling(table, "principal")(table) for table in (x, bent))
     assert np.abs(np.abs(plain) - np.abs(other)).max() > 0.5

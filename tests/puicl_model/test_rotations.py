@@ -1,4 +1,4 @@
-"""The scalings "rotated" and "rotated_quantile": a table rotated at random."""
+"""The scalings "rotated", "rotated_quantile", "rotated_uniform": a table rotated at random."""
 
 import json
 
@@ -12,7 +12,9 @@ from puicl_model.contexts import TrainedRange, auto_scalings
 from puicl_model.preprocessing import ROTATED, SCALINGS, fit_scaling
 
 N = 300
-both_kinds = pytest.mark.parametrize("kind", ROTATED)
+# What scales the columns first.
+FIRST = {"rotated": "standard", "rotated_quantile": "quantile", "rotated_uniform": "uniform"}
+every_kind = pytest.mark.parametrize("kind", ROTATED)
 
 
 def normal(w=4, n=N, seed=0):
@@ -23,7 +25,7 @@ def rotations(x, kind, n_rotations=3, seed=0):
     return fit_scaling(x, kind, n_rotations, np.random.default_rng(seed))
 
 
-@both_kinds
+@every_kind
 def test_columns_of_a_rotation_are_orthogonal_mixtures_of_all_with_variance_one(kind):
     x = normal() * [1, 1e6, 1e-6, 3] + 5
     scaling = rotations(x, kind)
@@ -33,7 +35,7 @@ def test_columns_of_a_rotation_are_orthogonal_mixtures_of_all_with_variance_one(
     np.testing.assert_allclose(out.mean(0), 0, atol=0.02)
     np.testing.assert_allclose(out.std(0), 1, atol=0.02)  # but for shortened tails
     # What a linear map from the scaled columns is, and that it is one with orthogonal rows.
-    z = fit_scaling(x, "standard" if kind == "rotated" else "quantile")(x).astype(float)
+    z = fit_scaling(x, FIRST[kind])(x).astype(float)
     for part in np.split(out * scaling.spread + scaling.center, 3, axis=1):
         found, residual, *_ = np.linalg.lstsq(z, part, rcond=None)
         assert residual.max() < 1e-3
@@ -63,27 +65,28 @@ def test_some_columns_and_some_rows_alone_are_the_same_to_the_last_bit(kind):
     )
 
 
-def test_only_ranks_count_after_the_quantile_scaling():
+@pytest.mark.parametrize("kind", ["rotated_quantile", "rotated_uniform"])
+def test_only_ranks_count_after_a_scaling_by_rank(kind):
     x = normal()
     bent = np.exp(3 * x)
-    same = [rotations(table, "rotated_quantile")(table) for table in (x, bent)]
+    same = [rotations(table, kind)(table) for table in (x, bent)]
     np.testing.assert_allclose(*same, atol=1e-5)
     other = [rotations(table, "rotated")(table) for table in (x, bent)]
     assert np.abs(other[0] - other[1]).max() > 0.5
 
 
-@both_kinds
+@every_kind
 def test_constants_and_single_columns_are_no_trouble(kind):
     np.testing.assert_array_equal(
         rotations(np.ones((N, 3)), kind)(np.ones((5, 3))), np.zeros((5, 9))
     )
     one = normal(1)
-    z = fit_scaling(one, "standard" if kind == "rotated" else "quantile")(one)
+    z = fit_scaling(one, FIRST[kind])(one)
     expected = np.repeat(np.abs(z - z.mean()) / z.std(), 3, axis=1)
     np.testing.assert_allclose(np.abs(rotations(one, kind)(one)), expected, atol=1e-2)
 
 
-@both_kinds
+@every_kind
 def test_a_wide_table_is_rotated_in_groups(kind):
     x = normal(250, 60)
     scaling = rotations(x, kind, 2)

@@ -140,14 +140,24 @@ def test_columns_that_were_turned_stay_so(weights, tmp_path):
     )
 
 
-def test_axes_of_columns_in_quantile_scaling_are_kept_and_older_versions_refuse_them(
-    weights, tmp_path
+@pytest.mark.parametrize(
+    ("kind", "form"),
+    [
+        ("principal_quantile", "puicl-classifier-3"),
+        ("rotated_quantile", "puicl-classifier-4"),
+        ("uniform", "puicl-classifier-5"),
+        ("principal_uniform", "puicl-classifier-5"),
+        ("rotated_uniform", "puicl-classifier-5"),
+    ],
+)
+def test_scalings_that_came_later_are_kept_and_older_versions_refuse_them(
+    weights, tmp_path, kind, form
 ):
-    two = {"n_estimators": 2, "scalings": ("quantile", "principal_quantile")}
+    two = {"n_estimators": 2, "scalings": ("quantile", kind)}
     fitted = PUICLClassifier(weights, **two).fit(frame(), S)
     fitted.save(tmp_path / "c")
     with safe_open(tmp_path / "c", framework="np") as file:
-        assert json.loads(file.metadata()["puicl"])["format"] == "puicl-classifier-3"
+        assert json.loads(file.metadata()["puicl"])["format"] == form
     np.testing.assert_array_equal(
         PUICLClassifier.load(tmp_path / "c").predict_proba(frame(seed=1)),
         fitted.predict_proba(frame(seed=1)),

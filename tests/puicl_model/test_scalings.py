@@ -30,13 +30,24 @@ def test_scalings_undo_units_and_origin(kind, scale, offset):
     assert np.abs(plain(x)).max() < 5
 
 
-def test_the_quantile_scaling_undoes_every_increasing_change_of_fitted_values():
+@pytest.mark.parametrize("kind", ["quantile", "uniform"])
+def test_scalings_by_rank_undo_every_increasing_change_of_fitted_values(kind):
     x = numbers()[:, None]
     np.testing.assert_allclose(
-        fit_scaling(x, "quantile")(x),
-        fit_scaling(np.exp(5 * x), "quantile")(np.exp(5 * x)),
-        atol=1e-6,
+        fit_scaling(x, kind)(x), fit_scaling(np.exp(5 * x), kind)(np.exp(5 * x)), atol=1e-6
     )
+
+
+def test_the_uniform_scaling_is_ranks_standardised():
+    x = np.column_stack([np.repeat([0.0, 3.0, 4.0, 90.0], [1, 4, 1, 2]), np.full(8, 7.0)])
+    ranks = np.repeat([1, 3.5, 6, 7.5], [1, 4, 1, 2])
+    scaling = fit_scaling(x, "uniform")
+    expected = (ranks - ranks.mean()) / ranks.std()
+    np.testing.assert_allclose(scaling(x), np.column_stack([expected, np.zeros(8)]), atol=1e-6)
+    # Between fitted values by distance, beyond them as the last of them.
+    new = np.array([[47.0, 7.0], [1e9, 8.0], [-5.0, 6.0]])
+    beyond = [(expected[5] + expected[7]) / 2, expected[7], expected[0]]
+    np.testing.assert_allclose(scaling(new)[:, 0], beyond, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", SCALINGS)
