@@ -149,7 +149,7 @@ from prior_gen.canary import canary_digest
 for plan in sys.argv[1:]:
     print(canary_digest(PriorConfig.model_validate_json(plan)))
 more = ["prior.extensions.share=1", "prior.extensions.sar=0.3", "prior.steps_per_stage=15"]
-for name in ("cpu_all", "cpu_overlap", "cpu_factors", "cpu_terms", "cpu_scores", "cpu_axes"):
+for name in ("cpu_all", "cpu_overlap", "cpu_factors", "cpu_terms", "cpu_scores", "cpu_mirrored"):
     config = load_config(name, more)
     for step in range(16):
         print(generate_microbatch(config, 12, step % 15, step % 8).digest().hex())
@@ -200,7 +200,8 @@ def test_another_processor_makes_the_same_bytes(variables, bites, made_here, tmp
 
 def test_those_configs_have_every_extension_between_them():
     found = {"sar"}
-    for name in ("cpu_all", "cpu_overlap", "cpu_factors", "cpu_terms", "cpu_scores", "cpu_axes"):
+    names = ("cpu_all", "cpu_overlap", "cpu_factors", "cpu_terms", "cpu_scores", "cpu_mirrored")
+    for name in names:
         prior = load_config(name).prior
         assert prior.portable
         found |= {each for each in EXTENSIONS if getattr(prior.extensions, each)}
