@@ -4,7 +4,7 @@
 
 For tables with few or many labelled positives and unlabelled rows, the same single forward pass
 with contexts of other shapes: the weights' card is copied with another `trained_range`. Folder
-and splits as in `ensembling.py`; of each split so many labelled and unlabelled rows are kept.
+and splits: see `real_tables.py`; of each split so many labelled and unlabelled rows are kept.
 The last column scores unlabelled rows against one fitted context (`predict_proba`) which they are
 no part of: what new rows get. The defaults take some five minutes on one core; `--most 100` takes
 every table there is.
@@ -18,10 +18,9 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from ensembling import read_tables
+from real_tables import read_tables, split_rows
 from sklearn.metrics import roc_auc_score
 
-from pu_bench import split_pu
 from puicl_model import PUICLClassifier
 
 # (labelled, unlabelled) rows there are, and the limits tried: labelled, unlabelled in a context.
@@ -67,13 +66,12 @@ def measure(arguments, folder: Path, there: tuple[int, int], limits: list) -> No
         if len(found[limits[0]]) >= arguments.most * arguments.splits:
             break
         for seed in range(arguments.splits):
-            places = np.arange(len(table), dtype=float)[:, None]
-            task = split_pu(places, positive, seed)
-            labeled = np.arange(task.n_labeled)[: there[0]]
-            unlabeled = task.n_labeled + np.arange(len(task.y))[: there[1]]
+            x, s, y = split_rows(table, positive, seed)
+            n_labeled = int(s.sum())
+            labeled = np.arange(n_labeled)[: there[0]]
+            unlabeled = n_labeled + np.arange(len(y))[: there[1]]
             rows = np.concatenate([labeled, unlabeled])
-            x = table.iloc[task.x[rows, 0].astype(int)].reset_index(drop=True)
-            s, y = task.s[rows], task.y[: there[1]]
+            x, s, y = x.iloc[rows].reset_index(drop=True), s[rows], y[: there[1]]
             if len(labeled) < 0.7 * there[0] or len(y) < 0.7 * there[1]:
                 continue
             for limit in limits:
@@ -87,6 +85,9 @@ def measure(arguments, folder: Path, there: tuple[int, int], limits: list) -> No
                     (roc_auc_score(y, fitted.unlabeled_proba_), roc_auc_score(y, new))
                 )
     n = len(found[limits[0]])
+    if not n:
+        print(f"\n{there[0]} labelled, {there[1]} unlabelled rows: no table has as many")
+        return
     print(f"\n{there[0]} labelled, {there[1]} unlabelled rows ({n} tables times splits)\n")
     print("| labelled, unlabelled in a context | mean AUC | against the first | as new rows |")
     print("|---|---|---|---|")

@@ -2,28 +2,25 @@
 
     python benchmarks/ensembling.py --model runs/cpu/model.safetensors --data DIR --splits 3
 
-The folder holds `index.json` (name to {"positive": value of the last column}) and `NAME.csv.gz`.
-Each split labels a third of at most 600 positives and adds as many negatives as positives are
-left (`pu_bench.split_pu`). Every line is held against the default's single forward pass on the same
-splits: mean over tables of the mean difference over splits, with its standard error over tables.
+Folder and splits: see `real_tables.py`. Every line is held against the default's single forward
+pass on the same splits: mean over tables of the mean difference over splits, with its standard
+error over tables.
 The defaults take some five minutes on one core; `--rows 2000 --splits 3` is the whole measurement.
 """
 
 import argparse
-import json
 import time
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
 import pandas as pd
+from real_tables import read_tables, split_rows
 from scipy.special import expit, logit
 from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 
-from pu_bench import split_pu
 from pu_bench.methods.crossfit import posterior
 from puicl_config import write_atomically
 from puicl_model import PUICLClassifier
@@ -31,17 +28,6 @@ from puicl_model.preprocessing import TablePreprocessor
 from puicl_model.trees import cross_fitted
 
 _MEMBERS = 4
-
-
-def read_tables(
-    folder: Path, names: list[str] | None
-) -> Iterator[tuple[str, pd.DataFrame, np.ndarray]]:
-    """Name, features and boolean positives of each table."""
-    index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
-    for name in names or sorted(index):
-        table = pd.read_csv(folder / f"{name}.csv.gz", keep_default_na=False, na_values=[""])
-        target = table.pop(table.columns[-1])
-        yield name, table, (target.astype(str) == str(index[name]["positive"])).to_numpy()
 
 
 def thin(n_labeled: int, n_unlabeled: int, most: int) -> np.ndarray:
@@ -112,7 +98,7 @@ def variants(model: Path, x: pd.DataFrame, s: np.ndarray, seed: int) -> dict[str
     X = TablePreprocessor().fit_transform(x)
     labeled = s == 1
     scores, _ = cross_fitted(X, labeled, np.random.default_rng(seed))
-    network = found["8: the default"]
+    network = found["16: the default"]
     trees = posterior(scores[labeled], scores[~labeled])
     found["trees alone"] = scores[~labeled]
     ranks, trees_ranks = rankdata(network), rankdata(scores[~labeled])
@@ -144,11 +130,11 @@ def main() -> None:
         for seed in range(arguments.splits):
             if ((frame["table"] == name) & (frame["split"] == seed)).any():
                 continue
-            places = np.arange(len(table), dtype=float)[:, None]
-            task = split_pu(places, positive, seed)
-            kept = thin(task.n_labeled, len(task.y), arguments.rows)
-            x = table.iloc[task.x[kept, 0].astype(int)].reset_index(drop=True)
-            s, y = task.s[kept], task.y[kept[kept >= task.n_labeled] - task.n_labeled]
+            x, s, y = split_rows(table, positive, seed)
+            n_labeled = int(s.sum())
+            kept = thin(n_labeled, len(y), arguments.rows)
+            x, s = x.iloc[kept].reset_index(drop=True), s[kept]
+            y = y[kept[kept >= n_labeled] - n_labeled]
             rows = [
                 (name, seed, variant, roc_auc_score(y, score))
                 for variant, score in variants(arguments.model, x, s, seed).items()

@@ -12,18 +12,15 @@ splits of the difference from the first mixture.
 
 import argparse
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from compare_networks import FIGURES, digest
-from ensembling import read_tables
-from joblib import Parallel, delayed
+from compare_networks import FIGURES, digest, figures_of
+from real_tables import measured, read_split, table_names
 from scipy.special import expit
-from sklearn.metrics import brier_score_loss, roc_auc_score
 
-from pu_bench import split_pu
-from puicl_config import write_atomically
 from puicl_model import PUICLClassifier
 from puicl_model.contexts import levels_alone
 from puicl_model.preprocessing import TablePreprocessor
@@ -41,8 +38,7 @@ MIXTURES = (
     *((2, 4, 4, 4, 0, 0, 2), (2, 4, 2, 4, 0, 0, 2, 0, 2), (2, 2, 2, 4, 0, 0, 2, 2, 2)),
     *((2, 1, 0, 3, 2), (8, 4, 0, 0, 4), (4, 4, 4, 4), (4, 4, 0, 4, 0, 4), (4, 4, 0, 4, 4)),
 )
-KEY = ["weights", "table", "split"]
-COLUMNS = [*KEY, "levels", "mixture", *FIGURES]
+KEY = ["weights", "table", "split", "levels", "mixture"]
 
 
 def main() -> None:
@@ -54,41 +50,28 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, help="CSV of every figure; what it holds is kept")
     arguments = parser.parse_args()
-    frame = pd.DataFrame(columns=COLUMNS)
-    if arguments.out and arguments.out.exists():
-        frame = pd.read_csv(arguments.out)
     weights = digest(arguments.model)
-    done = set(frame[KEY].itertuples(index=False, name=None))
-    asked = [
-        (name, split)
+    cells = [
+        (weights, name, split)
         for split in range(arguments.splits)
-        for name in [name for name, _, _ in read_tables(arguments.data, None)]
-        if (weights, name, split) not in done
+        for name in table_names(arguments.data)
     ]
-    measured = Parallel(n_jobs=arguments.jobs, return_as="generator")(
-        delayed(measure)(arguments.data, arguments.model, *cell) for cell in asked
-    )
-    for (name, split), rows in zip(asked, measured, strict=True):
-        new = pd.DataFrame([[weights, name, split, *row] for row in rows], columns=COLUMNS)
-        frame = pd.concat([frame, new]) if len(frame) else new
-        if arguments.out:
-            write_atomically(arguments.out, frame.to_csv(index=False).encode())
+    measure_one = partial(measure, arguments.data, arguments.model)
+    frame = measured(arguments.out, KEY, FIGURES, cells, measure_one, arguments.jobs)
     frame = frame[(frame["weights"] == weights) & (frame["split"] < arguments.splits)]
     show("tables of measurements", frame[~frame["levels"].astype(bool)])
     show("all tables", frame)
 
 
-def measure(data: Path, model: str, name: str, split: int) -> list[tuple]:
+def measure(data: Path, model: str, weights: str, name: str, split: int) -> list[tuple]:
     """(levels alone, mixture, figures) of each mixture on one split of one table."""
     warnings.simplefilter("ignore")
-    _, table, positive = next(iter(read_tables(data, [name])))
-    task = split_pu(np.arange(len(table), dtype=float)[:, None], positive, split)
-    x = table.iloc[task.x[:, 0].astype(int)].reset_index(drop=True)
+    x, s, y = read_split(data, name, split)
 
     def passes(kind: str, n: int) -> np.ndarray:
         """[n, n_u] log-odds."""
         fitted = PUICLClassifier(model, n_estimators=n, scalings=(kind,), random_state=split)
-        return fitted.fit(x, task.s).estimator_log_odds_
+        return fitted.fit(x, s).estimator_log_odds_
 
     levels = levels_alone(TablePreprocessor().fit_quietly(x))
     if levels:
@@ -101,17 +84,7 @@ def measure(data: Path, model: str, name: str, split: int) -> list[tuple]:
         log_odds = np.concatenate([each[:n] for each, n in zip(found, counts, strict=False)]).mean(
             axis=0
         )
-        probability = expit(log_odds)
-        rows.append(
-            (
-                levels,
-                " ".join(map(str, mixture)),
-                roc_auc_score(task.y, log_odds),
-                ((probability > 0.5) == task.y).mean(),
-                abs(probability.mean() - task.y.mean()),
-                brier_score_loss(task.y, probability),
-            )
-        )
+        rows.append((levels, " ".join(map(str, mixture)), *figures_of(expit(log_odds), y)))
     return rows
 
 
