@@ -5,11 +5,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from puicl_cli.main import main
-from puicl_config import ModelConfig
-from puicl_model import PUICL, PUICLClassifier, save_model
+from puicl_model import PUICLClassifier
 
 TABLE = """a,s,b
 1.5,1,20
@@ -25,15 +23,6 @@ FEW = (
     "warning: only 2 labelled positives: with fewer than 10 the scores depend on which ones they "
     "happen to be\n"
 )
-
-
-@pytest.fixture(scope="module")
-def weights(tmp_path_factory) -> Path:
-    config = ModelConfig(embedding_size=16, layers=2, heads=4, feedforward_size=16)
-    model = PUICL(config, torch.Generator().manual_seed(4))
-    path = tmp_path_factory.mktemp("weights") / "model.safetensors"
-    save_model(path, model.state_dict(), {"model": config.model_dump()})
-    return path
 
 
 @pytest.fixture

@@ -11,24 +11,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from launched import wait_until
 
 from puicl_cli.main import main
-from puicl_config import ModelConfig
-from puicl_model import PUICL, PUICLClassifier, save_model
+from puicl_model import PUICLClassifier
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.filterwarnings("ignore:only", "ignore:hardly", "ignore:nearly")
-
-
-@pytest.fixture(scope="module")
-def weights(tmp_path_factory):
-    config = ModelConfig(embedding_size=16, layers=2, heads=4, feedforward_size=16)
-    model = PUICL(config, torch.Generator().manual_seed(4))
-    path = tmp_path_factory.mktemp("weights") / "model.safetensors"
-    save_model(path, model.state_dict(), {"model": config.model_dump()})
-    return path
 
 
 def make_table(seed: int, n: int = 40) -> pd.DataFrame:

@@ -1,0 +1,62 @@
+"""What the tests of `puicl predict` share: a small network, a table of all kinds of columns, a run.
+
+`test_predict.py` and `test_predict_folders.py` run the command in ways of their own.
+"""
+
+import io
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from puicl_cli.main import main
+from puicl_config import ModelConfig
+from puicl_model import PUICL, report, save_model
+
+N = 60
+
+
+@pytest.fixture(scope="session")
+def weights(tmp_path_factory) -> Path:
+    config = ModelConfig(embedding_size=16, layers=2, heads=4, feedforward_size=16)
+    model = PUICL(config, torch.Generator().manual_seed(4))
+    path = tmp_path_factory.mktemp("weights") / "model.safetensors"
+    save_model(path, model.state_dict(), {"model": config.model_dump()})
+    return path
+
+
+@pytest.fixture(scope="session")
+def patients() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "patient": [f"<p{i}>" for i in range(N)],
+            "age": rng.integers(20, 90, N),
+            "ward": rng.choice(["north & south", "west"], N),
+            "crp": np.where(rng.random(N) < 0.2, np.nan, rng.normal(size=N)),
+            "seen": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.permutation(N) * 5, unit="D"),
+            "state": np.where(np.arange(N) % 4 == 0, "sick", "unknown"),
+        }
+    )
+
+
+@pytest.fixture
+def predict(tmp_path, weights, monkeypatch, capsys):
+    """Run `puicl predict`; exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(report, "_NO_SPREAD", 0.0)  # this network has learnt nothing
+
+    def run(stdin: bytes = b"", **options):
+        options = {"label-column": "state", "positive-label": "sick", "model": weights, **options}
+        arguments = [str(item) for key, value in options.items() for item in (f"--{key}", value)]
+        monkeypatch.setattr(sys, "argv", ["puicl", "predict", *arguments])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), "utf-8"))
+        with pytest.raises(SystemExit) as stop:
+            main()
+        captured = capsys.readouterr()
+        return stop.value.code, captured.out, captured.err
+
+    return run

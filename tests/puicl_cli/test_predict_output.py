@@ -1,0 +1,89 @@
+"""Where and how `puicl predict` writes scores: names of rows, links, pipes, streams."""
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from puicl_model import PUICLClassifier
+
+ROOT = Path(__file__).resolve().parents[2]
+N = 60
+
+
+def test_the_id_column_is_kept_and_is_no_feature(predict, patients, weights, tmp_path):
+    patients.to_csv(tmp_path / "patients.csv", index=False)
+    code, _, err = predict(data="patients.csv", out="scores.csv", **{"id-column": "patient"})
+    assert (code, err) == (0, "")
+    scores = pd.read_csv(tmp_path / "scores.csv")
+    assert list(scores) == ["row", "patient", "labeled", "p_positive"]
+    assert list(scores["patient"]) == list(patients["patient"])
+    np.testing.assert_array_equal(scores["labeled"], patients["state"] == "sick")
+    fitted = PUICLClassifier(weights, positive_label="sick").fit(
+        patients[["age", "ward", "crp", "seen"]], patients["state"]
+    )
+    found = scores["p_positive"].dropna()
+    np.testing.assert_allclose(found, fitted.unlabeled_proba_, rtol=0, atol=1e-12)
+
+
+def test_names_of_rows_come_back_as_they_are_written(predict, patients, tmp_path):
+    names = [f"{i:05d}" for i in range(N)]
+    names[3:8] = ["1.10", "1e3", "NA", "", " x "]
+    patients.assign(patient=names).to_csv(tmp_path / "patients.csv", index=False)
+    options = {"data": "patients.csv", "id-column": "patient"}
+    assert predict(**options, out="scores.csv")[0] == 0
+    scores = pd.read_csv(tmp_path / "scores.csv", dtype=str, keep_default_na=False)
+    assert list(scores["patient"]) == names
+
+
+def test_scores_follow_links_keep_permissions_and_go_into_pipes(predict, patients, tmp_path):
+    patients.to_csv(tmp_path / "p.csv", index=False)
+    (tmp_path / "real.csv").write_text("old", encoding="utf-8")
+    (tmp_path / "real.csv").chmod(0o600)
+    (tmp_path / "link.csv").symlink_to("real.csv")
+    options = {"data": "p.csv", "id-column": "patient", "n-estimators": 1}
+    assert predict(**options, out="link.csv")[0] == 0
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "real.csv").stat().st_mode & 0o777 == 0o600
+    written = (tmp_path / "real.csv").read_text(encoding="utf-8")
+    assert written.startswith("row,patient,labeled,p_positive\n")
+
+    os.mkfifo(tmp_path / "pipe.csv")
+    found = []
+    reader = threading.Thread(
+        target=lambda: found.append((tmp_path / "pipe.csv").read_text(encoding="utf-8"))
+    )
+    reader.start()
+    assert predict(**options, out="pipe.csv")[0] == 0
+    reader.join(timeout=20)
+    assert found == [written]
+    assert stat.S_ISFIFO((tmp_path / "pipe.csv").stat().st_mode)
+
+
+def test_stdout_is_utf8_whatever_the_terminal_says(weights, patients, tmp_path):
+    patients.assign(patient="Zoë").to_csv(tmp_path / "p.csv", index=False)
+    words = ["predict", "--data", "p.csv", "--out", "-", "--label-column", "state"]
+    words += ["--positive-label", "sick", "--id-column", "patient", "--model", weights]
+    done = subprocess.run(
+        [sys.executable, "-c", "from puicl_cli.main import main; main()", *map(str, words)],
+        cwd=tmp_path,
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"},
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert "Zoë" in done.stdout.decode("utf-8")
+
+
+def test_a_known_class_prior_is_the_mean_of_the_scores(predict, patients, tmp_path):
+    patients.drop(columns="patient").to_csv(tmp_path / "p.csv", index=False)
+    code, out, _ = predict(data="p.csv", out="scores.csv", **{"class-prior": "0.2"})
+    assert code == 0
+    assert out.endswith("among the unlabelled: 0.200\n")
+    assert pd.read_csv(tmp_path / "scores.csv")["p_positive"].mean() == pytest.approx(0.2)

@@ -1,0 +1,113 @@
+"""The page that `puicl predict --report` writes."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from puicl_model import PUICLClassifier
+from puicl_model.files.report_page import permutation_importance, report_page
+
+N = 60
+
+
+def test_the_page_shows_whole_numbers_whole_and_cells_of_any_kind(predict, patients, tmp_path):
+    pytest.importorskip("pyarrow")
+    table = patients.drop(columns="patient").assign(
+        number=2_024_000_000_000 + np.arange(N), size=10_000_000 + 7 * np.arange(N) ** 2
+    )
+    table["tags"] = [["a", "b"]] * N
+    table.to_parquet(tmp_path / "p.parquet")
+    options = {"data": "p.parquet", "id-column": "number", "report": "page.html"}
+    code, _, err = predict(**options, out="scores.csv")
+    assert code == 0, err
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    scores = pd.read_csv(tmp_path / "scores.csv")
+    best = scores.loc[scores["p_positive"].idxmax()]
+    assert f">{int(best['number'])}</td>" in page
+    assert f">{table['size'][int(best['row'])]}</td>" in page
+
+
+class Page(HTMLParser):
+    """Checks nesting, collects text and everything a browser would fetch."""
+
+    def __init__(self, html: str):
+        super().__init__()
+        self.open, self.text, self.fetched = [], [], []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        self.fetched += [value for key, value in attributes if key in ("src", "href")]
+        if tag not in ("meta", "line", "rect"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in ("line", "rect"):
+            assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag, attributes):
+        assert tag in ("line", "rect")
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_the_page_is_whole_fetches_nothing_and_says_what_the_scores_say(
+    predict, patients, tmp_path
+):
+    patients.to_csv(tmp_path / "p.csv", index=False)
+    options = {"id-column": "patient", "report": "page.html"}
+    code, _, _ = predict(data="p.csv", out="scores.csv", **options)
+    assert code == 0
+    html = (tmp_path / "page.html").read_text(encoding="utf-8")
+    page = Page(html)
+    assert page.open == []
+    assert page.fetched == []
+    assert "url(" not in html
+    assert "<script" not in html
+    text = " ".join(page.text)
+    scores = pd.read_csv(tmp_path / "scores.csv")
+    best = scores.nlargest(1, "p_positive").iloc[0]
+    assert f"{best['patient']} {best['p_positive']:.3f}" in text  # escaped on the page
+    assert f"{scores['p_positive'].mean():.1%}" in text
+    assert "&lt;p" in html
+    assert "north & south" in text
+    heights = [float(h) for h in re.findall(r'class="bar"[^>]* height="([0-9.]+)"', html)]
+    counts, _ = np.histogram(scores["p_positive"].dropna(), bins=25, range=(0, 1))
+    np.testing.assert_allclose(heights, 170 * counts / counts.max(), atol=0.06)
+
+
+def test_importance_finds_the_column_that_the_score_depends_on(weights):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=N), "constant": 1.0, "b": rng.normal(size=N)})
+    fitted = PUICLClassifier(weights).fit(table, np.arange(N) < 15)
+    changes = permutation_importance(fitted, table)
+    assert set(changes.index[:2]) == {"a", "b"}
+    assert changes["constant"] == 0
+    assert changes.iloc[0] > 0
+
+
+def test_the_page_draws_the_class_priors_interval_and_puts_the_columns_that_matter_first(weights):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"still": np.arange(N) % 2 * 1.0, "b": rng.normal(size=N), "one": 1.0})
+    table["b"] += 3 * (np.arange(N) < 15)
+    fitted = PUICLClassifier(weights).fit(table, np.arange(N) < 15)
+    scores = pd.DataFrame({"row": np.arange(N)}).assign(p_positive=np.nan)
+    scores.loc[fitted.unlabeled_rows_, "p_positive"] = fitted.unlabeled_proba_
+
+    def page(share, interval):
+        fitted.class_prior_, fitted.class_prior_interval_ = share, interval
+        fitted.model_card_ = {"class_prior_interval": {"coverage": 0.9}}
+        return report_page(fitted, table, scores, None, "t.csv", [])
+
+    html = page(0.4, (0.2, 0.65))
+    assert "90% interval 20.0% to 65.0%" in html
+    assert '<i style="left:20.0%;width:45.0%"></i><b style="left:40.0%"></b>' in html
+    assert "as was given" in page(0.4, (0.4, 0.4))
+    assert "there is no interval" in page(0.4, (np.nan, np.nan))
+    order = list(permutation_importance(fitted, table).index)
+    heads = re.findall("<th>([^<]*)</th>", html)
+    assert heads == ["row", "P(positive)", *order]
+    assert order[-1] == "one"
