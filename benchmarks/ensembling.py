@@ -71,7 +71,7 @@ def variants(model: Path, x: pd.DataFrame, s: np.ndarray, seed: int) -> dict[str
         "8: both of each order": (by["quantile"] + by["principal"]).mean(axis=0) / 2,
         "16: 4 orders in each scaling": np.mean(list(by.values()), axis=(0, 1)),
     }
-    with mock.patch("puicl_model.classifier.turnable", lambda X: np.zeros(X.shape[1], bool)):
+    with mock.patch("puicl_model.plan.turnable", lambda X: np.zeros(X.shape[1], bool)):
         found["4: the same, no column of two values turned"] = members(
             scalings=(*("quantile",) * 3, "principal")
         ).mean(axis=0)

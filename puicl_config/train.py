@@ -31,6 +31,17 @@ class RevealConfig(Section):
     until: float = Field(default=0.5, gt=0, le=1)
 
 
+class SelfDistillationConfig(Section):
+    """Soft targets from the moving average of the weights, which sees each task in several views.
+
+    Each unlabelled row's target is (1 - weight) times its class plus `weight` times the probability
+    that the averaged weights give it: of `passes` readings, as `PUICLClassifier` reads a table.
+    """
+
+    weight: float = Field(default=0.0, ge=0, lt=1)
+    passes: Positive = 4
+
+
 SAMPLERS = ("curriculum", "shuffled", "reverse", "fixed_stage", "tail_only", "interleaved")
 Sampler = Literal["curriculum", "shuffled", "reverse", "fixed_stage", "tail_only", "interleaved"]
 
@@ -61,6 +72,7 @@ class TrainConfig(Section):
     # with their label in every step, and `reveal_negatives` is not used.
     reveal: Literal["negatives", "both"] = "negatives"
     reveal_share: Fraction = 0.5
+    self_distillation: SelfDistillationConfig = SelfDistillationConfig()
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     device: Literal["auto", "cpu", "cuda"] = "auto"
     threads_per_process: Positive = 1
@@ -101,6 +113,8 @@ class TrainConfig(Section):
         plain = dump(self)
         if self.round_rows == 1:
             plain.pop("round_rows", None)
+        if not self.self_distillation.weight:
+            plain.pop("self_distillation", None)
         return plain
 
 

@@ -14,21 +14,14 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from puicl_model import class_prior as priors
-from puicl_model.contexts import (
-    TrainedRange,
-    auto_scalings,
-    column_relevance,
-    levels_alone,
-    plan_views,
-    relevance_in,
-    turnable,
-)
-from puicl_model.ensemble import NewRows, Plan, keep_references, row_keys, score_unlabeled
+from puicl_model.contexts import TrainedRange, column_relevance
+from puicl_model.ensemble import NewRows, keep_references, row_keys, score_unlabeled
 from puicl_model.inference import resolve_device, threads
 from puicl_model.labels import labeled_mask, labels_of_rows, refuse_another_order
 from puicl_model.model import PUICL
 from puicl_model.parameters import check_parameters
-from puicl_model.preprocessing import TablePreprocessor, fit_scaling, read_table
+from puicl_model.plan import Plan, plan_table
+from puicl_model.preprocessing import TablePreprocessor, read_table
 from puicl_model.report import make_report
 from puicl_model.trees import Blend, check_enough, cross_fitted
 from puicl_model.weights import find_weights, load_model
@@ -268,32 +261,19 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             self.network_, self.model_card_ = loaded
 
         X = self._preprocess(X, reset=True)
-        orders_matter = self.network_.config.feature_group != (0,)
-        if isinstance(self.scalings, str):
-            turns = auto_scalings(orders_matter, levels_alone(X))
-        else:
-            turns = tuple(self.scalings)
-        turns = tuple(turns[number % len(turns)] for number in range(self.n_estimators))
-        # Drawn apart, so that the other scalings' orders and contexts are the same beside them.
-        rotations = np.random.default_rng((seed, 1))
-        scalings = {
-            kind: fit_scaling(X, kind, turns.count(kind), rotations)
-            for kind in dict.fromkeys(turns)
-        }
         relevance = column_relevance(X, labeled)
-        estimators = plan_views(
-            relevance_in(scalings, X, labeled, relevance),
-            int(labeled.sum()),
-            int((~labeled).sum()),
+        plan = plan_table(
+            X,
+            labeled,
+            relevance,
             n_estimators=self.n_estimators,
-            scalings=turns,
+            scalings=self.scalings if isinstance(self.scalings, str) else tuple(self.scalings),
             columns=self.columns,
-            orders_matter=orders_matter,
-            turnable=turnable(X),
+            orders_matter=self.network_.orders_matter,
             trained=TrainedRange.from_card(self.model_card_),
             rng=rng,
+            rotations=np.random.default_rng((seed, 1)),
         )
-        plan = Plan(X[labeled], X[~labeled], scalings, estimators)
         return _Task(X, labeled, relevance, plan, rng, class_prior)
 
     def _finish(self, task: "_Task", log_odds: np.ndarray) -> None:

@@ -3,15 +3,15 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from hashlib import blake2b
 
 import numpy as np
 
 from puicl_config import ProgressReport
-from puicl_model.contexts import Context, View, as_seen
-from puicl_model.inference import Job, log_odds
+from puicl_model.contexts import as_seen
+from puicl_model.inference import log_odds
 from puicl_model.model import PUICL
+from puicl_model.plan import Plan
 from puicl_model.preprocessing import Scaling
 from puicl_model.read_context import KEPT, ReadContext
 
@@ -33,44 +33,6 @@ class Reference:
     signs: np.ndarray
     n_labeled: int
     rows: np.ndarray
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A table as the network is to read it.
-
-    labeled: [P, w] and unlabeled: [n_u, w], preprocessed but unscaled; estimators: their views,
-    the same list for those that could not differ.
-    """
-
-    labeled: np.ndarray
-    unlabeled: np.ndarray
-    scalings: dict[str, Scaling]
-    estimators: list[list[View]]
-
-    def runs(self) -> list[tuple[list[int], list[View]]]:
-        """The views to run, each list once, with the numbers of the estimators that have them."""
-        numbers: dict[int, list[int]] = {}
-        for number, views in enumerate(self.estimators):
-            numbers.setdefault(id(views), []).append(number)
-        return [(places, self.estimators[places[0]]) for places in numbers.values()]
-
-    def jobs(self, view: View) -> list[Job]:
-        """One for each of the view's contexts; their rows are scaled only when they are read."""
-
-        def rows(context: Context) -> np.ndarray:
-            both = [self.labeled[context.labeled], self.unlabeled[context.unlabeled]]
-            return view.of(self.scalings[view.scaling], np.concatenate(both))
-
-        return [
-            Job(
-                len(context.labeled),
-                len(context.labeled) + len(context.unlabeled),
-                len(view.columns),
-                partial(rows, context),
-            )
-            for context in view.contexts
-        ]
 
 
 def score_unlabeled(

@@ -118,6 +118,11 @@ class PUICL(nn.Module):
             return torch.bfloat16
         return self.unlabeled_token.dtype
 
+    @property
+    def orders_matter(self) -> bool:
+        """Whether the order of the columns changes what the network answers."""
+        return self.config.feature_group != (0,)
+
     def embed(
         self,
         x: Tensor,

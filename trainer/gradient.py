@@ -12,6 +12,7 @@ from trainer.loader import Batch
 from trainer.precision import computed_in
 from trainer.reveal import revealed_rows
 from trainer.state import TrainState
+from trainer.teacher import Averaged, soft_targets
 
 # Cells that pass forward and backward together on a CPU, unless `train.tasks_per_forward` says.
 CELLS_TOGETHER = 8192
@@ -25,7 +26,7 @@ def microbatch_gradient(
     The loss is the mean cross-entropy over the unlabelled rows of a task, averaged over tasks.
     `train.tasks_per_forward` bounds memory: the tasks pass in slices, whose gradients add up in
     order. `share` of the true negatives, or of the rows of both classes, are shown with their
-    label and left out of the loss.
+    label and left out of the loss. With `train.self_distillation` the targets are soft.
     """
     device = state.gradient.device
     state.gradient.zero_()
@@ -37,6 +38,10 @@ def microbatch_gradient(
     if share > 0:
         rows = revealed_rows(train, batch.address, batch.y.numpy(), share)
         shown = torch.from_numpy(rows)
+    soft = None
+    if weight := train.self_distillation.weight:
+        soft = soft_targets(Averaged(state.model, state.ema), batch, train)
+        soft = torch.lerp(batch.y.float(), soft, weight)
     total = torch.zeros((), device=device)
     for start in range(0, n_tasks, slices):
         tasks = slice(start, start + slices)
@@ -46,7 +51,11 @@ def microbatch_gradient(
         if tokens and train.reveal == "both":
             tokens += (revealed & (y == 1),)
         logits = state.model(x, batch.n_labeled, *tokens)
-        losses = F.cross_entropy(logits.float().flatten(0, 1), y.flatten(), reduction="none")
+        targets = y.flatten()
+        if soft is not None:
+            positive = _send(soft[tasks], device).flatten()
+            targets = torch.stack([1 - positive, positive], dim=1)
+        losses = F.cross_entropy(logits.float().flatten(0, 1), targets, reduction="none")
         losses = losses.view_as(y)  # tasks, unlabelled rows
         if revealed is None:
             loss = losses.mean(dim=1).sum() / n_tasks

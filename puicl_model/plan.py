@@ -1,0 +1,99 @@
+"""How a table is to be read: the views of an ensemble's estimators, and what they see of it."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from puicl_model.contexts import (
+    Context,
+    TrainedRange,
+    View,
+    auto_scalings,
+    levels_alone,
+    plan_views,
+    relevance_in,
+    turnable,
+)
+from puicl_model.inference import Job
+from puicl_model.preprocessing import Scaling, fit_scaling
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A table as the network is to read it.
+
+    labeled: [P, w] and unlabeled: [n_u, w], preprocessed but unscaled; estimators: their views,
+    the same list for those that could not differ.
+    """
+
+    labeled: np.ndarray
+    unlabeled: np.ndarray
+    scalings: dict[str, Scaling]
+    estimators: list[list[View]]
+
+    def runs(self) -> list[tuple[list[int], list[View]]]:
+        """The views to run, each list once, with the numbers of the estimators that have them."""
+        numbers: dict[int, list[int]] = {}
+        for number, views in enumerate(self.estimators):
+            numbers.setdefault(id(views), []).append(number)
+        return [(places, self.estimators[places[0]]) for places in numbers.values()]
+
+    def jobs(self, view: View) -> list[Job]:
+        """One for each of the view's contexts; their rows are scaled only when they are read."""
+
+        def rows(context: Context) -> np.ndarray:
+            both = [self.labeled[context.labeled], self.unlabeled[context.unlabeled]]
+            return view.of(self.scalings[view.scaling], np.concatenate(both))
+
+        return [
+            Job(
+                len(context.labeled),
+                len(context.labeled) + len(context.unlabeled),
+                len(view.columns),
+                partial(rows, context),
+            )
+            for context in view.contexts
+        ]
+
+
+def plan_table(
+    X: np.ndarray,
+    labeled: np.ndarray,
+    relevance: np.ndarray,
+    *,
+    n_estimators: int,
+    scalings: Literal["auto"] | tuple[str, ...] = "auto",
+    columns: str = "random",
+    orders_matter: bool,
+    trained: TrainedRange,
+    rng: np.random.Generator,
+    rotations: np.random.Generator,
+) -> Plan:
+    """The plan of `n_estimators` readings of a table X [n, w], preprocessed, finite.
+
+    labeled: boolean [n]; relevance: [w], see `column_relevance`; scalings: taken in turn, "auto"
+    as the table and the network say; the rest as in `plan_views`. `rotations` draws those of the
+    scalings that have some, apart, so that the others' orders and contexts are the same beside
+    them.
+    """
+    if isinstance(scalings, str):
+        scalings = auto_scalings(orders_matter, levels_alone(X))
+    turns = tuple(scalings[number % len(scalings)] for number in range(n_estimators))
+    fitted = {
+        kind: fit_scaling(X, kind, turns.count(kind), rotations) for kind in dict.fromkeys(turns)
+    }
+    estimators = plan_views(
+        relevance_in(fitted, X, labeled, relevance),
+        int(labeled.sum()),
+        int((~labeled).sum()),
+        n_estimators=n_estimators,
+        scalings=turns,
+        columns=columns,
+        orders_matter=orders_matter,
+        turnable=turnable(X),
+        trained=trained,
+        rng=rng,
+    )
+    return Plan(X[labeled], X[~labeled], fitted, estimators)

@@ -1,0 +1,143 @@
+"""Soft targets from the moving average of the weights (train.self_distillation)."""
+
+import numpy as np
+import pytest
+import torch
+
+from puicl_config import TrainConfig, load_config, run_digest
+from puicl_model import PUICLClassifier, save_model
+from shard_io import open_shards
+from trainer.cli import _resolve
+from trainer.gradient import microbatch_gradient
+from trainer.loader import load
+from trainer.state import TrainState
+from trainer.teacher import Averaged, soft_targets
+
+CPU = torch.device("cpu")
+ADDRESS = (3, 0, 0)
+ORDERS = "model.feature_group=[0,1,3]"
+
+
+@pytest.fixture
+def settings(tiny_yaml):
+    def resolved(*overrides):
+        return _resolve(load_config(tiny_yaml, [ORDERS, *overrides]), "cpu")
+
+    return resolved
+
+
+@pytest.fixture
+def batch(all_shards):
+    return load(open_shards(all_shards), ADDRESS)
+
+
+def spread(state: TrainState) -> TrainState:
+    """The state with weights and average apart, and answers that are not all nearly one half."""
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for name, p in state.parameters.items():
+            p.mul_(1.5)
+            noise = torch.randn(p.shape, generator=generator)
+            state.ema[name] = p.detach() + 0.1 * p.std(correction=0) * noise
+    return state
+
+
+def test_without_it_a_run_keeps_its_name_and_its_bits(settings, batch):
+    plain, none = settings(), settings("train.self_distillation={weight: 0.0, passes: 2}")
+    assert run_digest(plain) == run_digest(none)
+    assert "self_distillation" not in plain.train.model_dump()
+    some = settings("train.self_distillation.weight=0.5")
+    more = settings("train.self_distillation={weight: 0.5, passes: 2}")
+    assert len({run_digest(config) for config in (plain, some, more)}) == 3
+    vectors = [
+        microbatch_gradient(spread(TrainState(config, CPU)), batch, config.train)
+        for config in (plain, none, some)
+    ]
+    assert torch.equal(vectors[0], vectors[1])
+    assert not torch.equal(vectors[0], vectors[2])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of so few rows and such weights
+def test_one_pass_of_the_teacher_is_the_classifiers_with_the_averaged_weights(
+    settings, batch, tmp_path
+):
+    config = settings("train.self_distillation={weight: 0.5, passes: 1}")
+    state = spread(TrainState(config, CPU))
+    found = soft_targets(Averaged(state.model, state.ema), batch, config.train)
+    path = tmp_path / "model.safetensors"
+    save_model(path, state.ema, {"model": config.model.model_dump()})
+    s = np.arange(batch.x.shape[1]) < batch.n_labeled
+    for task, probability in zip(batch.x, found, strict=True):
+        fitted = PUICLClassifier(path, n_estimators=1, preprocessing=None)
+        fitted.fit(task.double().numpy(), s)
+        np.testing.assert_allclose(probability, fitted.unlabeled_proba_, atol=1e-5)
+    assert found.std() > 0.01
+
+
+def test_targets_lie_between_class_and_teacher_as_far_as_the_weight_says(settings, batch):
+    config = settings("train.self_distillation={weight: 0.75, passes: 3}")
+    state = spread(TrainState(config, CPU))
+    loss = microbatch_gradient(state, batch, config.train)[-1].item()
+    teacher = soft_targets(Averaged(state.model, state.ema), batch, config.train)
+    target = 0.25 * batch.y + 0.75 * teacher
+    with torch.no_grad():
+        log_p = state.model(batch.x, batch.n_labeled).log_softmax(-1)
+    losses = -(target * log_p[..., 1] + (1 - target) * log_p[..., 0])
+    assert loss == pytest.approx(losses.mean(dim=1).mean().item(), abs=1e-6)
+
+
+def test_views_are_drawn_by_seed_address_and_task_alone(settings, batch):
+    config = settings("train.self_distillation={weight: 0.5, passes: 4}")
+    state = spread(TrainState(config, CPU))
+    network = Averaged(state.model, state.ema)
+
+    def targets(batch=batch, **changes):
+        return soft_targets(network, batch, config.train.model_copy(update=changes))
+
+    first = targets()
+    assert torch.equal(first, targets())
+    assert not torch.equal(first, targets(batch._replace(address=(3, 0, 1))))
+    assert not torch.equal(first, targets(seed=1))
+    fewer = targets(batch._replace(x=batch.x[:2], y=batch.y[:2]))
+    torch.testing.assert_close(fewer, first[:2], rtol=0, atol=1e-6)
+    with torch.no_grad():  # it is the average that teaches, not the weights
+        for p in state.parameters.values():
+            p.zero_()
+    assert torch.equal(first, targets())
+
+
+def test_a_student_comes_nearer_to_its_teachers_mean(settings, batch):
+    config = settings("train.self_distillation={weight: 0.95, passes: 4}", "train.ema_decay=0.999")
+    state = spread(TrainState(config, CPU))
+    teacher = soft_targets(Averaged(state.model, state.ema), batch, config.train)
+
+    def distance():
+        with torch.no_grad():
+            p = state.model(batch.x, batch.n_labeled).softmax(-1)[..., 1]
+        return (p - teacher).square().mean().item()
+
+    before = distance()
+    for _ in range(20):
+        state.update(microbatch_gradient(state, batch, config.train)[:-1], 3e-3)
+    assert distance() < before / 2
+
+
+def test_the_bits_are_the_same_on_two_processes_and_resumed(
+    tiny_yaml, all_shards, run_command, arguments, run_bytes, tmp_path
+):
+    def command(out, *more, processes=1):
+        soft = "train.self_distillation={weight: 0.6, passes: 2}"
+        more = (ORDERS, soft, "train.max_steps=9", *more)
+        return arguments(tiny_yaml, all_shards, out, *more, processes=processes)
+
+    one, two = tmp_path / "one", tmp_path / "two"
+    run_command(*command(one))
+    run_command(*command(two, "train.max_steps=5", processes=2))
+    run_command(*command(two))
+    assert run_bytes(one) == run_bytes(two)
+
+
+@pytest.mark.parametrize("weight", [-0.1, 1.0])
+def test_a_weight_that_leaves_nothing_of_the_classes_is_refused(weight):
+    with pytest.raises(ValueError, match=r"self_distillation\.weight"):
+        TrainConfig(self_distillation={"weight": weight})

@@ -1,0 +1,80 @@
+"""Soft targets from the run's own moving average (train.self_distillation).
+
+One pass depends on the order, the scaling and the directions of a table's columns, and the mean of
+several passes ranks better and is better calibrated. A network that learns the mean's probabilities
+beside the classes needs fewer passes, and what it learns from has less noise than classes have. The
+teacher is the moving average of the weights (Tarvainen and Valpola, Mean teachers are better role
+models, NeurIPS 2017), so that nothing but the run itself is needed to make its bits again.
+"""
+
+import functools
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from puicl_config import TrainConfig
+from trainer.loader import Batch
+
+# Seed domain of the teacher's views, apart from the samplers' and the revealed rows'.
+_VIEWS_KEY = 1_000_003
+
+
+class Averaged:
+    """`model` with the parameters `average`, as the classifier's passes call a network."""
+
+    def __init__(self, model: nn.Module, average: dict[str, Tensor]):
+        self._model, self._average = model, average
+        self.unlabeled_token = average["unlabeled_token"]
+        self.orders_matter = model.orders_matter
+
+    def __call__(self, x: Tensor, n_labeled: int) -> Tensor:
+        """Logits of (negative, positive), as those of `PUICL.forward`."""
+        return functional_call(self._model, self._average, (x, n_labeled))
+
+
+def soft_targets(network: Averaged, batch: Batch, train: TrainConfig) -> Tensor:
+    """P(positive) [T, n_u] float32 by `network`, the mean log-odds of `passes` views of each task.
+
+    The views are those that `PUICLClassifier` would take of the table, drawn by (seed, address,
+    task) alone.
+    """
+    # What a trainer without a teacher need not import: SciPy.
+    from puicl_model.contexts import TrainedRange, column_relevance
+    from puicl_model.ensemble import score_unlabeled
+    from puicl_model.plan import plan_table
+
+    n_rows = batch.x.shape[1]
+    labeled = np.arange(n_rows) < batch.n_labeled
+    # A task is one context, whatever its size.
+    whole = TrainedRange(n_rows, n_rows, batch.x.shape[2], (1e-9, float(n_rows)))
+    plans = []
+    with _libraries().limit(limits=1, user_api="blas"):  # the bits of one process and of many
+        for number, x in enumerate(batch.x.double().numpy()):
+            seeds = np.random.SeedSequence(
+                train.seed, spawn_key=(_VIEWS_KEY, *batch.address, number)
+            )
+            rng, rotations = (np.random.Generator(np.random.Philox(s)) for s in seeds.spawn(2))
+            plans.append(
+                plan_table(
+                    x,
+                    labeled,
+                    column_relevance(x, labeled),
+                    n_estimators=train.self_distillation.passes,
+                    orders_matter=network.orders_matter,
+                    trained=whole,
+                    rng=rng,
+                    rotations=rotations,
+                )
+            )
+    log_odds = score_unlabeled(network, plans, verbose=False)
+    mean = np.stack([each.mean(axis=0) for each in log_odds])
+    return torch.sigmoid(torch.from_numpy(mean)).float()
+
+
+@functools.cache
+def _libraries():
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
