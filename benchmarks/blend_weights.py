@@ -4,7 +4,7 @@
 
 AUC of the default's passes, of its trees (`puicl_model.trees`) and of both by rank, by the trees'
 share; folder and splits: see `real_tables.py`. Behind +-, the standard error over tables and splits
-of the difference from the network alone. On one core, some ten minutes a split.
+of the difference from the network alone.
 """
 
 import argparse
@@ -47,6 +47,7 @@ def main() -> None:
     measure_one = partial(measure, arguments.data, arguments.model)
     frame = measured(arguments.out, KEY, ["AUC"], cells, measure_one, arguments.jobs)
     frame = frame[(frame["weights"] == weights) & (frame["passes"] == arguments.passes)]
+    frame = frame[frame["split"] < arguments.splits]
     print("| trees' share | tables of measurements | tables of levels alone |\n|---|---|---|")
     kinds = [frame[frame["levels"].astype(bool) == levels] for levels in (False, True)]
     for share in SHARES:

@@ -1,9 +1,8 @@
 """Soft targets from the run's own moving average (train.self_distillation).
 
 One pass depends on the order, the scaling and the directions of a table's columns, and the mean of
-several passes ranks better and is better calibrated. A network that learns the mean's probabilities
-beside the classes needs fewer passes, and what it learns from has less noise than classes have. The
-teacher is the moving average of the weights (Tarvainen and Valpola, Mean teachers are better role
+several passes ranks better and is better calibrated: a network that learns the mean's probabilities
+beside the classes may come to need fewer passes (not shown yet: docs/weights.md). The teacher is the moving average of the weights (Tarvainen and Valpola, Mean teachers are better role
 models, NeurIPS 2017), so that nothing but the run itself is needed to make its bits again.
 """
 
