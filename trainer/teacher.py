@@ -2,8 +2,9 @@
 
 One pass depends on the order, the scaling and the directions of a table's columns, and the mean of
 several passes ranks better and is better calibrated: a network that learns the mean's probabilities
-beside the classes may come to need fewer passes (not shown yet: docs/weights.md). The teacher is the moving average of the weights (Tarvainen and Valpola, Mean teachers are better role
-models, NeurIPS 2017), so that nothing but the run itself is needed to make its bits again.
+beside the classes may come to need fewer passes (not shown yet: docs/weights.md). The teacher is
+the moving average of the weights (Tarvainen and Valpola, Mean teachers are better role models,
+NeurIPS 2017), so that nothing but the run itself is needed to make its bits again.
 """
 
 import functools
