@@ -1,16 +1,19 @@
 """Which scalings the passes of an ensemble should be in, and how many there should be.
 
-    python benchmarks/mixtures_of_passes.py --model default --data DIR --splits 2 --out passes.csv
+    python benchmarks/mixtures_of_passes.py --data DIR --splits 6 --passes kept/ \
+        "quantile 4, principal 4, rotated_quantile 4, standard 4" "quantile 8, principal 8"
 
-Every table of a folder (as `compare_networks.py` has them) is read in eight passes in quantile
-scaling and four in each other one of `KINDS`, or, where it has levels alone, in sixteen in quantile
-scaling; mixtures are means of log-odds over some of these. "2 2 2 2" is two of each of the first
-four kinds; of levels alone all eight are in quantile scaling. Means over tables of AUC, accuracy,
-|error of the share of positives| and Brier score; behind +-, the standard error over tables and
-splits of the difference from the first mixture.
+Every table of a folder (`real_tables.py`) is read once by the classifier, in as many passes of each
+scaling as any of the mixtures asks for, or, where it has levels alone and with --levels, in as many
+in quantile scaling as the largest has. A mixture is the mean of log-odds over the first passes of
+its scalings. Means over tables of AUC, accuracy, |error of the share of positives| and Brier score;
+behind +-, the standard error over splits of the difference from the first mixture. What --passes
+holds of a table, a split and these passes is not read again, so that other mixtures of them cost
+nothing, and whoever stops it loses a table or two.
 """
 
 import argparse
+import io
 import warnings
 from functools import partial
 from pathlib import Path
@@ -18,93 +21,137 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from compare_networks import FIGURES, digest, figures_of
-from real_tables import measured, read_split, table_names
-from scipy.special import expit
+from joblib import Parallel, delayed
+from real_tables import read_split, table_names
+from scipy import special
 
+from puicl_config import write_atomically
 from puicl_model import PUICLClassifier
 from puicl_model.contexts import levels_alone
-from puicl_model.preprocessing import TablePreprocessor
+from puicl_model.preprocessing import SCALINGS, TablePreprocessor
 
-KINDS = (
-    *("quantile", "principal", "rotated_quantile", "standard", "principal_quantile", "rotated"),
-    *("uniform", "principal_uniform", "rotated_uniform"),
-)
-_MOST = {"quantile": 8}
-_EACH = 4
-_LEVELS = 16
-MIXTURES = (
-    *((6, 2), (1,), (0, 0, 0, 1), (1, 1), (1, 1, 1), (3, 1), (2, 1, 0, 0, 1), (1, 1, 1, 1)),
-    *((8,), (4, 0, 0, 4), (4, 2, 0, 0, 2), (4, 0, 4), (4, 2, 2), (2, 2, 2, 2), (2, 2, 0, 2, 0, 2)),
-    *((2, 4, 4, 4, 0, 0, 2), (2, 4, 2, 4, 0, 0, 2, 0, 2), (2, 2, 2, 4, 0, 0, 2, 2, 2)),
-    *((2, 1, 0, 3, 2), (8, 4, 0, 0, 4), (4, 4, 4, 4), (4, 4, 0, 4, 0, 4), (4, 4, 0, 4, 4)),
-)
-KEY = ["weights", "table", "split", "levels", "mixture"]
+Mixture = dict[str, int]
+"""How many passes of each scaling."""
 
 
 def main() -> None:
-    """Measure and print two Markdown tables: tables of measurements, and all."""
+    """Measure and print Markdown tables: tables of measurements and, with --levels, all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("mixtures", nargs="+", type=mixture, help='"quantile 2, standard 2"')
     parser.add_argument("--model", default="default")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--splits", type=int, default=2)
+    parser.add_argument("--first", type=int, default=0, help="the first split")
+    parser.add_argument("--levels", action="store_true", help="tables of levels alone, too")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--out", type=Path, help="CSV of every figure; what it holds is kept")
+    parser.add_argument("--passes", type=Path, required=True, help="folder that keeps log-odds")
     arguments = parser.parse_args()
-    weights = digest(arguments.model)
+    arguments.passes.mkdir(parents=True, exist_ok=True)
+    mixtures = arguments.mixtures
     cells = [
-        (weights, name, split)
-        for split in range(arguments.splits)
+        (name, split)
+        for split in range(arguments.first, arguments.first + arguments.splits)
         for name in table_names(arguments.data)
     ]
-    measure_one = partial(measure, arguments.data, arguments.model)
-    frame = measured(arguments.out, KEY, FIGURES, cells, measure_one, arguments.jobs)
-    frame = frame[(frame["weights"] == weights) & (frame["split"] < arguments.splits)]
-    show("tables of measurements", frame[~frame["levels"].astype(bool)])
-    show("all tables", frame)
+    measure_one = partial(measure, arguments, mixtures)
+    found = Parallel(n_jobs=arguments.jobs)(delayed(measure_one)(*cell) for cell in cells)
+    frame = pd.DataFrame(
+        [row for rows in found for row in rows],
+        columns=["table", "split", "levels", "mixture", *FIGURES],
+    )
+    show("tables of measurements", frame[~frame["levels"]], mixtures)
+    if arguments.levels:
+        show("tables of levels alone", frame[frame["levels"]], mixtures)
+        show("all tables", frame, mixtures)
 
 
-def measure(data: Path, model: str, weights: str, name: str, split: int) -> list[tuple]:
-    """(levels alone, mixture, figures) of each mixture on one split of one table."""
+def mixture(text: str) -> Mixture:
+    """How many passes of each scaling "quantile 2, standard 2" has.
+
+    Raises `argparse.ArgumentTypeError` where a scaling is unknown or a number is none.
+    """
+    counts: Mixture = {}
+    for part in text.split(","):
+        kind, _, n = part.strip().partition(" ")
+        if kind not in SCALINGS or not n.strip().isdigit():
+            raise argparse.ArgumentTypeError(
+                f'"{part.strip()}": write a scaling ({", ".join(SCALINGS)}) and a number'
+            )
+        counts[kind] = int(n)
+    return counts
+
+
+def in_turn(mixtures: list[Mixture]) -> tuple[str, ...]:
+    """The scalings of the passes that hold every mixture: one of each in turn while it is asked."""
+    most = {kind: max(m.get(kind, 0) for m in mixtures) for m in mixtures for kind in m}
+    rounds = range(max(most.values()))
+    return tuple(kind for number in rounds for kind, n in most.items() if number < n)
+
+
+def measure(
+    arguments: argparse.Namespace, mixtures: list[Mixture], name: str, split: int
+) -> list[tuple]:
+    """Table, split, levels alone, number of the mixture, figures: of each mixture on one split."""
     warnings.simplefilter("ignore")
-    x, s, y = read_split(data, name, split)
-
-    def passes(kind: str, n: int) -> np.ndarray:
-        """[n, n_u] log-odds."""
-        fitted = PUICLClassifier(model, n_estimators=n, scalings=(kind,), random_state=split)
-        return fitted.fit(x, s).estimator_log_odds_
-
+    x, s, y = read_split(arguments.data, name, split)
     levels = levels_alone(TablePreprocessor().fit_quietly(x))
+    if levels and not arguments.levels:
+        return []
+    asked = mixtures
     if levels:
-        found = [passes("quantile", _LEVELS)]
-    else:
-        found = [passes(kind, _MOST.get(kind, _EACH)) for kind in KINDS]
+        asked = [{"quantile": sum(counts.values())} for counts in mixtures]
+    found = passes(arguments, in_turn(asked), name, split, x, s)
     rows = []
-    for mixture in MIXTURES:
-        counts = (sum(mixture),) if levels else mixture
-        log_odds = np.concatenate([each[:n] for each, n in zip(found, counts, strict=False)]).mean(
-            axis=0
-        )
-        rows.append((levels, " ".join(map(str, mixture)), *figures_of(expit(log_odds), y)))
+    for number, counts in enumerate(asked):
+        log_odds = np.concatenate([found[kind][:n] for kind, n in counts.items()])
+        figures = figures_of(special.expit(log_odds.mean(axis=0)), y)
+        rows.append((name, split, levels, number, *figures))
     return rows
 
 
-def show(title: str, frame: pd.DataFrame) -> None:
+def passes(
+    arguments: argparse.Namespace,
+    turns: tuple[str, ...],
+    name: str,
+    split: int,
+    x: pd.DataFrame,
+    s: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """Log-odds [passes, n_u] by scaling, at least as many passes of each as in `turns`; kept."""
+    path = arguments.passes / f"{digest(arguments.model)}-{name}-{split}.npz"
+    if path.exists():
+        with np.load(path) as kept:
+            found = dict(kept)
+        if all(len(found.get(kind, ())) >= turns.count(kind) for kind in turns):
+            return found
+    fitted = PUICLClassifier(
+        arguments.model, n_estimators=len(turns), scalings=turns, random_state=split
+    ).fit(x, s)
+    log_odds = fitted.estimator_log_odds_
+    found = {kind: log_odds[np.array(turns) == kind] for kind in dict.fromkeys(turns)}
+    buffer = io.BytesIO()
+    np.savez(buffer, **found)
+    write_atomically(path, buffer.getvalue())
+    return found
+
+
+def show(title: str, frame: pd.DataFrame, mixtures: list[Mixture]) -> None:
     """Print one Markdown table."""
     print(f"{title}\n\n| passes | mixture |", " | ".join(FIGURES), "|")
     print("|---|---|" + "---|" * len(FIGURES))
-    by = frame.set_index(["table", "split"])
-    first = by.loc[by["mixture"] == " ".join(map(str, MIXTURES[0])), FIGURES]
-    for mixture in MIXTURES:
-        ours = by.loc[by["mixture"] == " ".join(map(str, mixture)), FIGURES]
+    means = frame.groupby(["mixture", "split"])[FIGURES].mean()
+    for number, counts in enumerate(mixtures):
+        ours = means.loc[number]
         cells = [f"{figure:.4f}" for figure in ours.mean()]
-        if mixture != MIXTURES[0]:
-            difference = ours - first
+        if number:
+            difference = ours - means.loc[0]
             error = difference.std(ddof=1) / np.sqrt(len(difference))
             cells = [
                 f"{cell} ({d:+.4f} ± {e:.4f})"
                 for cell, d, e in zip(cells, difference.mean(), error, strict=True)
             ]
-        print(f"| {sum(mixture)} | {' '.join(map(str, mixture))} |", " | ".join(cells), "|")
+        named = ", ".join(f"{kind} {n}" for kind, n in counts.items())
+        print(f"| {sum(counts.values())} | {named} |", " | ".join(cells), "|")
     print()
 
 
