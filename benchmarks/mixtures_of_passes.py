@@ -73,9 +73,9 @@ def mixture(text: str) -> Mixture:
     counts: Mixture = {}
     for part in text.split(","):
         kind, _, n = part.strip().partition(" ")
-        if kind not in SCALINGS or not n.strip().isdigit():
+        if kind not in SCALINGS or not n.strip().isdigit() or not int(n):
             raise argparse.ArgumentTypeError(
-                f'"{part.strip()}": write a scaling ({", ".join(SCALINGS)}) and a number'
+                f'"{part.strip()}": write a scaling ({", ".join(SCALINGS)}) and a number above 0'
             )
         counts[kind] = int(n)
     return counts
