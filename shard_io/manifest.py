@@ -105,6 +105,8 @@ def read_manifest(folder: Path | Store) -> Manifest:
         raise ShardError(f"{folder} is a file; give a folder of shards") from None
     except OSError as error:
         raise ShardError(f"{path} cannot be read: {error.strerror or error}") from None
+    except ShardError:  # a ValueError, too: where nothing could be read, nothing is damaged
+        raise
     except (ValueError, KeyError, TypeError) as error:
         raise ShardError(f"{path} is damaged: {error}") from None
     if version != FORMAT_VERSION:

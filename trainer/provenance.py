@@ -60,6 +60,8 @@ def export_weights(
         raise InputError(
             f"{run} stands at step {card['steps']} of {card['of_steps']}; finish the run first"
         )
+    if not (run / "config.yaml").is_file():
+        raise InputError(f"{run} lacks config.yaml: give the run's folder as the trainer left it")
     config = load_config(run / "config.yaml")
     if bool(card["lineage"]) != bool(config.train.init_from):
         raise InputError(
@@ -77,8 +79,7 @@ def export_weights(
     parts = [part for stage in stages for part in reader.parts_of_stage(stage)]
     card |= {
         "config": config.model_dump(mode="json"),
-        "environments": json.loads((run / "environment.json").read_text(encoding="utf-8")),
-        "training_seconds": round([*read_ledger(run / "metrics.jsonl")][-1]["seconds"]),
+        **_circumstances(run),
         "recorded": {
             "init_from": config.train.init_from,
             "ledger": ledger,
@@ -97,6 +98,21 @@ def export_weights(
         if back_to:
             card["back_to"] = digest
     save_model(out, weights, card)
+
+
+def _circumstances(run: Path) -> dict[str, Any]:
+    """Environments and seconds of training, for the card."""
+    try:
+        environments = json.loads((run / "environment.json").read_text(encoding="utf-8"))
+        *_, last = read_ledger(run / "metrics.jsonl")
+        return {"environments": environments, "training_seconds": round(last["seconds"])}
+    except (OSError, ValueError, KeyError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"{run} lacks environment.json or metrics.jsonl as the trainer wrote them, which the "
+            f"card is to hold: {error}"
+        ) from None
 
 
 def _check_data(config: Config, reader: ShardReader, ledger: Sequence[Mapping[str, Any]]) -> None:

@@ -197,7 +197,7 @@ def test_other_urls_and_urls_with_credentials_are_refused(url, sentence):
 
 
 def test_a_server_that_does_not_answer_is_one_sentence():
-    with pytest.raises(ShardError, match=r"http://127.0.0.1:9/manifest.json cannot be read: "):
+    with pytest.raises(ShardError, match=r"^http://127.0.0.1:9/manifest.json cannot be read: "):
         open_shards("http://127.0.0.1:9")
 
 

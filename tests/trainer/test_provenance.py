@@ -205,6 +205,27 @@ def test_weights_without_a_record_and_unfinished_runs_are_refused(
     assert not (tmp_path / "out.safetensors").exists()
 
 
+@pytest.mark.parametrize(
+    ("lost", "emptied"),
+    [
+        ("config.yaml", False),
+        *((name, emptied) for name in ("environment.json", "metrics.jsonl") for emptied in (0, 1)),
+    ],
+)
+def test_a_run_that_lacks_a_file_is_refused_by_its_name(
+    reference_run, all_shards, tmp_path, lost, emptied
+):
+    run = tmp_path / "run"
+    shutil.copytree(reference_run, run)
+    if emptied:
+        (run / lost).write_text("")
+    else:
+        (run / lost).unlink()
+    with pytest.raises(InputError, match=lost):
+        export_weights(run, all_shards, tmp_path / "out.safetensors")
+    assert not (tmp_path / "out.safetensors").exists()
+
+
 def test_weights_between_a_runs_start_and_its_end(
     reference_run, tiny_yaml, all_shards, arguments, run_command, tmp_path
 ):
