@@ -108,7 +108,10 @@ def read_manifest(folder: Path | Store) -> Manifest:
     except ShardError:  # a ValueError, too: where nothing could be read, nothing is damaged
         raise
     except (ValueError, KeyError, TypeError) as error:
-        raise ShardError(f"{path} is damaged: {error}") from None
+        raise ShardError(
+            f"{path} is damaged: {error}; put a copy of it back, or make the parts again in an "
+            "empty folder, to the same digests"
+        ) from None
     if version != FORMAT_VERSION:
         raise ShardError(f"{path} has format version {version}; this code reads {FORMAT_VERSION}")
     try:
@@ -157,7 +160,17 @@ def check_claim(folder: Path | Store, manifest: Manifest) -> Manifest | None:
                 f"{folder} holds other files ({', '.join(strangers[:3])}) and no manifest; "
                 "give an empty folder"
             )
-        return None
+        # Nothing in a part says of which plan it is: without the manifest nobody can tell. Another
+        # writer publishes only after it made the manifest, so that is looked for once more.
+        orphans = [path for path in store.listing() or [] if path.startswith(f"{ENTRIES}/")]
+        if not orphans:
+            return None
+        if MANIFEST not in store.names():
+            raise ShardError(
+                f"{folder} holds parts ({Path(orphans[0]).stem}, ...) and no manifest, which alone "
+                "says of which plan they are; give an empty folder, where the plan's parts are "
+                "made again to the same digests"
+            )
     present = read_manifest(folder)
     differences = describe_differences(manifest.header(), present.header())
     if differences:

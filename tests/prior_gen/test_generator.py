@@ -55,6 +55,15 @@ def test_another_plan_is_refused_and_nothing_is_changed(tiny_yaml, own_shards):
     assert folder_bytes(own_shards) == before
 
 
+@pytest.mark.parametrize("split", ["train", "heldout"])
+def test_parts_without_a_manifest_are_of_no_plan(tiny_yaml, own_shards, split):
+    (own_shards / "manifest.json").unlink()
+    before = folder_bytes(own_shards)
+    with pytest.raises(ShardError, match=r"holds parts \(.*\) and no manifest, which alone says"):
+        generate_shards(load_config(tiny_yaml), own_shards, [1], split=split, jobs=1)
+    assert folder_bytes(own_shards) == before
+
+
 def test_a_folder_with_other_files_is_refused_but_a_readme_is_welcome(tiny, tmp_path):
     (tmp_path / "thesis.tex").write_text("x")
     with pytest.raises(ShardError, match=r"holds other files \(thesis.tex\) and no manifest"):
