@@ -133,16 +133,16 @@ class ShardReader:
         """Tags of the part's microbatches that some address reads, in order.
 
         Reads, and checks the hashes of, no more of the part than its format forces it to: the
-        metadata of zarr; a webdataset tar that lies here is only checked for its size.
+        metadata of zarr, the whole of a webdataset tar.
         """
-        files = self.entry(part_id).files
         if self.manifest.storage.format == "zarr":
-            files = [file for file in files if file["path"].endswith("/zarr.json")]
-        if self.manifest.storage.format == "webdataset" and isinstance(self.folder, Path):
-            self.check_sizes([part_id])
-            root = self.folder
+            files = self.entry(part_id).files
+            root = self._store.bring([f for f in files if f["path"].endswith("/zarr.json")])
         else:
-            root = self._store.bring(files)
+            with self._lock:
+                if part_id not in self._roots:
+                    self._roots[part_id] = self._store.bring(self.entry(part_id).files)
+                root = self._roots[part_id]
         part = open_part(root, part_id, self.manifest.storage.format)
         return [part.tags(position) for position in self.positions(part_id)]
 

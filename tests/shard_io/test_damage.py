@@ -4,6 +4,7 @@ import errno
 import json
 import multiprocessing
 import os
+import re
 import signal
 import time
 
@@ -13,7 +14,14 @@ from folders import folder_bytes
 import shard_io.store
 from prior_gen.cli import main
 from prior_gen.generator import generate_shards
-from shard_io import PartId, ShardError, open_shards, stray_files, verify_part
+from shard_io import (
+    PartId,
+    ShardError,
+    open_shards,
+    slice_shards,
+    stray_files,
+    verify_part,
+)
 
 
 def files_of(folder, part):
@@ -31,6 +39,23 @@ def test_every_flipped_bit_of_a_part_is_found_by_reader_and_verify(own_shards):
             assert "does not match its SHA-256" in verify_part(own_shards, part)
         path.write_bytes(whole)
     assert verify_part(own_shards, part) is None
+
+
+@pytest.mark.parametrize("storage", ["zarr", "webdataset"])
+def test_a_flipped_bit_of_a_tag_is_found_before_a_filter_believes_it(tiny, tmp_path, storage):
+    folder = tmp_path / storage
+    config = tiny.model_copy(update={"shards": tiny.shards.model_copy(update={"format": storage})})
+    generate_shards(config, folder, [2], jobs=1)
+    part = PartId(2, 1)
+    digit = re.compile(rb'n_features"\s*:\s*')
+    victim = next(path for path in files_of(folder, part) if digit.search(path.read_bytes()))
+    content = bytearray(victim.read_bytes())
+    content[digit.search(content).end()] ^= 1
+    victim.write_bytes(content)
+    with pytest.raises(ShardError, match="does not match its SHA-256"):
+        open_shards(folder).tags(part)
+    with pytest.raises(ShardError, match="does not match its SHA-256"):
+        slice_shards(folder, "n_features > 2", tmp_path / "slice")
 
 
 @pytest.mark.parametrize("damage", ["truncate", "remove"])
