@@ -6,6 +6,7 @@ parts/stage-0001-part-000.zarr/            zarr: x, y, and the tags as attribute
 parts/stage-0001-part-000.tar              webdataset: one sample a microbatch
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from puicl_config import PriorConfig
@@ -17,6 +18,15 @@ STAGING = ".staging"
 SUFFIXES = {"zarr": ".zarr", "webdataset": ".tar"}
 # What a folder may hold beside shards, so that a README and a .gitignore can live in it.
 BYSTANDERS = frozenset({"README.md", ".gitignore"})
+# What of a folder of shards lies in folders.
+OURS = frozenset({ENTRIES, PARTS, STAGING})
+
+
+def other_homes(listing: Iterable[str]) -> set[str]:
+    """Names of folders in a folder of shards, of its files' `listing`, that hold other shards."""
+    end = f"/{MANIFEST}"
+    homes = {path.removesuffix(end) for path in listing if path.endswith(end)}
+    return {home for home in homes if "/" not in home} - OURS
 
 
 @dataclass(frozen=True, order=True)

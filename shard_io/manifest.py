@@ -16,7 +16,7 @@ from puicl_config import (
     sha256_of,
 )
 from shard_io.errors import ShardError
-from shard_io.layout import BYSTANDERS, ENTRIES, MANIFEST, PARTS, STAGING, Layout
+from shard_io.layout import BYSTANDERS, ENTRIES, MANIFEST, OURS, Layout, other_homes
 from shard_io.slice_index import SliceIndex, slice_from_plain
 from shard_io.store import Store, store_of
 
@@ -148,13 +148,15 @@ def claim_folder(folder: Path | Store, manifest: Manifest) -> Manifest:
 def check_claim(folder: Path | Store, manifest: Manifest) -> Manifest | None:
     """The folder's manifest, or None where `claim_folder` would begin it; nothing is written.
 
+    Folders in it that have a manifest of their own, other shards, do not matter to it.
     Raises `ShardError` where the folder holds anything else, or cannot be written to at all.
     """
     store = store_of(folder)
     names = store.names()
     if MANIFEST not in names:
-        ours = {ENTRIES, PARTS, STAGING}
-        strangers = [name for name in names if name not in BYSTANDERS | ours]
+        listing = store.listing() or []
+        known = BYSTANDERS | OURS | other_homes(listing)
+        strangers = [name for name in names if name not in known]
         if strangers:
             raise ShardError(
                 f"{folder} holds other files ({', '.join(strangers[:3])}) and no manifest; "
@@ -162,7 +164,7 @@ def check_claim(folder: Path | Store, manifest: Manifest) -> Manifest | None:
             )
         # Nothing in a part says of which plan it is: without the manifest nobody can tell. Another
         # writer publishes only after it made the manifest, so that is looked for once more.
-        orphans = [path for path in store.listing() or [] if path.startswith(f"{ENTRIES}/")]
+        orphans = [path for path in listing if path.startswith(f"{ENTRIES}/")]
         if not orphans:
             return None
         if MANIFEST not in store.names():

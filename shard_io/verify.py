@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from shard_io.errors import ShardError, told_as_shard_error
-from shard_io.layout import BYSTANDERS, MANIFEST, STAGING, PartId
+from shard_io.layout import BYSTANDERS, MANIFEST, STAGING, PartId, other_homes
 from shard_io.manifest import Manifest, read_manifest
 from shard_io.parts import content_digest, describe_part, open_part, read_entry
 from shard_io.reader import ShardReader
@@ -67,7 +67,10 @@ def absent_parts(folder: Path | Store) -> list[PartId]:
 
 
 def stray_files(folder: Path | Store) -> Iterator[str]:
-    """Files that belong to no published part, and what the manifest says of parts wrongly."""
+    """Files that belong to no published part, and what the manifest says of parts wrongly.
+
+    Folders in it that have a manifest of their own are other shards, and not looked at.
+    """
     reader = ShardReader(folder)
     known = {MANIFEST, *BYSTANDERS}
     published = {}
@@ -80,9 +83,10 @@ def stray_files(folder: Path | Store) -> Iterator[str]:
             continue  # verify_part reports it
         published[part.name] = json.loads(entry.to_bytes())
         known.update(file["path"] for file in entry.files)
-    for path in store_of(folder).listing() or ():
-        in_staging = path == STAGING or path.startswith(f"{STAGING}/")
-        if path not in known and not in_staging:
+    listing = store_of(folder).listing() or ()
+    elsewhere = {STAGING, *other_homes(listing)}
+    for path in listing:
+        if path not in known and path.split("/")[0] not in elsewhere:
             yield f"{folder / path} belongs to no published part"
     yield from _manifest_problems(folder, published)
 

@@ -55,6 +55,22 @@ def test_another_plan_is_refused_and_nothing_is_changed(tiny_yaml, own_shards):
     assert folder_bytes(own_shards) == before
 
 
+def test_other_shards_in_a_folder_of_their_own_do_not_matter(tiny, own_shards):
+    folder = own_shards.parent / "shards_of_many"
+    folder.mkdir()
+    own_shards.rename(folder / "demo")
+    before = folder_bytes(folder / "demo")
+    assert len(generate_shards(tiny, folder, [1], jobs=1).written) == 3
+    assert [*stray_files(folder)] == []
+    assert folder_bytes(folder / "demo") == before
+    (folder / "parts" / "manifest.json").write_text("{}")
+    (folder / "notes.txt").write_text("x")
+    assert [line.split(" belongs")[0] for line in stray_files(folder)] == [
+        str(folder / "notes.txt"),
+        str(folder / "parts" / "manifest.json"),
+    ]
+
+
 @pytest.mark.parametrize("split", ["train", "heldout"])
 def test_parts_without_a_manifest_are_of_no_plan(tiny_yaml, own_shards, split):
     (own_shards / "manifest.json").unlink()
