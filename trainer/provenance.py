@@ -106,9 +106,9 @@ def _circumstances(run: Path) -> dict[str, Any]:
         environments = json.loads((run / "environment.json").read_text(encoding="utf-8"))
         *_, last = read_ledger(run / "metrics.jsonl")
         return {"environments": environments, "training_seconds": round(last["seconds"])}
+    except InputError:  # names the damaged line
+        raise
     except (OSError, ValueError, KeyError) as error:
-        if isinstance(error, InputError):
-            raise
         raise InputError(
             f"{run} lacks environment.json or metrics.jsonl as the trainer wrote them, which the "
             f"card is to hold: {error}"

@@ -14,14 +14,7 @@ from folders import folder_bytes
 import shard_io.store
 from prior_gen.cli import main
 from prior_gen.generator import generate_shards
-from shard_io import (
-    PartId,
-    ShardError,
-    open_shards,
-    slice_shards,
-    stray_files,
-    verify_part,
-)
+from shard_io import PartId, ShardError, open_shards, slice_shards, stray_files, verify_part
 
 
 def files_of(folder, part):
