@@ -80,9 +80,11 @@ class TrainConfig(Section):
     # Labelled and unlabelled rows are cut down to multiples of it: fewer shapes for compilers.
     round_rows: Positive = 1
     # On a GPU: deterministic algorithms, so that the promises about bits hold there, too; a CPU's
-    # always are. compile: torch.compile of the blocks.
+    # always are. compile: torch.compile of the blocks. cuda_graphs: a recording of each shape, for
+    # which rows are cut down to some twenty numbers (`trainer/graphs.py`).
     deterministic: bool = True
     compile: bool = False
+    cuda_graphs: bool = False
 
     # Where to begin: a checkpoint of a run under another config, weights (NAME.safetensors), or the
     # name of shipped ones. Its digest, not its path, is part of the run's digest.
@@ -96,6 +98,8 @@ class TrainConfig(Section):
     checkpoint_every: Positive = 500
     keep_checkpoints: Positive = 3
     loader_threads: int = Field(default=1, ge=0)
+    # Processes that read instead of threads, so that a GPU's own thread need not wait for them.
+    loader_processes: int = Field(default=0, ge=0)
     # Less memory for more time: activations are computed again for the gradient, to the same bits.
     recompute: bool = False
     # Start while the shards are still written; give up `follow_timeout` seconds after the last
@@ -113,6 +117,9 @@ class TrainConfig(Section):
         plain = dump(self)
         if self.round_rows == 1:
             plain.pop("round_rows", None)
+        for key in ("loader_processes", "cuda_graphs"):
+            if not plain.get(key):
+                plain.pop(key, None)
         if not self.self_distillation.weight:
             plain.pop("self_distillation", None)
         return plain
@@ -129,6 +136,7 @@ RUN_DIGEST_EXCLUDES = frozenset(
         "checkpoint_every",
         "keep_checkpoints",
         "loader_threads",
+        "loader_processes",
         "recompute",
         "follow",
         "follow_timeout",

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
 from puicl_config import ModelConfig
+from puicl_model import cell_attention
 from puicl_model.fused import attend_merged, can_attend
 from puicl_model.kernels import (
     add_and_gelu,
@@ -84,16 +85,24 @@ class Block(nn.Module):
 
     def within_columns(self, h: Tensor, asking: Tensor | None = None) -> Tensor:
         """The other two: `asking` [B, r, C, E] (all of h by default) attend to their column."""
+        if h.is_cuda and asking is None:
+            # Columns as sequences side by side, once, instead of queries, keys and values apart.
+            columns = h.transpose(1, 2).contiguous()
+            update = self.row_attention(columns, columns, axis=2)
+            return self._from_rows(columns, *update).transpose(1, 2).contiguous()
         asking = h if asking is None else asking
-        asking = add_and_norm(asking, *self.row_attention(asking, h), self.row_norm)
+        return self._from_rows(asking, *self.row_attention(asking, h))
+
+    def _from_rows(self, asking: Tensor, update: Tensor, bias: Tensor | None) -> Tensor:
+        """The rest of the block for cells `asking`, after what each took from its column."""
+        asking = add_and_norm(asking, update, bias, self.row_norm)
         return add_and_norm(asking, *self.feedforward.but_bias(asking), self.feedforward_norm)
 
     def _label_within_rows(self, h: Tensor) -> Tensor:
         return self.within_rows(h, h[:, :, -1:].contiguous())
 
     def _new_within_columns(self, h: Tensor, new: Tensor) -> Tensor:
-        new = add_and_norm(new, *self.row_attention.one_by_one(new, h), self.row_norm)
-        return add_and_norm(new, *self.feedforward.but_bias(new), self.feedforward_norm)
+        return self._from_rows(new, *self.row_attention.one_by_one(new, h))
 
 
 class Attention(nn.Module):
@@ -111,14 +120,21 @@ class Attention(nn.Module):
         self.out = skip_init(nn.Linear, e, e)
         self.softmax_scale = nn.Parameter(torch.empty(heads)) if scalable else None
 
-    def forward(self, asking: Tensor, h: Tensor) -> tuple[Tensor, Tensor | None]:
+    def forward(
+        self, asking: Tensor, h: Tensor, axis: int | None = None
+    ) -> tuple[Tensor, Tensor | None]:
         """What each cell of `asking` takes from the cells of h along the axis; as `asking`.
 
-        The last bias [E] is not added yet, but returned beside; None where it is.
+        The last bias [E] is not added yet, but returned beside; None where it is. `axis`: where the
+        attention's own lies, 2 if both were transposed.
         """
+        axis = axis or self.axis
         if can_attend(h, h.shape[-1] // self.heads):
             return self._fused(asking, h)
-        return self._merge(attend(*self._split(*self._project(asking, h))))
+        q, kv = self._project(asking, h, h.shape[axis])
+        if q is None and axis == 2 and cell_attention.can_attend(kv):
+            return linear_but_bias(cell_attention.attend_cells(kv), self.out)
+        return self._merge(attend(*self._split(q, kv, axis)), axis)
 
     def _fused(self, asking: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
         """The same with no pass for a bias.
@@ -137,8 +153,9 @@ class Attention(nn.Module):
 
     def one_by_one(self, asking: Tensor, h: Tensor) -> tuple[Tensor, Tensor | None]:
         """The same where each cell of `asking` attends to itself, too, and to no other of them."""
-        q, k, v = self._split(*self._project(asking, h, extra=1))
-        _, k_own, v_own = self._split(*self._project(asking, asking))
+        length = h.shape[self.axis] + 1
+        q, k, v = self._split(*self._project(asking, h, length), self.axis)
+        _, k_own, v_own = self._split(*self._project(asking, asking, length), self.axis)
         own = (q * k_own).sum(-1, keepdim=True)  # B . H Q 1
         attended = torch.empty_like(q)
         together = max(1, SCORES_TOGETHER // (k.shape[:-1].numel()))
@@ -148,17 +165,17 @@ class Attention(nn.Module):
             weights = scores.softmax(-1)
             taken = weights[..., :-1] @ v + weights[..., -1:] * v_own[..., rows, :]
             attended[..., rows, :] = taken
-        return self._merge(attended)
+        return self._merge(attended, self.axis)
 
-    def _project(self, asking: Tensor, h: Tensor, extra: int = 0) -> tuple[Tensor | None, Tensor]:
+    def _project(self, asking: Tensor, h: Tensor, length: int) -> tuple[Tensor | None, Tensor]:
         """Scaled queries [B, r, c, H, D], and keys and values [B, R, C, 2, H, D].
 
-        Where h itself asks, None and all three, queries first: [B, R, C, 3, H, D]. `extra`: cells
-        attended to beside those of h.
+        Where h itself asks, None and all three, queries first: [B, R, C, 3, H, D]. `length`: cells
+        that each attends to.
         """
         e = h.shape[-1]
         # The scores' scale goes into the queries' weights: no pass over the queries.
-        scale = F.pad(self._scale(h.shape[self.axis] + extra), (0, 2 * e), value=1.0)
+        scale = F.pad(self._scale(length), (0, 2 * e), value=1.0)
         weight = (self.qkv.weight * scale.unsqueeze(-1)).to(h.dtype)
         return self._heads(asking, h, weight, (self.qkv.bias * scale).to(h.dtype))
 
@@ -187,14 +204,14 @@ class Attention(nn.Module):
         q = project(asking, slice(e)).unflatten(-1, shape)
         return q, project(h, slice(e, None)).unflatten(-1, (2, *shape))
 
-    def _split(self, q: Tensor | None, kv: Tensor) -> list[Tensor]:
+    def _split(self, q: Tensor | None, kv: Tensor, axis: int) -> list[Tensor]:
         """Queries, keys and values [B, ., H, ., D], the axis next to last."""
         parts = kv.unbind(3) if q is None else (q, *kv.unbind(3))
-        order = (0, 2, 3, 1, 4) if self.axis == 1 else (0, 1, 3, 2, 4)
+        order = (0, 2, 3, 1, 4) if axis == 1 else (0, 1, 3, 2, 4)
         return [part.permute(order) for part in parts]  # from B R C H D
 
-    def _merge(self, attended: Tensor) -> tuple[Tensor, Tensor | None]:
-        order = (0, 3, 1, 2, 4) if self.axis == 1 else (0, 1, 3, 2, 4)
+    def _merge(self, attended: Tensor, axis: int) -> tuple[Tensor, Tensor | None]:
+        order = (0, 3, 1, 2, 4) if axis == 1 else (0, 1, 3, 2, 4)
         return linear_but_bias(attended.permute(order).flatten(-2), self.out)
 
 

@@ -13,8 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from puicl_model import passes
-from puicl_model.passes import can_pass
+from puicl_model import gpu_passes, passes
 
 # Up to this length the scores are written out in every type: a row's cells, mostly.
 SHORT = 32
@@ -27,6 +26,15 @@ KEPT_BYTES = 64 << 20
 
 # exp of scores within these bounds neither over- nor underflows, nor do sums and quotients of them.
 SAFE_SCORE = 40.0
+
+
+def can_pass(x: Tensor) -> bool:
+    """Whether biases, sums, norms and GELU have passes of their own for [..., E] like x."""
+    return _passes_for(x).can_pass(x)
+
+
+def _passes_for(x: Tensor):
+    return gpu_passes if x.is_cuda else passes
 
 
 def linear(x: Tensor, layer: nn.Linear) -> Tensor:
@@ -53,14 +61,14 @@ def add_and_gelu(x: Tensor, bias: Tensor | None) -> Tensor:
     """GELU(x + bias) in the type of x; no bias: of x."""
     if bias is None:
         return F.gelu(x)
-    return passes.gelu(x, bias) if can_pass(x) else F.gelu(x + bias.to(x.dtype))
+    return _passes_for(x).gelu(x, bias) if can_pass(x) else F.gelu(x + bias.to(x.dtype))
 
 
 def add_and_norm(h: Tensor, update: Tensor, bias: Tensor | None, norm: nn.Module) -> Tensor:
     """norm(h + update + bias) in the type of h; no bias: of h + update."""
-    if can_pass(h):
+    if can_pass(h) and (isinstance(norm, nn.RMSNorm) or not h.is_cuda):
         bias = norm.weight.new_zeros(norm.weight.shape) if bias is None else bias
-        return passes.add_and_norm(h, update, bias, norm)
+        return _passes_for(h).add_and_norm(h, update, bias, norm)
     total = h + update if bias is None else h + update + bias.to(h.dtype)
     if total.dtype == norm.weight.dtype:
         return norm(total)
@@ -82,6 +90,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         # In four dimensions: with more, PyTorch takes its slowest way.
         four = [part.flatten(0, -4) for part in (q, k, v)]
         return F.scaled_dot_product_attention(*four, scale=1.0).view(q.shape)
+    if q.device.type != "cpu":  # short: what waits for nothing and leaves the kernels to a compiler
+        return (q @ k.transpose(-1, -2)).float().softmax(-1).to(v.dtype) @ v
     flat = [part.contiguous().flatten(0, -3) for part in (q, k, v)]
     if torch.is_grad_enabled():
         return _Attention.apply(*flat).view(q.shape)

@@ -67,7 +67,22 @@ class PUICL(nn.Module):
         `reveals_negatives`). revealed_positives: likewise, positives shown as such.
         """
         x = standardize(x, x, n_labeled, self.config)
-        h = self.embed(x, n_labeled, revealed, revealed_positives)
+        return self._classify(self.embed(x, n_labeled, revealed, revealed_positives), n_labeled)
+
+    def forward_masked(self, x: Tensor, labeled: Tensor) -> Tensor:
+        """Logits [B, R, 2] of all rows, the same as `forward`'s for those that are unlabelled.
+
+        x: [B, R, d]; labeled: boolean [R]. No shape depends on how many rows are labelled, so that
+        a recording of this (a CUDA graph) serves any number of them.
+        """
+        x = standardize_masked(x, labeled, self.config)
+        positive = self.label_encoder(x.new_ones(1))
+        labels = torch.where(labeled.unsqueeze(-1), positive, self.unlabeled_token.to(x.dtype))
+        return self._classify(self._with_labels(x, labels.expand(len(x), -1, -1)), 0)
+
+    def _classify(self, h: Tensor, first_row: int) -> Tensor:
+        """Logits [B, R - first_row, 2] from embedded cells h [B, R, C, E]."""
+        dtype = h.dtype
         h = self.think(h).to(self.compute_dtype)
         *blocks, last = self.blocks
         for block in blocks:
@@ -75,8 +90,8 @@ class PUICL(nn.Module):
                 h = checkpoint(block, h, use_reentrant=False, preserve_rng_state=False)
             else:
                 h = block(h)
-        answers = last.answers(h, self.config.thinking_rows + n_labeled)
-        return self.decoder(answers.to(x.dtype))
+        answers = last.answers(h, self.config.thinking_rows + first_row)
+        return self.decoder(answers.to(dtype))
 
     def score_new_rows(self, x: Tensor, n_labeled: int, x_new: Tensor) -> Tensor:
         """Logits [B, Q, 2] of rows that were not in the table, each on its own.
@@ -136,8 +151,6 @@ class PUICL(nn.Module):
         many places to its right, circularly; the paper's is (0,), the column alone.
         """
         b, r, _ = x.shape
-        group = [x.roll(-offset, dims=-1) for offset in self.config.feature_group]
-        features = self.feature_encoder(torch.stack(group, dim=-1))  # B R d E
         positive = self.label_encoder(x.new_ones(1))  # E: the label of a labelled positive is 1
         unlabeled = self.unlabeled_token.to(positive.dtype).expand(b, r - n_labeled, -1)
         if revealed is not None:
@@ -146,6 +159,12 @@ class PUICL(nn.Module):
         if revealed_positives is not None:
             unlabeled = torch.where(revealed_positives.unsqueeze(-1), positive, unlabeled)
         labels = torch.cat([positive.expand(b, n_labeled, -1), unlabeled], dim=1)  # B R E
+        return self._with_labels(x, labels)
+
+    def _with_labels(self, x: Tensor, labels: Tensor) -> Tensor:
+        """Features x [B, R, d] embedded, beside the embedded labels [B, R, E]: [B, R, C, E]."""
+        group = [x.roll(-offset, dims=-1) for offset in self.config.feature_group]
+        features = self.feature_encoder(torch.stack(group, dim=-1))  # B R d E
         return torch.cat([features, labels.unsqueeze(2)], dim=2)
 
     def think(self, h: Tensor) -> Tensor:
@@ -186,13 +205,31 @@ def standardize(rows: Tensor, table: Tensor, n_labeled: int, config: ModelConfig
     basis = table[:, :n_labeled] if config.standardize_by == "labeled" else table
     mean = basis.mean(dim=1, keepdim=True)
     spread = basis.std(dim=1, keepdim=True, correction=0)
-    overall = table.std(dim=1, keepdim=True, correction=0)
     # Compared as values, too: rounding can give equal numbers a spread.
-    degenerate = basis.amax(dim=1, keepdim=True) == basis.amin(dim=1, keepdim=True)
-    degenerate |= spread < DEGENERATE_SPREAD * overall
+    equal = basis.amax(dim=1, keepdim=True) == basis.amin(dim=1, keepdim=True)
+    return _scaled(rows, table, mean, spread, equal, config.feature_clip)
+
+
+def standardize_masked(table: Tensor, labeled: Tensor, config: ModelConfig) -> Tensor:
+    """`standardize` of the rows of `table` [B, R, d] itself; labeled: boolean [R]."""
+    if config.standardize_by != "labeled":
+        labeled = torch.ones_like(labeled)
+    basis = labeled.unsqueeze(-1)
+    share = basis / basis.sum()
+    mean = (table * share).sum(dim=1, keepdim=True)
+    spread = ((table - mean).square() * share).sum(dim=1, keepdim=True).sqrt()
+    greatest = table.masked_fill(~basis, -math.inf).amax(dim=1, keepdim=True)
+    least = table.masked_fill(~basis, math.inf).amin(dim=1, keepdim=True)
+    return _scaled(table, table, mean, spread, greatest == least, config.feature_clip)
+
+
+def _scaled(
+    rows: Tensor, table: Tensor, mean: Tensor, spread: Tensor, equal: Tensor, clip: float
+) -> Tensor:
+    """(rows - mean) / spread, clipped; `equal`: where the basis of the two is one value."""
+    overall = table.std(dim=1, keepdim=True, correction=0)
+    degenerate = equal | (spread < DEGENERATE_SPREAD * overall)
     spread = torch.where(degenerate, overall, spread)
     constant = table.amax(dim=1, keepdim=True) == table.amin(dim=1, keepdim=True)
     scaled = (rows - mean) / torch.where(constant, torch.ones_like(spread), spread)
-    return torch.where(constant, torch.zeros_like(scaled), scaled).clamp(
-        -config.feature_clip, config.feature_clip
-    )
+    return torch.where(constant, torch.zeros_like(scaled), scaled).clamp(-clip, clip)

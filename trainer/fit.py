@@ -3,6 +3,7 @@
 import functools
 import math
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -15,6 +16,7 @@ from trainer.begin import begin_or_resume
 from trainer.data import DataChain, check_plan, describe_reuse, last_trainable_step, open_for
 from trainer.follow import Follower, await_manifest
 from trainer.gradient import microbatch_gradient
+from trainer.graphs import RecordedGradients
 from trainer.heldout import HeldoutSet
 from trainer.loader import Batch, read_ahead, rounded
 from trainer.precision import computed_in
@@ -86,7 +88,7 @@ def _fit(config: Config, shards: str | Path, out: Path, world: World, asked: Sto
         )
     processes = "1 process" if world.size == 1 else f"{world.size} processes"
     tell(f"training {config.name} from step {state.step} to {stop} on {processes}")
-    _steps(run, reader, stop, asked)
+    _steps(run, reader, functools.partial(open_for, config, shards), stop, asked)
     if state.step == stop:
         run.evaluate()
     if state.step == prior.curriculum_steps < goal and stop < goal:
@@ -100,7 +102,13 @@ def _fit(config: Config, shards: str | Path, out: Path, world: World, asked: Sto
         lock.close()
 
 
-def _steps(run: Run, reader: ShardReader, stop: int, asked: StopRequest) -> None:
+def _steps(
+    run: Run,
+    reader: ShardReader,
+    open_again: Callable[[], ShardReader],
+    stop: int,
+    asked: StopRequest,
+) -> None:
     """Steps up to `stop`, or until SIGTERM, SIGINT or `max_seconds`; every process agrees when."""
     config, state, world = run.config, run.state, run.world
     prior, train = config.prior, config.train
@@ -120,6 +128,8 @@ def _steps(run: Run, reader: ShardReader, stop: int, asked: StopRequest) -> None
         train.loader_threads,
         ahead=max(4, len(needed)) if chosen else 4,
         is_there=lambda address: not (train.follow and reader.awaited_parts(address)),
+        processes=train.loader_processes,
+        open_again=open_again,
     )
 
     def following() -> Batch:
@@ -131,6 +141,7 @@ def _steps(run: Run, reader: ShardReader, stop: int, asked: StopRequest) -> None
     follower = Follower(reader, world, asked, train.follow_timeout, run.say)
     # One row a microbatch: its gradient, its loss, and whether this process was asked to stop.
     rows = torch.zeros(rounds, state.gradient.numel() + 2, device=world.device)
+    recorded = RecordedGradients(state, train) if train.cuda_graphs else None
     stopped = False
     while state.step < stop and not stopped:
         step = state.step
@@ -149,7 +160,10 @@ def _steps(run: Run, reader: ShardReader, stop: int, asked: StopRequest) -> None
         shared = shares([cost(*batch.x.shape) for batch in here] or [0.0] * count, world.size)
         for row, index in enumerate(shared[world.rank]):
             batch = here[index] if chosen else following()
-            rows[row, :-1] = microbatch_gradient(state, batch, train, share)
+            if recorded:
+                rows[row, :-1] = recorded(batch)
+            else:
+                rows[row, :-1] = microbatch_gradient(state, batch, train, share)
         rows[:, -1] = float(asked())
         everyone = world.gather(rows, rounds * world.size)
         places = {

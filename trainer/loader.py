@@ -1,8 +1,10 @@
 """Microbatches as tensors, read ahead of the step that needs them."""
 
+import multiprocessing
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -58,25 +60,52 @@ def read_ahead(
     threads: int,
     ahead: int = 4,
     is_there: Callable[[Address], bool] = lambda address: True,
+    processes: int = 0,
+    open_again: Callable[[], ShardReader] | None = None,
 ) -> Iterator[Batch]:
     """The microbatches of `addresses` in this very order, whatever the number of threads.
 
     Nothing is read ahead before `is_there` says so; what is asked for is read in any case.
+    `processes`, if any, read instead of threads, each with the reader that `open_again` (which can
+    be pickled) gives it: reading then takes no time from the thread that feeds a GPU.
     """
-    if threads == 0:
+    if threads == 0 and processes == 0:
         for address in addresses:
             yield load(reader, address)
         return
+    if processes:
+        # Not forked: this process has threads, and perhaps a GPU.
+        spawn = multiprocessing.get_context("spawn")
+        pool: Executor = ProcessPoolExecutor(processes, spawn, _open_here, (open_again,))
+        read = _read_here
+    else:
+        pool, read = ThreadPoolExecutor(threads), partial(load, reader)
     remaining = deque(addresses)
-    with ThreadPoolExecutor(threads) as pool:
+    with pool:
         waiting = deque()
         try:
             while waiting or remaining:
-                while remaining and len(waiting) <= max(ahead, threads):
+                while remaining and len(waiting) <= max(ahead, threads, 2 * processes):
                     if waiting and not is_there(remaining[0]):
                         break
-                    waiting.append(pool.submit(load, reader, remaining.popleft()))
-                yield waiting.popleft().result()
+                    address = remaining.popleft()
+                    waiting.append((address, pool.submit(read, address)))
+                address, future = waiting.popleft()
+                found = future.result()
+                yield as_batch(address, found) if processes else found
         finally:
-            for future in waiting:
+            for _, future in waiting:
                 future.cancel()
+
+
+# A loader process' own reader.
+_reader: ShardReader
+
+
+def _open_here(open_again: Callable[[], ShardReader]) -> None:
+    global _reader
+    _reader = open_again()
+
+
+def _read_here(address: Address) -> Microbatch:
+    return _reader[address]

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from puicl_config import Config, InputError, TrainConfig
 from puicl_model import PUICL
+from trainer.muon import BatchedMuon
 
 
 class TrainState:
@@ -121,7 +122,11 @@ class TrainState:
 
 
 # What each optimizer keeps of a parameter, beside AdamW's count of steps.
-_MOMENTS = {torch.optim.AdamW: ("exp_avg", "exp_avg_sq"), torch.optim.Muon: ("momentum_buffer",)}
+_MOMENTS = {
+    torch.optim.AdamW: ("exp_avg", "exp_avg_sq"),
+    torch.optim.Muon: ("momentum_buffer",),
+    BatchedMuon: ("momentum_buffer",),
+}
 
 
 def _optimizers(
@@ -148,8 +153,8 @@ def _optimizers(
         )
     ]
     if muon:
-        optimizer = torch.optim.Muon(
-            muon, momentum=train.muon_momentum, weight_decay=train.weight_decay
-        )
+        # On a CPU one by one, as runs there have always been, to the same bits.
+        kind = BatchedMuon if muon[0].is_cuda else torch.optim.Muon
+        optimizer = kind(muon, momentum=train.muon_momentum, weight_decay=train.weight_decay)
         chosen.append((optimizer, train.muon_lr_ratio))
     return chosen

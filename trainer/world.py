@@ -89,3 +89,5 @@ def choose_algorithms(deterministic: bool) -> None:
     torch.utils.deterministic.fill_uninitialized_memory = False
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.benchmark = False
+    # cuDNN's attention makes a plan for each shape, and every microbatch has its own.
+    torch.backends.cuda.enable_cudnn_sdp(False)

@@ -1,0 +1,125 @@
+"""Microbatch gradients as recorded CUDA graphs (`train.cuda_graphs`).
+
+A microbatch is some thousand small kernels, which a host starts more slowly than a GPU of today
+computes them. A graph is recorded once for each shape and started as a whole. So that there are few
+shapes, rows are left out down to one of some twenty numbers, and how many of them are labelled is
+data, not a shape (`PUICL.forward_masked`).
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from puicl_config import InputError, TrainConfig
+from trainer.loader import Batch
+from trainer.precision import computed_in
+from trainer.state import TrainState
+
+# Rows below the first bound are cut to multiples of the first step, and so on.
+_STEPS = ((128, 16), (256, 32), (512, 64))
+_LAST_STEP = 128
+
+
+def cut_rows(batch: Batch) -> Batch:
+    """The batch with its rows cut down to one of few numbers, both kinds in proportion.
+
+    At most a fifth of them is left out where there are 64 or more. Rows of a task stand in random
+    order, so that its first ones are a fair sample.
+    """
+    rows = batch.x.shape[1]
+    step = next((step for bound, step in _STEPS if rows < bound), _LAST_STEP)
+    kept = max(rows - rows % step, min(rows, step))
+    if kept == rows:
+        return batch
+    n_labeled = min(max(1, round(batch.n_labeled * kept / rows)), kept - 1)
+    n_labeled = max(n_labeled, kept - batch.y.shape[1])
+    n_unlabeled = kept - n_labeled
+    unlabeled = batch.x[:, batch.n_labeled : batch.n_labeled + n_unlabeled]
+    x = torch.cat([batch.x[:, :n_labeled], unlabeled], dim=1)
+    return batch._replace(x=x, y=batch.y[:, :n_unlabeled], n_labeled=n_labeled)
+
+
+class _Slot:
+    """What a graph reads and writes: x [T, R, d], classes [T, R], how many rows are labelled."""
+
+    def __init__(self, x: Tensor, device: torch.device):
+        self.x = torch.empty(x.shape, device=device)
+        self.y = torch.zeros(x.shape[:2], dtype=torch.int64, device=device)
+        self.rows = torch.arange(x.shape[1], device=device)
+        self.n_labeled = torch.zeros((), dtype=torch.int64, device=device)
+        self.loss = torch.zeros((), device=device)
+        self.graph: torch.cuda.CUDAGraph | None = None
+
+    def fill(self, batch: Batch) -> None:
+        """Copy a microbatch to the device; nothing waits for it."""
+        self.x.copy_(_pinned(batch.x, self.x.device), non_blocking=True)
+        y = F.pad(batch.y, (batch.n_labeled, 0))
+        self.y.copy_(_pinned(y, self.y.device), non_blocking=True)
+        self.n_labeled.fill_(batch.n_labeled)
+
+
+class RecordedGradients:
+    """Gradient and loss of microbatches, as `microbatch_gradient` has them but for their rounding.
+
+    A shape's first microbatch is computed kernel by kernel, which also loads them; the second
+    records. Recordings share their memory, so that only one may run at a time.
+    """
+
+    def __init__(self, state: TrainState, train: TrainConfig):
+        """Raises `InputError` for what `train` asks for beside the plain loss."""
+        shows = train.reveal_negatives.share > 0 or train.reveal == "both"
+        if shows or train.self_distillation.weight:
+            raise InputError(
+                "train.cuda_graphs computes the plain loss alone: without reveal and "
+                "self_distillation"
+            )
+        self._state = state
+        state.model.precision = computed_in(train.precision, state.gradient.device)
+        state.model.recompute = train.recompute
+        self._slots: dict[torch.Size, _Slot] = {}
+        self._stream: torch.cuda.Stream | None = None
+        self._pool = None
+        self._recorded = state.gradient.is_cuda
+
+    def __call__(self, batch: Batch) -> Tensor:
+        """[n_parameters + 1], the loss last."""
+        batch = cut_rows(batch)
+        slot = self._slots.get(batch.x.shape)
+        first = slot is None
+        if slot is None:
+            slot = self._slots[batch.x.shape] = _Slot(batch.x, self._state.gradient.device)
+        slot.fill(batch)
+        if first or not self._recorded:
+            self._compute(slot)
+        else:
+            if slot.graph is None:
+                self._record(slot)
+            slot.graph.replay()
+        return torch.cat([self._state.gradient, slot.loss.reshape(1)])
+
+    def _record(self, slot: _Slot) -> None:
+        if self._stream is None:
+            self._stream, self._pool = torch.cuda.Stream(), torch.cuda.graph_pool_handle()
+        graph = torch.cuda.CUDAGraph()
+        torch.cuda.synchronize()
+        # As torch.cuda.graph, but for its collection of garbage: some hundred shapes are recorded.
+        with torch.cuda.stream(self._stream):
+            graph.capture_begin(pool=self._pool)
+            self._compute(slot)
+            graph.capture_end()
+        torch.cuda.synchronize()
+        slot.graph = graph
+
+    def _compute(self, slot: _Slot) -> None:
+        self._state.gradient.zero_()
+        labeled = slot.rows < slot.n_labeled
+        logits = self._state.model.forward_masked(slot.x, labeled)
+        losses = F.cross_entropy(logits.float().flatten(0, 1), slot.y.flatten(), reduction="none")
+        share = ~labeled / (~labeled).sum()
+        loss = (losses.view_as(slot.y) * share).sum() / len(slot.x)
+        loss.backward()
+        slot.loss.copy_(loss.detach())
+
+
+def _pinned(tensor: Tensor, device: torch.device) -> Tensor:
+    return tensor.pin_memory() if device.type == "cuda" else tensor
