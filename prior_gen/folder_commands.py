@@ -21,6 +21,7 @@ from shard_io import (
     Store,
     absent_parts,
     as_ranges,
+    bad_parts,
     command_for,
     folder_of,
     local_folder,
@@ -30,7 +31,6 @@ from shard_io import (
     store_of,
     stray_files,
     sweep_staging,
-    verify_part,
 )
 
 Folder = Annotated[str, typer.Argument(help="Folder of shards, or its URL.", metavar="DIR")]
@@ -115,31 +115,43 @@ def verify(
     """Re-read and re-hash every file; exit with 1 if anything is wrong."""
     folder = folder_of(place)
     parts = open_shards(folder).published_parts()
-    count, again = _print_all(problems_of(folder)), ""
+    count, again, options = _print_all(problems_of(folder)), "", ""
     if regenerate:
         chosen, unlike = regenerate_parts(folder, regenerate, seed, jobs)
-        count += _print_all(unlike)
+        count += _print_all(
+            f"{part.name} holds other content than its seeds give" for part in unlike
+        )
+        options = f" --regenerate {regenerate} --seed {seed}" if unlike else ""
         again = f"; {len(chosen)} of them, made again from their seeds, are the same"
     unseen = ""
     if store_of(folder).listing() is None:
         unseen = "; extra files were not looked for, as a web server does not list its folders"
     if count:
-        mend = f"; `prior-gen repair {folder}` mends bad parts" if can_be_written(folder) else ""
+        command = f"prior-gen repair {folder}{options}"
+        mend = f"; `{command}` mends bad parts" if can_be_written(folder) else ""
         print(f"{folder}: {count} {'problem' if count == 1 else 'problems'}{mend}{unseen}")
         sys.exit(1)
     print(f"{folder}: {len(parts)} parts are whole and match their digests{again}{unseen}")
 
 
 @stops_with(HOW_TO_GO_ON)
-def repair(place: Folder, jobs: Jobs = None) -> None:
+def repair(
+    place: Folder,
+    regenerate: Annotated[
+        int,
+        typer.Option(min=0, help="Also what `verify` with this number and --seed finds to differ."),
+    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Which random parts those are.")] = 0,
+    jobs: Jobs = None,
+) -> None:
     """Generate again exactly the bad parts, and the missing ones of stages begun."""
     folder = folder_of(place)
     store_of(folder).check_writable()
     reader = open_shards(folder)
     if isinstance(folder, Path):
         sweep_staging(folder)
-    bad = [part for part in reader.published_parts() if verify_part(folder, part)]
-    parts = sorted([*bad, *absent_parts(folder)])
+    unlike = regenerate_parts(folder, regenerate, seed, jobs)[1] if regenerate else []
+    parts = sorted({*bad_parts(folder), *absent_parts(folder), *unlike})
     if parts:
         check_canary(reader.manifest)
     result = write_parts(reader.manifest, folder, parts, jobs)

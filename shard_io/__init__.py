@@ -4,7 +4,7 @@ from shard_io.commands import as_ranges, command_for
 from shard_io.errors import ShardError, told_as_shard_error
 from shard_io.files import sweep_staging
 from shard_io.filtered import FilteredReader
-from shard_io.layout import MANIFEST, Layout, PartId
+from shard_io.layout import MANIFEST, Layout, PartId, PlanId
 from shard_io.manifest import Manifest, check_claim, claim_folder, describe_differences
 from shard_io.merge import refresh_manifest
 from shard_io.microbatch import Microbatch
@@ -14,7 +14,7 @@ from shard_io.remote import cache_folder
 from shard_io.slice import slice_shards
 from shard_io.slice_index import SliceIndex
 from shard_io.store import Store, folder_of, local_folder, store_of
-from shard_io.verify import absent_parts, problems_of, stray_files, verify_part
+from shard_io.verify import absent_parts, bad_parts, problems_of, stray_files, verify_part
 
 __all__ = [
     "MANIFEST",
@@ -24,12 +24,14 @@ __all__ = [
     "Microbatch",
     "PartEntry",
     "PartId",
+    "PlanId",
     "ShardError",
     "ShardReader",
     "SliceIndex",
     "Store",
     "absent_parts",
     "as_ranges",
+    "bad_parts",
     "cache_folder",
     "check_claim",
     "claim_folder",

@@ -29,6 +29,21 @@ def other_homes(listing: Iterable[str]) -> set[str]:
     return {home for home in homes if "/" not in home} - OURS
 
 
+@dataclass(frozen=True)
+class PlanId:
+    """Which data a part or a folder holds: the plan's digest, and the split drawn from it.
+
+    Whatever may differ between writers of one folder, or after a conversion (stages, format,
+    codec, machine), is not in it.
+    """
+
+    digest: str
+    split: str
+
+    def __str__(self) -> str:
+        return f"plan {self.digest[:16]}, split {self.split}"
+
+
 @dataclass(frozen=True, order=True)
 class PartId:
     """Address of a part: stage from 1, number within the stage from 0."""

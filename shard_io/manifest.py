@@ -16,7 +16,7 @@ from puicl_config import (
     sha256_of,
 )
 from shard_io.errors import ShardError
-from shard_io.layout import BYSTANDERS, ENTRIES, MANIFEST, OURS, Layout, other_homes
+from shard_io.layout import BYSTANDERS, ENTRIES, MANIFEST, OURS, Layout, PlanId, other_homes
 from shard_io.slice_index import SliceIndex, slice_from_plain
 from shard_io.store import Store, store_of
 
@@ -45,6 +45,11 @@ class Manifest:
     def plan_digest(self) -> str:
         """Name of the data."""
         return plan_digest(self.config.prior)
+
+    @property
+    def plan_id(self) -> PlanId:
+        """What the folder's parts must be of."""
+        return PlanId(self.plan_digest, self.split)
 
     @property
     def storage(self) -> ShardsConfig:
@@ -162,7 +167,7 @@ def check_claim(folder: Path | Store, manifest: Manifest) -> Manifest | None:
                 f"{folder} holds other files ({', '.join(strangers[:3])}) and no manifest; "
                 "give an empty folder"
             )
-        # Nothing in a part says of which plan it is: without the manifest nobody can tell. Another
+        # Parts may be older than their plan's name in the entries, or of several plans. Another
         # writer publishes only after it made the manifest, so that is looked for once more.
         orphans = [path for path in listing if path.startswith(f"{ENTRIES}/")]
         if not orphans:
