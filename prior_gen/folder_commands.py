@@ -13,11 +13,14 @@ from rich.table import Table
 from prior_gen.convert import convert_shards
 from prior_gen.generator import check_canary, write_parts
 from prior_gen.info import can_be_written, describe_shards, owed_by_shares, spoken_ranges
+from prior_gen.rebuild import rebuild_manifest
 from prior_gen.regenerate import regenerate_parts
+from prior_gen.settings import Overrides, read_settings
 from prior_gen.stages import parse_stages
-from puicl_config import InputError
+from puicl_config import InputError, plan_digest
 from puicl_config.workers import stops_with
 from shard_io import (
+    ManifestLost,
     Store,
     absent_parts,
     as_ranges,
@@ -142,11 +145,20 @@ def repair(
         typer.Option(min=0, help="Also what `verify` with this number and --seed finds to differ."),
     ] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Which random parts those are.")] = 0,
+    config: Annotated[
+        str | None,
+        typer.Option(help="What DIR was made with, to rebuild a manifest that is lost."),
+    ] = None,
+    overrides: Overrides = None,
     jobs: Jobs = None,
 ) -> None:
-    """Generate again exactly the bad parts, and the missing ones of stages begun."""
+    """Generate again exactly the bad parts, and the missing ones of stages begun.
+
+    A manifest that is missing or damaged is rebuilt first, from what the parts say.
+    """
     folder = folder_of(place)
     store_of(folder).check_writable()
+    _rebuild_if_lost(folder, config, overrides or [])
     reader = open_shards(folder)
     if isinstance(folder, Path):
         sweep_staging(folder)
@@ -158,6 +170,27 @@ def repair(
     for problem in stray_files(folder):
         print(f"left alone: {problem}")
     print(f"{folder}: made {len(result.written)} parts again")
+
+
+def _rebuild_if_lost(folder: Path | Store, config: str | None, overrides: list[str]) -> None:
+    """Rebuild a manifest that is missing or damaged; raises `InputError` where that cannot be.
+
+    Also where `config` is given for a manifest that is whole and of another plan.
+    """
+    if overrides and config is None:
+        raise InputError("--set overrides a --config: give that, too")
+    settings = read_settings(config, overrides)[0] if config is not None else None
+    try:
+        plan = open_shards(folder).manifest.plan_digest
+    except ManifestLost:
+        manifest = rebuild_manifest(folder, settings)
+        print(f"{folder}: rebuilt the manifest, of {manifest.plan_id}")
+        return
+    if settings and plan_digest(settings.prior) != plan:
+        raise InputError(
+            f"{folder} has a whole manifest, of plan {plan[:16]}, and --config is of another plan: "
+            "repair takes the folder's own, without --config"
+        )
 
 
 @stops_with(HOW_TO_GO_ON)

@@ -1,5 +1,6 @@
 """A part on disk: publishing it with its entry last, and opening it with its hashes checked."""
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Sequence
@@ -146,6 +147,17 @@ def read_entry(folder: Path | Store, part: PartId, plan: PlanId | None = None) -
             f"{part.name} again by the folder's plan"
         )
     return entry
+
+
+def entries_of(folder: Path | Store) -> list[PartEntry]:
+    """The entries that lie in the folder and are not damaged, whatever its manifest says."""
+    entries = []
+    for path in store_of(folder).listing() or ():
+        part = PartId.of_entry(path)
+        with contextlib.suppress(ShardError):
+            entry = read_entry(folder, part) if part else None
+            entries += [entry] if entry else []
+    return entries
 
 
 def open_part(folder: Path, part: PartId, shard_format: str) -> Part:
