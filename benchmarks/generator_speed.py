@@ -98,7 +98,7 @@ def our_seconds(config: Config, addresses) -> tuple[np.ndarray, np.ndarray, int]
     generating = clocks() - start
     with tempfile.TemporaryDirectory() as folder:
         start = clocks()
-        entry = publish_part(Path(folder), PartId(1, 0), microbatches, config.shards)
+        entry = publish_part(Path(folder), PartId(1, 0), microbatches, config.shards, plan=None)
         return generating, clocks() - start, entry.n_bytes
 
 

@@ -97,9 +97,9 @@ def main() -> None:
 def _folder_row(storage: ShardsConfig, microbatches, tasks: int) -> str:
     with tempfile.TemporaryDirectory() as name:
         folder, part = Path(name), PartId(1, 0)
-        publish_part(folder, PartId(2, 0), microbatches[:1], storage)  # imports and first calls
+        publish_part(folder, PartId(2, 0), microbatches[:1], storage, plan=None)  # first calls
         start = time.perf_counter()
-        entry = publish_part(folder, part, microbatches, storage)
+        entry = publish_part(folder, part, microbatches, storage, plan=None)
         writing = time.perf_counter() - start
         start = time.process_time()
         opened = open_part(folder, part, storage.format)

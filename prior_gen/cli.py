@@ -17,6 +17,7 @@ from prior_gen.generator import (
 )
 from prior_gen.info import spoken_ranges
 from prior_gen.seeding import Split
+from prior_gen.settings import Overrides, read_settings
 from prior_gen.stages import (
     WHOLE,
     PartRange,
@@ -24,9 +25,9 @@ from prior_gen.stages import (
     parse_stages,
     tail_stages,
 )
-from puicl_config import Config, InputError, duration, exit_on_input_error, load_config, plan_digest
+from puicl_config import Config, InputError, duration, exit_on_input_error, plan_digest
 from puicl_config.workers import stops_with, take_sigterm_for_ctrl_c
-from shard_io import MANIFEST, Store, as_ranges, folder_of, open_shards
+from shard_io import Store, as_ranges, folder_of, open_shards
 
 app = typer.Typer(
     add_completion=False,
@@ -54,9 +55,7 @@ def generate(
     config: Annotated[
         str, typer.Option(help="Config: a path, a shipped name, or DIR/manifest.json.")
     ] = "paper",
-    overrides: Annotated[
-        list[str] | None, typer.Option("--set", help="Override, section.key=value; repeatable.")
-    ] = None,
+    overrides: Overrides = None,
     shard_format: Annotated[
         Literal["zarr", "webdataset"] | None,
         typer.Option("--format", help="Overrides shards.format."),
@@ -82,7 +81,7 @@ def generate(
     overrides = list(overrides or [])
     if shard_format:
         overrides.append(f"shards.format={shard_format}")
-    settings, usual_split = _settings(config, overrides)
+    settings, usual_split = read_settings(config, overrides)
     split = split or usual_split
     if stages is None and not tail:
         raise InputError(f"give --stages 1-{settings.prior.stages} (or another range), or --tail")
@@ -128,17 +127,6 @@ def _show_what_others_owe(out: str, stages: list[int], shares: int) -> None:
             f"{out}: {len(missing)} parts of these stages are still missing; `prior-gen info {out} "
             f"--stages {text} --shares {shares}` names the shares that owe them"
         )
-
-
-def _settings(config: str, overrides: list[str]) -> tuple[Config, Split]:
-    """Of a config file, or of the folder whose manifest.json is given for one."""
-    folder, _, name = config.rpartition("/")
-    if name != MANIFEST:
-        return load_config(config, overrides), "train"
-    if overrides:
-        raise InputError(f"{config}: the plan of a folder is taken as it is, without overrides")
-    manifest = open_shards(folder or ".").manifest
-    return manifest.config, manifest.split
 
 
 def _show_estimate(

@@ -32,7 +32,8 @@ def convert_shards(
 ) -> GenerationResult:
     """Store every part of `source` that `out` lacks in `out`, in `shard_format`.
 
-    `out` becomes, byte for byte, the folder that a generator of that format would have made.
+    `out` becomes, byte for byte, the folder that a generator of that format would have made; only
+    entries of `source` that name no plan, older ones, name none in `out`.
     Started again it goes on, part by part. Raises `ShardError` where `out` holds anything else,
     or where a part of `source` is damaged.
     """
@@ -70,12 +71,14 @@ def convert_part(
     for position in range(len(stored)):
         drop_if_told()
         microbatches.append(stored[position])
-    if content_digest(microbatches) != reader.entry(part).content_digest:
+    entry = reader.entry(part)
+    if content_digest(microbatches) != entry.content_digest:
         raise ShardError(
             f"{part.name} in {source} does not match its content digest; "
             f"`prior-gen repair {source}` makes it again"
         )
-    return publish_part(folder, part, microbatches, manifest.storage)
+    # An older entry names no plan, and to store its tasks again is no proof of one.
+    return publish_part(folder, part, microbatches, manifest.storage, entry.plan)
 
 
 def _place(folder: Path | Store) -> str:

@@ -94,6 +94,6 @@ def measure(config: Config, parts: Sequence[PartId], split: Split, size: Estimat
         if time.perf_counter() - start > _MADE_SECONDS:
             break
     with tempfile.TemporaryDirectory() as folder:
-        entry = publish_part(Path(folder), parts[0], made, config.shards)
+        entry = publish_part(Path(folder), parts[0], made, config.shards, plan=None)
     scale = size.cells / entry.n_cells
     return Cost(len(made), (time.perf_counter() - start) * scale, entry.n_bytes * scale)

@@ -13,14 +13,18 @@ from rich.table import Table
 from prior_gen.convert import convert_shards
 from prior_gen.generator import check_canary, write_parts
 from prior_gen.info import can_be_written, describe_shards, owed_by_shares, spoken_ranges
+from prior_gen.rebuild import rebuild_manifest
 from prior_gen.regenerate import regenerate_parts
+from prior_gen.settings import Overrides, read_settings
 from prior_gen.stages import parse_stages
-from puicl_config import InputError
+from puicl_config import InputError, plan_digest
 from puicl_config.workers import stops_with
 from shard_io import (
+    ManifestLost,
     Store,
     absent_parts,
     as_ranges,
+    bad_parts,
     command_for,
     folder_of,
     local_folder,
@@ -30,7 +34,6 @@ from shard_io import (
     store_of,
     stray_files,
     sweep_staging,
-    verify_part,
 )
 
 Folder = Annotated[str, typer.Argument(help="Folder of shards, or its URL.", metavar="DIR")]
@@ -115,37 +118,79 @@ def verify(
     """Re-read and re-hash every file; exit with 1 if anything is wrong."""
     folder = folder_of(place)
     parts = open_shards(folder).published_parts()
-    count, again = _print_all(problems_of(folder)), ""
+    count, again, options = _print_all(problems_of(folder)), "", ""
     if regenerate:
         chosen, unlike = regenerate_parts(folder, regenerate, seed, jobs)
-        count += _print_all(unlike)
+        count += _print_all(
+            f"{part.name} holds other content than its seeds give" for part in unlike
+        )
+        options = f" --regenerate {regenerate} --seed {seed}" if unlike else ""
         again = f"; {len(chosen)} of them, made again from their seeds, are the same"
     unseen = ""
     if store_of(folder).listing() is None:
         unseen = "; extra files were not looked for, as a web server does not list its folders"
     if count:
-        mend = f"; `prior-gen repair {folder}` mends bad parts" if can_be_written(folder) else ""
+        command = f"prior-gen repair {folder}{options}"
+        mend = f"; `{command}` mends bad parts" if can_be_written(folder) else ""
         print(f"{folder}: {count} {'problem' if count == 1 else 'problems'}{mend}{unseen}")
         sys.exit(1)
     print(f"{folder}: {len(parts)} parts are whole and match their digests{again}{unseen}")
 
 
 @stops_with(HOW_TO_GO_ON)
-def repair(place: Folder, jobs: Jobs = None) -> None:
-    """Generate again exactly the bad parts, and the missing ones of stages begun."""
+def repair(
+    place: Folder,
+    regenerate: Annotated[
+        int,
+        typer.Option(min=0, help="Also what `verify` with this number and --seed finds to differ."),
+    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Which random parts those are.")] = 0,
+    config: Annotated[
+        str | None,
+        typer.Option(help="What DIR was made with, to rebuild a manifest that is lost."),
+    ] = None,
+    overrides: Overrides = None,
+    jobs: Jobs = None,
+) -> None:
+    """Generate again exactly the bad parts, and the missing ones of stages begun.
+
+    A manifest that is missing or damaged is rebuilt first, from what the parts say.
+    """
     folder = folder_of(place)
     store_of(folder).check_writable()
+    _rebuild_if_lost(folder, config, overrides or [])
     reader = open_shards(folder)
     if isinstance(folder, Path):
         sweep_staging(folder)
-    bad = [part for part in reader.published_parts() if verify_part(folder, part)]
-    parts = sorted([*bad, *absent_parts(folder)])
+    unlike = regenerate_parts(folder, regenerate, seed, jobs)[1] if regenerate else []
+    parts = sorted({*bad_parts(folder), *absent_parts(folder), *unlike})
     if parts:
         check_canary(reader.manifest)
     result = write_parts(reader.manifest, folder, parts, jobs)
     for problem in stray_files(folder):
         print(f"left alone: {problem}")
     print(f"{folder}: made {len(result.written)} parts again")
+
+
+def _rebuild_if_lost(folder: Path | Store, config: str | None, overrides: list[str]) -> None:
+    """Rebuild a manifest that is missing or damaged; raises `InputError` where that cannot be.
+
+    Also where `config` is given for a manifest that is whole and of another plan.
+    """
+    if overrides and config is None:
+        raise InputError("--set overrides a --config: give that, too")
+    settings = read_settings(config, overrides)[0] if config is not None else None
+    try:
+        plan = open_shards(folder).manifest.plan_digest
+    except ManifestLost:
+        manifest = rebuild_manifest(folder, settings)
+        print(f"{folder}: rebuilt the manifest, of {manifest.plan_id}")
+        return
+    if settings and plan_digest(settings.prior) != plan:
+        raise InputError(
+            f"{folder} has a whole manifest, of plan {plan[:16]}, and --config is of another plan: "
+            "repair takes the folder's own, without --config"
+        )
 
 
 @stops_with(HOW_TO_GO_ON)

@@ -126,15 +126,18 @@ def write_parts(
 ) -> GenerationResult:
     """Make and publish `parts`, then merge all entries into the manifest.
 
-    `make` does the work of one part; left out, it is generated from its seeds.
+    `make` does the work of one part; left out, it is generated from its seeds. Raises `ShardError`
+    where the disk runs full, or the folder holds an entry that is damaged or another plan's.
     """
     per_microbatch = manifest.config.prior.tasks_per_microbatch
     tasks = {part: len(manifest.layout.span(part)) * per_microbatch for part in parts}
     jobs = min(jobs or joblib.cpu_count(), max(len(parts), 1))
     calls = [(manifest, folder, part) for part in parts]
+    made: Sequence[PartId] = ()  # all or, where the run ends early, none that is sure
     with told_as_shard_error(folder), watching(folder, tasks) as progress:
         try:
             run_all(make or write_part, calls, jobs, backend, address)
+            made = parts
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
@@ -144,7 +147,7 @@ def write_parts(
                 "published is whole: make room and run the same command again"
             ) from error
         finally:
-            refresh_manifest(folder)
+            refresh_manifest(folder, made)
     reader = open_shards(folder)
     written = tuple(reader.entry(part) for part in sorted(parts))
     return GenerationResult(written, skipped, max(progress.seconds, 1e-9))
@@ -153,7 +156,8 @@ def write_parts(
 def write_part(manifest: Manifest, folder: Path | Store, part: PartId) -> PartEntry:
     """Generate and publish one part; the work of one worker in one go."""
     check_canary(manifest)
-    return publish_part(folder, part, make_microbatches(manifest, part), manifest.storage)
+    made = make_microbatches(manifest, part)
+    return publish_part(folder, part, made, manifest.storage, manifest.plan_id)
 
 
 def make_microbatches(manifest: Manifest, part: PartId) -> list[Microbatch]:

@@ -12,12 +12,12 @@ from shard_io import Manifest, PartId, ShardError, Store, content_digest, open_s
 
 def regenerate_parts(
     folder: Path | Store, count: int, seed: int, jobs: int | None = None
-) -> tuple[list[PartId], list[str]]:
+) -> tuple[list[PartId], list[PartId]]:
     """Make `count` random published parts again (all, where there are fewer) and compare digests.
 
-    Which parts is a function of `seed` and of what is published. Returns the parts and a sentence
-    for each that differs. Nothing is written. Raises `ShardError` where this machine makes other
-    bits than the folder's writer.
+    Which parts is a function of `seed` and of what is published. Returns the parts, and those of
+    them that hold other content than their seeds give. Nothing is written. Raises `ShardError`
+    where this machine makes other bits than the folder's writer.
     """
     reader = open_shards(folder)
     check_canary(reader.manifest)
@@ -25,15 +25,15 @@ def regenerate_parts(
     chosen = sorted(random.Random(seed).sample(parts, min(count, len(parts))))
     jobs = min(jobs or joblib.cpu_count(), max(len(chosen), 1))
     digests = run_all(_digest_from_seeds, [(reader.manifest, part) for part in chosen], jobs)
-    problems = []
+    unlike = []
     for part, digest in zip(chosen, digests, strict=True):
         try:
             same = reader.entry(part).content_digest == digest
         except ShardError:
             continue  # its entry is damaged, which verification reports
         if not same:
-            problems.append(f"{part.name} holds other content than its seeds give")
-    return chosen, problems
+            unlike.append(part)
+    return chosen, unlike
 
 
 def _digest_from_seeds(manifest: Manifest, part: PartId) -> str:

@@ -1,47 +1,58 @@
 """The shard format: manifest, parts, reader, verification; zarr and webdataset alike."""
 
 from shard_io.commands import as_ranges, command_for
-from shard_io.errors import ShardError, told_as_shard_error
+from shard_io.errors import ManifestLost, ShardError, told_as_shard_error
 from shard_io.files import sweep_staging
 from shard_io.filtered import FilteredReader
-from shard_io.layout import MANIFEST, Layout, PartId
-from shard_io.manifest import Manifest, check_claim, claim_folder, describe_differences
+from shard_io.layout import MANIFEST, Layout, PartId, PlanId
+from shard_io.manifest import (
+    Manifest,
+    check_claim,
+    claim_folder,
+    describe_differences,
+    recorded_config,
+)
 from shard_io.merge import refresh_manifest
 from shard_io.microbatch import Microbatch
-from shard_io.parts import PartEntry, content_digest, publish_part, read_entry
+from shard_io.parts import PartEntry, content_digest, entries_of, publish_part, read_entry
 from shard_io.reader import ShardReader, open_shards
 from shard_io.remote import cache_folder
 from shard_io.slice import slice_shards
 from shard_io.slice_index import SliceIndex
 from shard_io.store import Store, folder_of, local_folder, store_of
-from shard_io.verify import absent_parts, problems_of, stray_files, verify_part
+from shard_io.verify import absent_parts, bad_parts, problems_of, stray_files, verify_part
 
 __all__ = [
     "MANIFEST",
     "FilteredReader",
     "Layout",
     "Manifest",
+    "ManifestLost",
     "Microbatch",
     "PartEntry",
     "PartId",
+    "PlanId",
     "ShardError",
     "ShardReader",
     "SliceIndex",
     "Store",
     "absent_parts",
     "as_ranges",
+    "bad_parts",
     "cache_folder",
     "check_claim",
     "claim_folder",
     "command_for",
     "content_digest",
     "describe_differences",
+    "entries_of",
     "folder_of",
     "local_folder",
     "open_shards",
     "problems_of",
     "publish_part",
     "read_entry",
+    "recorded_config",
     "refresh_manifest",
     "slice_shards",
     "store_of",

@@ -19,6 +19,10 @@ class ShardError(InputError):
     """A shard folder is missing, damaged, incomplete, or holds something else."""
 
 
+class ManifestLost(ShardError):
+    """A folder's manifest is missing or damaged; its parts may be whole."""
+
+
 @contextlib.contextmanager
 def told_as_shard_error(folder: object) -> Iterator[None]:
     """Tell in one sentence what the system refuses to do in `folder`: permissions, room, names."""

@@ -6,6 +6,7 @@ parts/stage-0001-part-000.zarr/            zarr: x, y, and the tags as attribute
 parts/stage-0001-part-000.tar              webdataset: one sample a microbatch
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -29,6 +30,21 @@ def other_homes(listing: Iterable[str]) -> set[str]:
     return {home for home in homes if "/" not in home} - OURS
 
 
+@dataclass(frozen=True)
+class PlanId:
+    """Which data a part or a folder holds: the plan's digest, and the split drawn from it.
+
+    Whatever may differ between writers of one folder, or after a conversion (stages, format,
+    codec, machine), is not in it.
+    """
+
+    digest: str
+    split: str
+
+    def __str__(self) -> str:
+        return f"plan {self.digest[:16]}, split {self.split}"
+
+
 @dataclass(frozen=True, order=True)
 class PartId:
     """Address of a part: stage from 1, number within the stage from 0."""
@@ -45,6 +61,13 @@ class PartId:
     def entry_path(self) -> str:
         """Path of the part's own entry, relative to the folder."""
         return f"{ENTRIES}/{self.name}.json"
+
+    @staticmethod
+    def of_entry(path: str) -> "PartId | None":
+        """The part whose entry has this path; None where it is no entry's."""
+        match = re.fullmatch(rf"{ENTRIES}/stage-(\d{{4,9}})-part-(\d{{3,9}})\.json", path)
+        part = match and PartId(int(match[1]), int(match[2]))
+        return part if part and part.entry_path == path else None
 
     def data_path(self, shard_format: str) -> str:
         """Path of the part's data (a folder for zarr, a file for webdataset)."""

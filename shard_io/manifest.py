@@ -15,8 +15,8 @@ from puicl_config import (
     plan_of,
     sha256_of,
 )
-from shard_io.errors import ShardError
-from shard_io.layout import BYSTANDERS, ENTRIES, MANIFEST, OURS, Layout, other_homes
+from shard_io.errors import ManifestLost, ShardError
+from shard_io.layout import BYSTANDERS, ENTRIES, MANIFEST, OURS, Layout, PlanId, other_homes
 from shard_io.slice_index import SliceIndex, slice_from_plain
 from shard_io.store import Store, store_of
 
@@ -30,7 +30,8 @@ _PACKING = {"zstd_level", "shuffle"}
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a folder holds. `canary` and `software` are those of the folder's first writer.
+    """What a folder holds. `canary` and `software` are those of the folder's first writer, or of
+    the machine that rebuilt a lost manifest and made the same bits.
 
     `slice` is None where the folder holds the plan itself and not a subset of it.
     """
@@ -45,6 +46,11 @@ class Manifest:
     def plan_digest(self) -> str:
         """Name of the data."""
         return plan_digest(self.config.prior)
+
+    @property
+    def plan_id(self) -> PlanId:
+        """What the folder's parts must be of."""
+        return PlanId(self.plan_digest, self.split)
 
     @property
     def storage(self) -> ShardsConfig:
@@ -85,8 +91,8 @@ class Manifest:
 def read_manifest(folder: Path | Store) -> Manifest:
     """Read and check a folder's manifest.
 
-    Raises `ShardError` where there is none, where it is damaged, or where another version of the
-    format or of the prior's algorithm wrote it.
+    Raises `ManifestLost` where there is none or it is damaged, and `ShardError` where it cannot be
+    read, or another version of the format or of the prior's algorithm wrote it.
     """
     path = folder / MANIFEST
     try:
@@ -100,7 +106,7 @@ def read_manifest(folder: Path | Store) -> Manifest:
         prior, storage = header["plan"]["prior"], {**_BEFORE, **header["storage"]}
         split, canary, software = header["split"], header["canary"], header["software"]
     except FileNotFoundError:
-        raise ShardError(f"{folder} holds no shards: there is no {MANIFEST}") from None
+        raise ManifestLost(f"{folder} holds no shards: there is no {MANIFEST}") from None
     except NotADirectoryError:
         raise ShardError(f"{folder} is a file; give a folder of shards") from None
     except OSError as error:
@@ -108,9 +114,9 @@ def read_manifest(folder: Path | Store) -> Manifest:
     except ShardError:  # a ValueError, too: where nothing could be read, nothing is damaged
         raise
     except (ValueError, KeyError, TypeError) as error:
-        raise ShardError(
-            f"{path} is damaged: {error}; put a copy of it back, or make the parts again in an "
-            "empty folder, to the same digests"
+        raise ManifestLost(
+            f"{path} is damaged: {error}; put a copy of it back, or rebuild it from the parts with "
+            f"`prior-gen repair {folder} --config CONFIG`"
         ) from None
     if version != FORMAT_VERSION:
         raise ShardError(f"{path} has format version {version}; this code reads {FORMAT_VERSION}")
@@ -129,6 +135,23 @@ def read_manifest(folder: Path | Store) -> Manifest:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ShardError(f"{path} is damaged: {error}") from None
     return Manifest(config, split, canary, software, index)
+
+
+def recorded_config(folder: Path | Store) -> Config | None:
+    """Plan and storage as a damaged manifest still has them, unchecked; None where it has none.
+
+    Raises `ShardError` where it is a slice's: what was sliced out stands nowhere else.
+    """
+    try:
+        raw = json.loads(store_of(folder).read(MANIFEST))
+        is_slice = "slice" in raw
+        settings = {"prior": raw["plan"]["prior"], "shards": {**_BEFORE, **raw["storage"]}}
+        config = parse_config(settings, where=str(folder / MANIFEST))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if is_slice:
+        raise ShardError(f"{folder} is a slice, which its parts do not tell: slice it again")
+    return config
 
 
 def claim_folder(folder: Path | Store, manifest: Manifest) -> Manifest:
@@ -162,16 +185,16 @@ def check_claim(folder: Path | Store, manifest: Manifest) -> Manifest | None:
                 f"{folder} holds other files ({', '.join(strangers[:3])}) and no manifest; "
                 "give an empty folder"
             )
-        # Nothing in a part says of which plan it is: without the manifest nobody can tell. Another
-        # writer publishes only after it made the manifest, so that is looked for once more.
+        # Whether they are of one plan, and of which, is `repair`'s to find out. Another writer
+        # publishes only after it made the manifest, so that is looked for once more.
         orphans = [path for path in listing if path.startswith(f"{ENTRIES}/")]
         if not orphans:
             return None
         if MANIFEST not in store.names():
             raise ShardError(
-                f"{folder} holds parts ({Path(orphans[0]).stem}, ...) and no manifest, which alone "
-                "says of which plan they are; give an empty folder, where the plan's parts are "
-                "made again to the same digests"
+                f"{folder} holds parts ({Path(orphans[0]).stem}, ...) and no manifest: rebuild it "
+                f"with `prior-gen repair {folder} --config CONFIG`, or give an empty folder, where "
+                "the plan's parts are made again to the same digests"
             )
     present = read_manifest(folder)
     differences = describe_differences(manifest.header(), present.header())

@@ -1,32 +1,50 @@
 """The entries merged into the manifest, for readers that cannot list a folder."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from shard_io.layout import MANIFEST
+from shard_io.layout import MANIFEST, PartId
+from shard_io.parts import PartEntry
 from shard_io.reader import ShardReader
 from shard_io.store import Store, store_of
 
 
-def refresh_manifest(folder: Path | Store) -> None:
+def refresh_manifest(folder: Path | Store, made: Iterable[PartId] = ()) -> None:
     """Merge the entries of all published parts into the folder's manifest.
 
     Several writers may do so at once: each looks again after it wrote, so whoever writes last
-    leaves nothing out.
+    leaves nothing out. What the manifest says of a part stays where it `is_disputed`, but for parts
+    that the caller has just `made`: `verify` tells of it, and `repair` decides by the seeds.
+
+    Raises `ShardError` where an entry is damaged or another plan's; nothing is written then.
     """
-    store = store_of(folder)
+    store, made = store_of(folder), frozenset(made)
     while True:
         reader = ShardReader(folder)
-        content = reader.manifest.to_bytes(published_entries(reader))
+        merged = merged_entries(folder)
+        entries = {
+            entry.id.name: merged[entry.id.name]
+            if entry.id not in made and is_disputed(merged.get(entry.id.name), entry)
+            else json.loads(entry.to_bytes())
+            for entry in reader.entries(reader.published_parts())
+        }
+        content = reader.manifest.to_bytes(entries)
         if store.read(MANIFEST) == content:
             return
         store.replace(MANIFEST, content)
 
 
-def published_entries(reader: ShardReader) -> dict[str, Any]:
-    """Every published part's entry by its name, as plain data."""
-    return {
-        entry.id.name: json.loads(entry.to_bytes())
-        for entry in reader.entries(reader.published_parts())
-    }
+def merged_entries(folder: Path | Store) -> dict[str, Any]:
+    """What the manifest says of the parts, by their names; any JSON values where it was altered."""
+    return json.loads(store_of(folder).read(MANIFEST))["parts"]
+
+
+def is_disputed(record: Any, entry: PartEntry) -> bool:
+    """Whether the manifest's `record` of a part says that its content is another than `entry` does.
+
+    Other files with the same content are no dispute: a part may have been packed again.
+    """
+    known = isinstance(record, dict) and "content_digest" in record
+    return known and record["content_digest"] != entry.content_digest

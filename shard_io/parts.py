@@ -1,5 +1,6 @@
 """A part on disk: publishing it with its entry last, and opening it with its hashes checked."""
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from typing import Any
 from puicl_config import ShardsConfig, canonical_json
 from shard_io.errors import ShardError
 from shard_io.files import sha256_file
-from shard_io.layout import PARTS, SUFFIXES, PartId
+from shard_io.layout import PARTS, SUFFIXES, PartId, PlanId
 from shard_io.microbatch import Microbatch
 from shard_io.store import Store, store_of
 from shard_io.webdataset_format import WebdatasetPart, write_webdataset
@@ -26,7 +27,8 @@ class PartEntry:
     """A published part: what it holds and what its files must hash to.
 
     `content_digest` is over the stored arrays and tags before compression, so it is the same in
-    every format; `files` lists path, bytes and SHA-256 of each file.
+    every format; `files` lists path, bytes and SHA-256 of each file. `plan` is None in entries that
+    were written before parts named their plan: of which plan they are, nobody can tell.
     """
 
     stage: int
@@ -37,6 +39,7 @@ class PartEntry:
     n_cells: int
     content_digest: str
     files: tuple[dict[str, Any], ...]
+    plan: PlanId | None = None
 
     @property
     def id(self) -> PartId:
@@ -50,7 +53,10 @@ class PartEntry:
 
     def to_bytes(self) -> bytes:
         """Content of the entry's file."""
-        return (canonical_json(asdict(self)) + "\n").encode()
+        fields = asdict(self)
+        if self.plan is None:  # an older entry keeps its bytes
+            del fields["plan"]
+        return (canonical_json(fields) + "\n").encode()
 
 
 def content_digest(microbatches: Sequence[Microbatch]) -> str:
@@ -59,9 +65,16 @@ def content_digest(microbatches: Sequence[Microbatch]) -> str:
 
 
 def publish_part(
-    folder: Path | Store, part: PartId, microbatches: Sequence[Microbatch], storage: ShardsConfig
+    folder: Path | Store,
+    part: PartId,
+    microbatches: Sequence[Microbatch],
+    storage: ShardsConfig,
+    plan: PlanId | None,
 ) -> PartEntry:
-    """Write a part and, last, its entry. Whatever happens before that, the part does not exist."""
+    """Write a part and, last, its entry. Whatever happens before that, the part does not exist.
+
+    `plan` is that of the microbatches; None where it is not known.
+    """
     store = store_of(folder)
     with store.staging() as staging:
         data = staging / part.data_path(storage.format)
@@ -77,15 +90,18 @@ def publish_part(
         }
         store.publish(staging / PARTS, PARTS)
     files = tuple({"path": path, **facts} for path, facts in hashes.items())
-    entry = describe_part(part, microbatches, files)
+    entry = describe_part(part, microbatches, files, plan)
     publish_entry(folder, entry)
     return entry
 
 
 def describe_part(
-    part: PartId, microbatches: Sequence[Microbatch], files: tuple[dict[str, Any], ...]
+    part: PartId,
+    microbatches: Sequence[Microbatch],
+    files: tuple[dict[str, Any], ...],
+    plan: PlanId | None,
 ) -> PartEntry:
-    """The entry of a part that holds these microbatches in these files."""
+    """The entry of a part that holds these microbatches of `plan` in these files."""
     return PartEntry(
         stage=part.stage,
         part=part.number,
@@ -95,6 +111,7 @@ def describe_part(
         n_cells=sum(batch.x.size for batch in microbatches),
         content_digest=content_digest(microbatches),
         files=files,
+        plan=plan,
     )
 
 
@@ -103,10 +120,11 @@ def publish_entry(folder: Path | Store, entry: PartEntry) -> None:
     store_of(folder).replace(entry.id.entry_path, entry.to_bytes())
 
 
-def read_entry(folder: Path | Store, part: PartId) -> PartEntry | None:
+def read_entry(folder: Path | Store, part: PartId, plan: PlanId | None = None) -> PartEntry | None:
     """The part's entry, or None where the part is not published.
 
-    Raises `ShardError` where the entry is damaged or speaks of another part.
+    `plan` is the one that the part must be of, where its entry names one; None: any. Raises
+    `ShardError` where the entry is damaged, or speaks of another part or another plan.
     """
     try:
         raw = store_of(folder).read(part.entry_path)
@@ -114,18 +132,45 @@ def read_entry(folder: Path | Store, part: PartId) -> PartEntry | None:
         return None
     try:
         fields = json.loads(raw)
+        if "plan" in fields:
+            fields["plan"] = _plan_of(fields["plan"])
         entry = PartEntry(**{**fields, "files": tuple(fields["files"])})
         if entry.to_bytes() != raw or entry.id != part:
             raise ValueError("it is not the entry of this part")
         _check_file_records(entry)
     except (ValueError, KeyError, TypeError) as error:
         raise ShardError(f"{folder / part.entry_path} is damaged: {error}") from None
+    if plan and entry.plan not in (None, plan):
+        raise ShardError(
+            f"{folder / part.entry_path} is of {entry.plan}, and {folder} holds {plan}: two plans' "
+            f"folders were put together. Keep each in its own; `prior-gen repair {folder}` makes "
+            f"{part.name} again by the folder's plan"
+        )
     return entry
+
+
+def entries_of(folder: Path | Store) -> list[PartEntry]:
+    """The entries that lie in the folder and are not damaged, whatever its manifest says."""
+    entries = []
+    for path in store_of(folder).listing() or ():
+        part = PartId.of_entry(path)
+        with contextlib.suppress(ShardError):
+            entry = read_entry(folder, part) if part else None
+            entries += [entry] if entry else []
+    return entries
 
 
 def open_part(folder: Path, part: PartId, shard_format: str) -> Part:
     """Open a part's data without checking hashes."""
     return _READERS[shard_format](folder / part.data_path(shard_format))
+
+
+def _plan_of(raw: dict[str, str]) -> PlanId:
+    """The plan from an entry's JSON values; raises `ValueError` or `TypeError` where it is none."""
+    plan = PlanId(**raw)
+    if not isinstance(plan.digest, str) or not isinstance(plan.split, str):
+        raise ValueError("its plan is not named by a digest and a split")
+    return plan
 
 
 def _check_file_records(entry: PartEntry) -> None:

@@ -38,6 +38,7 @@ class ShardReader:
         self._store = store_of(folder)
         self.manifest: Manifest = read_manifest(folder)
         self.layout = self.manifest.layout
+        self._plan = self.manifest.plan_id
         self._lock = threading.Lock()
         self._open: OrderedDict[PartId, Part] = OrderedDict()
         self._entries: dict[PartId, PartEntry] = {}
@@ -115,8 +116,8 @@ class ShardReader:
         return [position for position, number in enumerate(span) if number in survivors]
 
     def entry(self, part_id: PartId) -> PartEntry:
-        """The part's entry; raises `ShardError` where it is not published."""
-        entry = self._entries.get(part_id) or read_entry(self.folder, part_id)
+        """The part's entry; raises `ShardError` where it is not published, or another plan's."""
+        entry = self._entries.get(part_id) or read_entry(self.folder, part_id, self._plan)
         if entry is None:
             raise ShardError(f"{self.folder} lacks {part_id.name}")
         self._entries[part_id] = entry

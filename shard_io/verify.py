@@ -8,6 +8,7 @@ from typing import Any
 from shard_io.errors import ShardError, told_as_shard_error
 from shard_io.layout import BYSTANDERS, MANIFEST, STAGING, PartId, other_homes
 from shard_io.manifest import Manifest, read_manifest
+from shard_io.merge import is_disputed, merged_entries
 from shard_io.parts import content_digest, describe_part, open_part, read_entry
 from shard_io.reader import ShardReader
 from shard_io.store import Store, store_of
@@ -31,13 +32,13 @@ def problems_of(folder: Path | Store) -> Iterator[str]:
 
 
 def verify_part(folder: Path | Store, part: PartId, manifest: Manifest | None = None) -> str | None:
-    """What is wrong with a published part, or None: entry, file hashes, addresses and content.
+    """What is wrong with a published part, or None: entry, plan, hashes, addresses and content.
 
     Reads the place itself, never a cache. `manifest` is the folder's, where it is read already.
     """
     manifest = manifest or read_manifest(folder)
     try:
-        entry = read_entry(folder, part)
+        entry = read_entry(folder, part, manifest.plan_id)
         if entry is None:
             return f"{part.name} is not published"
         with told_as_shard_error(folder), store_of(folder).fresh(entry.files) as root:
@@ -50,16 +51,32 @@ def verify_part(folder: Path | Store, part: PartId, manifest: Manifest | None = 
         return f"{part.name} holds other microbatches than its place in the plan"
     if content_digest(microbatches) != entry.content_digest:
         return f"{part.name} does not match its content digest"
-    if describe_part(part, microbatches, entry.files) != entry:
+    if describe_part(part, microbatches, entry.files, entry.plan) != entry:
         return f"{folder / part.entry_path} counts other microbatches, tasks, rows or cells"
     return None
+
+
+def bad_parts(folder: Path | Store) -> list[PartId]:
+    """Published parts that are to be made again, in order.
+
+    Those that `verify_part` finds something wrong with, and those whose content is another one by
+    the manifest: which of the two is right, only the seeds can tell.
+    """
+    reader = ShardReader(folder)
+    merged = merged_entries(folder)
+    return [
+        part
+        for part in reader.published_parts()
+        if verify_part(folder, part, reader.manifest)
+        or is_disputed(merged.get(part.name), reader.entry(part))
+    ]
 
 
 def absent_parts(folder: Path | Store) -> list[PartId]:
     """Parts that should be there and are not: of stages begun, or named by the manifest."""
     reader = ShardReader(folder)
     begun = {part.stage for part in reader.published_parts()}
-    merged = _merged(folder)
+    merged = merged_entries(folder)
     stages = range(1, reader.manifest.config.prior.total_stages + 1)
     return [
         part for part in reader.missing_parts(stages) if part.stage in begun or part.name in merged
@@ -93,7 +110,7 @@ def stray_files(folder: Path | Store) -> Iterator[str]:
 
 def _manifest_problems(folder: Path | Store, published: dict[str, Any]) -> Iterator[str]:
     path = folder / MANIFEST
-    merged = _merged(folder)
+    merged = merged_entries(folder)
     for name in sorted(merged):
         if merged[name] != published.get(name):
             yield f"{path} and the entry of {name} differ"
@@ -107,7 +124,3 @@ def _manifest_problems(folder: Path | Store, published: dict[str, Any]) -> Itera
     text = store_of(folder).read(MANIFEST)
     if (json.dumps(json.loads(text), indent=1, sort_keys=True) + "\n").encode() != text:
         yield f"{path} is not written as it was: its spaces or the form of a value were altered"
-
-
-def _merged(folder: Path | Store) -> dict[str, Any]:
-    return json.loads(store_of(folder).read(MANIFEST))["parts"]

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
-from puicl_config import InputError, load_config
+from puicl_config import Config, InputError, load_config
 from puicl_model import save_model
-from trainer.checkpoint import checkpoints, load_checkpoint
+from trainer.checkpoint import CheckpointState, checkpoints, load_checkpoint
 
 
 def average_checkpoints(sources: Sequence[Path], out: Path, of: str = "model") -> list[int]:
@@ -15,7 +16,9 @@ def average_checkpoints(sources: Sequence[Path], out: Path, of: str = "model") -
 
     sources: checkpoint folders, or one folder of a run, which stands for all it keeps. `of` says
     which weights: "model", those trained, or "ema", their moving averages. Means are taken in
-    float64. Raises `InputError` where checkpoints are damaged or of different runs.
+    float64. The card has steps and data of the newest checkpoint, which has read all that the
+    others have, and in its lineage all of them, after what their run began from: `train.init_from`
+    takes it. Raises `InputError` where checkpoints are damaged or of different runs.
     """
     if out.suffix != ".safetensors":
         raise InputError(f"{out}: give a file that ends in .safetensors")
@@ -39,17 +42,28 @@ def average_checkpoints(sources: Sequence[Path], out: Path, of: str = "model") -
     path = paths[0].parent.parent / "config.yaml"
     if not path.is_file():
         raise InputError(f"{paths[0]} lies in no run's folder: {path} is not there")
-    config = load_config(path)
-    card = {
-        "name": config.name,
-        "model": config.model.model_dump(mode="json"),
-        "average_of": {"weights": of, "steps": steps},
-        "run_digest": states[0].run_digest,
-        "plan_digest": states[0].plan_digest,
-    }
+    states.sort(key=lambda state: state.step)
+    card = _card(load_config(path), of, states)
     mean = {name: (tensor / len(paths)).float() for name, tensor in total.items()}
     save_model(out, mean, card)
-    return steps
+    return card["average_of"]["steps"]
+
+
+def _card(config: Config, of: str, states: Sequence[CheckpointState]) -> dict[str, Any]:
+    """The card of the mean of a run's checkpoints, which are given oldest first."""
+    newest = states[-1]
+    ancestors = (*newest.lineage.ancestors, *(state.as_ancestor() for state in states))
+    return {
+        "name": config.name,
+        "model": config.model.model_dump(mode="json"),
+        "average_of": {"weights": of, "steps": [state.step for state in states]},
+        "steps": newest.step,
+        "run_digest": newest.run_digest,
+        "lineage": list(ancestors),
+        "plan_digest": newest.plan_digest,
+        **({"where": newest.where} if newest.where else {}),
+        "data": newest.data,
+    }
 
 
 def _checkpoints_of(source: Path) -> list[Path]:

@@ -82,14 +82,7 @@ def _begin(state: TrainState, init_from: str | None) -> Lineage:
         return Lineage()
     about, tensors = load_start(init_from)
     state.begin_from(tensors, about.step)
-    ancestor = {
-        "run_digest": about.run_digest,
-        "plan_digest": about.plan_digest,
-        "data": about.data,
-        "step": about.step,
-        "tensors_digest": about.tensors_digest,
-    }
-    return Lineage((*about.lineage.ancestors, ancestor))
+    return Lineage((*about.lineage.ancestors, about.as_ancestor()))
 
 
 def _resume(

@@ -45,6 +45,16 @@ class CheckpointState:
     where: str | None = None  # of a slice, or `train.where`
     rounded_from: str | None = None  # `tensors_digest` of what `trainer.compact` rounded
 
+    def as_ancestor(self) -> dict[str, str | int]:
+        """What the lineage of all that comes from this checkpoint's tensors says of it."""
+        return {
+            "run_digest": self.run_digest,
+            "plan_digest": self.plan_digest,
+            "data": self.data,
+            "step": self.step,
+            "tensors_digest": self.tensors_digest,
+        }
+
     def is_rounded(self, tensors: dict[str, Tensor]) -> bool:
         """Whether `tensors`, this checkpoint's, are a run's own rounded to bfloat16.
 

@@ -56,6 +56,11 @@ def export_weights(
     if back_to and not start_share:
         raise InputError(f"how far back to {back_to}? start_share says so, and is 0")
     model, card = load_model(run / "model.safetensors")
+    if "average_of" in card:
+        raise InputError(
+            f"{run}/model.safetensors is a mean of checkpoints (`puicl average`), not what the run "
+            "ended with: start the trainer again, which writes that, and average to another file"
+        )
     if card["steps"] < card["of_steps"]:
         raise InputError(
             f"{run} stands at step {card['steps']} of {card['of_steps']}; finish the run first"

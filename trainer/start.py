@@ -10,6 +10,9 @@ from puicl_config import InputError
 from puicl_model import find_weights, load_model, shipped_weights
 from trainer.checkpoint import CheckpointState, Lineage, load_checkpoint, read_state
 
+# What a card must say of its weights, so that a run which begins there can record it.
+_ORIGIN = ("steps", "run_digest", "plan_digest", "data", "lineage")
+
 
 def is_there(init_from: str) -> bool:
     """Whether `init_from` is a path that exists, or the name of weights that ship."""
@@ -28,28 +31,34 @@ def start_digest(init_from: str) -> str:
 def load_start(init_from: str) -> tuple[CheckpointState, dict[str, Tensor]]:
     """What a run that begins at `init_from` takes over, and what that says of itself.
 
-    A checkpoint's tensors; of weights (a `model.safetensors`, an export, or the name of shipped
-    ones, which a path of that name comes before) the weights, as their own moving average and
-    without an optimizer's moments. Raises `InputError` where there is neither, or it is damaged.
+    A checkpoint's tensors; of weights (a `model.safetensors`, an export, a mean of `puicl average`,
+    or the name of shipped ones, which a path of that name comes before) the weights, as their own
+    moving average and without an optimizer's moments. Raises `InputError` where there is neither,
+    where it is damaged, or where its card does not say where the weights come from.
     """
     weights = _weights_file(init_from)
     if weights is None:
         return load_checkpoint(Path(init_from))
     digest, card, tensors = _read(weights)
-    try:
-        about = CheckpointState(
-            step=card["steps"],
-            run_digest=card["run_digest"],
-            plan_digest=card["plan_digest"],
-            data=card["data"],
-            tensors_digest=digest,
-            lineage=Lineage(tuple(card["lineage"])),
+    lacks = [key for key in _ORIGIN if key not in card]
+    if lacks:
+        older = (
+            ", which `puicl average` did not write before: average the checkpoints again"
+            if "average_of" in card
+            else ""
         )
-    except KeyError as error:
         raise InputError(
-            f"{weights.with_suffix('.json')} does not say which run the weights come from: it has "
-            f"no {error}"
-        ) from None
+            f"{weights.with_suffix('.json')} does not say where the weights come from: it lacks "
+            f"{', '.join(lacks)}{older}"
+        )
+    about = CheckpointState(
+        step=card["steps"],
+        run_digest=card["run_digest"],
+        plan_digest=card["plan_digest"],
+        data=card["data"],
+        tensors_digest=digest,
+        lineage=Lineage(tuple(card["lineage"])),
+    )
     kinds = ("model", "ema")
     return about, {f"{kind}.{name}": t for kind in kinds for name, t in tensors.items()}
 

@@ -11,7 +11,7 @@ from puicl_cli.main import app
 from puicl_config import Config, InputError, ModelConfig, config_yaml
 from puicl_model import PUICL, load_model
 from trainer import average_checkpoints, draw_curves
-from trainer.checkpoint import CheckpointState, save_checkpoint
+from trainer.checkpoint import CheckpointState, read_state, save_checkpoint
 from trainer.plot import read_curves
 
 SMALL = ModelConfig(embedding_size=8, layers=1, heads=2, feedforward_size=8)
@@ -86,10 +86,14 @@ def test_average_is_the_mean_of_the_checkpoints_weights_and_loads_as_a_model(tmp
     assert "the mean of 3 checkpoints, steps 1, 2, 4" in done.output
     model, card = load_model(out)
     assert card["average_of"] == {"weights": "model", "steps": [1, 2, 4]}
+    assert card["steps"] == 4
+    assert card["lineage"] == [read_state(path).as_ancestor() for path in saved]
     weights = [PUICL(SMALL, torch.Generator().manual_seed(s)).state_dict() for s in (1, 2, 4)]
     for name, tensor in model.state_dict().items():
         mean = torch.stack([each[name].double() for each in weights]).mean(0)
         torch.testing.assert_close(tensor.double(), mean, rtol=1e-6, atol=1e-7)
+    assert average_checkpoints([saved[2], saved[0]], out) == [1, 4]
+    assert [ancestor["step"] for ancestor in load_model(out)[1]["lineage"]] == [1, 4]
     assert average_checkpoints(saved[:1], out, "ema") == [1]
     first = load_model(out)[0].state_dict()
     assert all(torch.equal(first[name], 2 * weights[0][name]) for name in first)

@@ -83,7 +83,7 @@ def test_a_part_whose_upload_was_cut_is_no_part(tiny, bucket, monkeypatch):
 
     monkeypatch.setattr(RemoteStore, "_files", lambda self: DeadAfterTwo())
     with pytest.raises(ShardError, match="cannot be written: ConnectionResetError: the line"):
-        publish_part(folder, PartId(1, 0), microbatches, reader.manifest.storage)
+        publish_part(folder, PartId(1, 0), microbatches, reader.manifest.storage, None)
     assert len(uploads) == 2
     assert open_shards(folder).published_parts() == []
     with pytest.raises(ShardError, match="lacks stage-0001-part-000"):

@@ -103,6 +103,14 @@ def test_repair_of_a_bucket_makes_exactly_the_bad_parts_to_the_same_bytes(
     assert run("repair", remote)[1] == f"{remote}: made 0 parts again\n"
 
 
+def test_repair_of_a_bucket_rebuilds_its_manifest(remote, bucket, run, all_shards, tiny_yaml):
+    bucket[1].pipe_file(f"{bucket[0]}/shards/manifest.json", b"{")
+    code, told = run("repair", remote, "--jobs", "1", "--config", str(tiny_yaml))
+    assert code == 0
+    assert f"{remote}: rebuilt the manifest, of plan" in told
+    assert objects(bucket) == bytes_under(all_shards, "shards/")
+
+
 def test_verify_of_a_web_server_says_that_extra_files_are_unseen(own_shards, serve, run):
     url, _ = serve(own_shards)
     (own_shards / "parts" / "stranger").write_text("")

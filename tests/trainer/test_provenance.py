@@ -5,17 +5,20 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import load_file, save_file
 from typer.testing import CliRunner
 
 from prior_gen import generate_shards
 from puicl_cli.main import app
-from puicl_config import InputError, parse_config, plan_digest, run_digest
+from puicl_config import InputError, load_config, parse_config, plan_digest, run_digest
 from puicl_model import PUICLClassifier, find_weights, load_model, shipped_weights
 from shard_io import slice_shards
 from trainer import average_checkpoints
-from trainer.checkpoint import checkpoints, load_checkpoint
+from trainer.checkpoint import checkpoints, load_checkpoint, read_state
 from trainer.provenance import export_weights
+from trainer.start import load_start
+from trainer.state import TrainState
 
 
 @pytest.fixture(scope="module")
@@ -323,6 +326,37 @@ def test_a_run_begins_from_weights_and_can_be_checked(
         np.testing.assert_array_equal(weight, expected)
 
 
+def test_a_run_begins_from_a_mean_of_checkpoints_and_records_each(
+    reference_run, tiny_yaml, all_shards, arguments, run_command, refused, tmp_path
+):
+    mean, run = tmp_path / "mean.safetensors", tmp_path / "run"
+    averaged = checkpoints(reference_run / "checkpoints")[-2:]
+    steps = average_checkpoints(averaged, mean, "ema")
+    begin = arguments(tiny_yaml, all_shards, run, f"train.init_from={mean}")
+    run_command(*begin, "train.max_steps=2")
+    run_command(*begin)  # resumes: it is where the run began
+    model, mean_card = load_model(mean)
+    about = read_state(checkpoints(run / "checkpoints")[-1])
+    *theirs, parent = about.lineage.ancestors
+    assert theirs == [read_state(path).as_ancestor() for path in averaged]
+    assert parent["tensors_digest"] == mean_card["weights_digest"]
+    assert [parent["step"], parent["data"]] == [steps[-1], theirs[-1]["data"]]
+    card = json.loads((run / "model.json").read_text())
+    assert card["lineage"] == [*theirs, parent]
+    begun = TrainState(load_config(tiny_yaml), torch.device("cpu"))
+    begun.begin_from(load_start(str(mean))[1], steps[-1])
+    assert all(p.equal(model.state_dict()[name]) for name, p in begun.parameters.items())
+    # A card from before the lineage was written says what to do, as does the mean in a run's place.
+    for name in ("steps", "data", "lineage"):
+        del mean_card[name]
+    mean.with_suffix(".json").write_text(json.dumps(mean_card))
+    (said,) = refused(arguments(tiny_yaml, all_shards, tmp_path / "x", f"train.init_from={mean}"))
+    assert "lacks steps, data, lineage, which `puicl average` did not write before" in said
+    average_checkpoints(averaged, run / "model.safetensors")
+    with pytest.raises(InputError, match="is a mean of checkpoints"):
+        export_weights(run, all_shards, tmp_path / "x.safetensors")
+
+
 def test_where_no_run_can_begin(reference_run, tiny_yaml, all_shards, arguments, refused):
     nameless = reference_run.parent / "nameless.safetensors"
     shutil.copy(reference_run / "model.safetensors", nameless)
@@ -333,7 +367,7 @@ def test_where_no_run_can_begin(reference_run, tiny_yaml, all_shards, arguments,
         "default": "train.init_from: its unlabeled_token is [128], this model's is [16]",
         "defualt": "there is no checkpoint defualt",
         "gone.safetensors": "gone.safetensors is missing",
-        nameless: "does not say which run the weights come from: it has no 'run_digest'",
+        nameless: "does not say where the weights come from: it lacks run_digest",
     }
     run = reference_run.parent / "refused"
     begin = [arguments(tiny_yaml, all_shards, run, f"train.init_from={at}") for at in sentences]
