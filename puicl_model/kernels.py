@@ -90,7 +90,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         # In four dimensions: with more, PyTorch takes its slowest way.
         four = [part.flatten(0, -4) for part in (q, k, v)]
         return F.scaled_dot_product_attention(*four, scale=1.0).view(q.shape)
-    if q.device.type != "cpu":  # short: what waits for nothing and leaves the kernels to a compiler
+    if q.device.type != "cpu":  # what follows is for a CPU's cache, and looks at values
         return (q @ k.transpose(-1, -2)).float().softmax(-1).to(v.dtype) @ v
     flat = [part.contiguous().flatten(0, -3) for part in (q, k, v)]
     if torch.is_grad_enabled():
