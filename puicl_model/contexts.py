@@ -35,18 +35,25 @@ class TrainedRange:
     `eta`: least and greatest number of unlabelled rows for one labelled positive. The defaults
     are as far as was measured (`benchmarks/context_shapes.py`, `benchmarks/wide_tables.py`):
     neither many unlabelled rows for few positives nor few for many did harm, nor more columns than
-    any training task had.
+    any training task had. `mirrored`: whether tasks were shown from the other end, too
+    (`prior.extensions.mirrored`).
     """
 
     n_labeled: int = 300
     n_unlabeled: int = 1000
     n_features: int = 100
     eta: tuple[float, float] = (0.2, 200.0)
+    mirrored: bool = False
 
     @classmethod
     def from_card(cls, card: dict[str, Any]) -> "TrainedRange":
-        """From `trained_range` of a model card, where it has one; each key may be missing."""
-        known = {
+        """From `trained_range` of a model card, where it has one; each key may be missing.
+
+        `mirrored` is then what the run's configuration says.
+        """
+        prior = (card.get("config") or {}).get("prior") or {}
+        shown = (prior.get("extensions") or {}).get("mirrored", 0) > 0
+        known = {"mirrored": shown} | {
             key: tuple(value) if isinstance(value, list) else value
             for key, value in card.get("trained_range", {}).items()
             if key in cls.__dataclass_fields__
@@ -120,6 +127,7 @@ def plan_views(
     columns: str,
     orders_matter: bool,
     turnable: np.ndarray,
+    mirrored: bool = False,
     trained: TrainedRange,
     rng: np.random.Generator,
 ) -> list[list[View]]:
@@ -127,6 +135,8 @@ def plan_views(
 
     turnable: boolean [w], which columns could as well be the other way round: the estimators after
     the first turn each of them or not at random. Of principal axes and rotations none is turned.
+    mirrored: whether every other estimator, from the second on, reads all columns from the other
+    end.
 
     relevance: for each scaling [w], how well each of its columns alone tells labelled from
     unlabelled rows, from 0 to 1. Where there are more columns than the network reads at once, an
@@ -158,6 +168,8 @@ def plan_views(
         turned = np.zeros(w, dtype=bool)
         if number and scaling not in TURNED:
             turned = turnable & (coin.random(w) < 0.5)
+        if mirrored and number % 2:
+            turned = ~turned
         signs = np.where(turned, -1.0, 1.0)
         rotation = taken[scaling] if scaling in ROTATED else 0
         taken[scaling] += 1
@@ -204,9 +216,15 @@ def turnable(X: np.ndarray) -> np.ndarray:
     there a code may stand for the same in several columns, as "1" does in the MONK's problems, and
     a rule may count how often it occurs.
     """
-    two = two_valued(X)
-    graded = not two.all() and levels_alone(X)
-    return two & ~graded
+    return two_valued(X) & ~graded(X)
+
+
+def graded(X: np.ndarray) -> bool:
+    """Whether `X` [n, w] has levels alone, and some columns more than two of them.
+
+    From which end these are numbered, nothing says; but it is the same end for all.
+    """
+    return levels_alone(X) and not two_valued(X).all()
 
 
 def relevance_in(

@@ -11,6 +11,7 @@ from puicl_model.contexts import (
     TrainedRange,
     View,
     auto_scalings,
+    graded,
     levels_alone,
     plan_views,
     relevance_in,
@@ -93,6 +94,7 @@ def plan_table(
         columns=columns,
         orders_matter=orders_matter,
         turnable=turnable(X),
+        mirrored=trained.mirrored and graded(X),
         trained=trained,
         rng=rng,
     )

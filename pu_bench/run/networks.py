@@ -78,7 +78,9 @@ def _inference(method: PUICLMethod, weights: Path) -> dict[str, Any]:
     decisive = {name: parameters[name] for name in _DECISIVE}
     n_estimators = decisive["n_estimators"]
     card = json.loads(weights.with_suffix(".json").read_text(encoding="utf-8"))
-    described = {"model": card.get("model"), "trained_range": asdict(TrainedRange.from_card(card))}
+    trained = asdict(TrainedRange.from_card(card))
+    mirrored = trained.pop("mirrored")
+    described = {"model": card.get("model"), "trained_range": trained}
     facts = {"parameters": decisive, "card": described}
     orders_matter = (card.get("model") or {}).get("feature_group", [0]) != [0]
     if decisive["scalings"] == "auto":
@@ -90,6 +92,9 @@ def _inference(method: PUICLMethod, weights: Path) -> dict[str, Any]:
     if any(kind not in TURNED for kind in kinds[1:]):
         # Before, every estimator read all columns as they are.
         facts["columns_of_two_values"] = "turned"
+    if mirrored and n_estimators > 1:
+        # Of networks that were not shown such tasks no pass is mirrored.
+        facts["graded_tables"] = "every other pass mirrored"
     if not orders_matter:
         # Until they counted as often as the scalings say, estimators that could not differ counted
         # once; where column orders matter, none are equal.

@@ -221,6 +221,19 @@ def test_results_of_several_passes_are_anothers_than_when_no_column_was_turned(s
     assert turned("puicl", n_estimators=2, scalings=("quantile", "principal")) is None
 
 
+def test_results_are_anothers_where_passes_are_mirrored(small_weights, tmp_path):
+    shown = tmp_path / "shown.safetensors"
+    card = json.loads(small_weights.with_suffix(".json").read_text())
+    card["config"] = {"prior": {"extensions": {"mirrored": 0.3}}}
+    shown.with_suffix(".json").write_text(json.dumps(card))
+    for name, more in (
+        ("puicl", {"graded_tables": "every other pass mirrored"}),
+        ("puicl_single", {}),
+    ):
+        method = make_method(name, small_weights)
+        assert _inference(method, shown) == {**_inference(method, small_weights), **more}
+
+
 def test_the_scalings_of_tables_of_levels_alone_make_results_anothers(small_weights, tmp_path):
     grouped = tmp_path / "grouped.safetensors"
     card = json.loads(small_weights.with_suffix(".json").read_text())

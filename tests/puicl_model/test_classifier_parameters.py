@@ -57,6 +57,29 @@ def test_tables_of_levels_alone_are_not_turned_to_their_principal_axes(
     np.testing.assert_array_equal(auto.predict_proba(x + 1), listed.predict_proba(x + 1))
 
 
+def test_every_other_pass_reads_levels_from_the_other_end_where_the_network_was_shown_such(
+    random_model, tmp_path
+):
+    model = random_model(seed=11, feature_group=(0, 1))
+    paths = [tmp_path / name for name in ("plain.safetensors", "shown.safetensors")]
+    for path, share in zip(paths, (0.0, 0.35), strict=True):
+        prior = {"pi_final": [0.1, 0.9], "extensions": {"mirrored": share}}
+        card = {"model": model.config.model_dump(), "config": {"prior": prior}}
+        save_model(path, model.state_dict(), card)
+    grades = np.random.default_rng(0).integers(0, 3, (N, 4)).astype(float)
+
+    def passes(path, x):
+        options = {"n_estimators": 4, "preprocessing": None, "random_state": 0}
+        return PUICLClassifier(path, **options).fit(x, S).estimator_log_odds_
+
+    plain, shown = (passes(path, grades) for path in paths)
+    np.testing.assert_array_equal(shown[::2], plain[::2])
+    np.testing.assert_allclose(shown[1::2], passes(paths[0], -grades)[1::2], atol=1e-5)
+    assert np.abs(shown[1::2] - plain[1::2]).max() > 1e-3
+    for x in (table(), grades > 0):  # measurements; columns of two values, each turned by itself
+        np.testing.assert_array_equal(passes(paths[1], x), passes(paths[0], x))
+
+
 def test_estimators_average_log_odds(fitted, weights):
     assert fitted.estimator_log_odds_.shape == (16, N - 7)
     assert fitted.report_["forward_passes"] == 2  # one a scaling: orders do not matter

@@ -62,6 +62,17 @@ def test_the_range_is_read_from_the_model_card_key_by_key():
     assert TrainedRange.from_card({}) == TrainedRange()
 
 
+def test_whether_tasks_were_mirrored_is_read_from_the_configuration_in_the_card():
+    def card(extensions):
+        return {"config": {"prior": {"extensions": extensions}}}
+
+    assert TrainedRange.from_card(card({"mirrored": 0.3})).mirrored
+    for without in (card({"mirrored": 0.0}), card({}), card(None), {"config": None}, {}):
+        assert not TrainedRange.from_card(without).mirrored
+    told = card({}) | {"trained_range": {"mirrored": True}}
+    assert TrainedRange.from_card(told).mirrored
+
+
 def views(w, **changed):
     options = {
         "n_estimators": 3,
@@ -114,6 +125,20 @@ def test_columns_of_two_values_are_read_the_other_way_round_half_of_the_time():
     np.testing.assert_array_equal(
         view.of(scaling, x), scaling(x)[:, view.columns] * view.signs.astype(np.float32)
     )
+
+
+def test_every_other_estimator_is_mirrored_where_it_is_asked_for():
+    found = views(5, mirrored=True, n_estimators=6)
+    assert [set(view.signs) for (view,) in found] == [{1.0}, {-1.0}] * 3
+    plain = views(5, n_estimators=6)
+    for (mirror,), (view,) in zip(found, plain, strict=True):
+        np.testing.assert_array_equal(mirror.columns, view.columns)
+    # On top of what is turned.
+    turnable = np.full(5, True)
+    turned = views(5, turnable=turnable, n_estimators=6)
+    both = views(5, turnable=turnable, mirrored=True, n_estimators=6)
+    for number, ((mirror,), (view,)) in enumerate(zip(both, turned, strict=True)):
+        np.testing.assert_array_equal(mirror.signs, view.signs * (-1) ** number)
 
 
 def test_what_there_is_to_turn_changes_no_order_of_columns():
