@@ -1,0 +1,94 @@
+"""How much the columns of a prior's tasks tell, beside those of real tables.
+
+    prior-gen --config gpu_settle --stages 1 --split heldout --out heldout/
+    python benchmarks/how_hard.py --shards heldout/ --data DIR --jobs 2
+
+A random forest and a logistic model of normal scores, both given the hidden labels and
+cross-fitted over the unlabelled rows: AUC, mean and quartiles, of the real tables of a folder (the
+first split, `real_tables.py`), of held-out tasks evenly spaced over the shards (the first of each
+microbatch, classes of ten rows or more), and of these by where their labels come from. A prior
+whose tasks hold much less than real tables teaches a network to doubt, one whose tasks hold much
+more to be sure.
+"""
+
+import argparse
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from real_tables import read_split, table_names
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import QuantileTransformer
+from weak_spots import sources, spread
+
+from puicl_model import TablePreprocessor
+
+LEARNERS = {
+    "forest": lambda: RandomForestClassifier(100, min_samples_leaf=3, random_state=0),
+    "logistic": lambda: make_pipeline(
+        QuantileTransformer(n_quantiles=100, output_distribution="normal"), LogisticRegression()
+    ),
+}
+FEWEST = 10
+
+
+def main() -> None:
+    """Measure and print one Markdown table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--shards", required=True)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--tasks", type=int, default=200)
+    parser.add_argument("--jobs", type=int, default=1)
+    arguments = parser.parse_args()
+    asked = [("real tables", *table(arguments.data, name)) for name in table_names(arguments.data)]
+    asked += [
+        (source, unlabeled, y)
+        for source, (_, unlabeled, y) in spread(list(sources(arguments.shards)), arguments.tasks)
+        if min(y.sum(), len(y) - y.sum()) >= FEWEST
+    ]
+    found = Parallel(n_jobs=arguments.jobs)(delayed(aucs)(x, y) for _, x, y in asked)
+    frame = pd.DataFrame(found, columns=list(LEARNERS))
+    frame["of"] = [source for source, _, _ in asked]
+    real = frame["of"] == "real tables"
+    print("| of |", " | ".join(["number", *LEARNERS]), "|\n|---|---|" + "---|" * len(LEARNERS))
+    for name, rows in [
+        ("real tables", frame[real]),
+        ("all tasks", frame[~real]),
+        *frame[~real].groupby("of"),
+    ]:
+        cells = [in_words(rows[learner]) for learner in LEARNERS]
+        print(f"| {name} | {len(rows)} |", " | ".join(cells), "|")
+
+
+def table(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """The unlabelled rows [n_u, d] of a table's first split, as the classifier reads them; y."""
+    x, s, y = read_split(folder, name, 0)
+    return TablePreprocessor().fit_quietly(x)[~np.asarray(s, dtype=bool)], y
+
+
+def aucs(x: np.ndarray, y: np.ndarray) -> list[float]:
+    """Cross-fitted AUC of each of `LEARNERS` on rows x [n, d] of classes y [n]."""
+    warnings.simplefilter("ignore")
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    y = y.astype(int)
+    scores = (
+        cross_val_predict(make(), x, y, cv=folds, method="predict_proba")[:, 1]
+        for make in LEARNERS.values()
+    )
+    return [float(roc_auc_score(y, score)) for score in scores]
+
+
+def in_words(values: pd.Series) -> str:
+    """Mean and quartiles."""
+    quartiles = ", ".join(f"{value:.2f}" for value in values.quantile([0.25, 0.5, 0.75]))
+    return f"{values.mean():.3f} ({quartiles})"
+
+
+if __name__ == "__main__":
+    main()
