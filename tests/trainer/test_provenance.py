@@ -3,22 +3,17 @@
 import json
 import shutil
 
-import numpy as np
 import pytest
-import torch
 from safetensors.numpy import load_file, save_file
-from typer.testing import CliRunner
+from verify_command import verify
 
 from prior_gen import generate_shards
-from puicl_cli.main import app
-from puicl_config import InputError, load_config, parse_config, plan_digest, run_digest
+from puicl_config import InputError, parse_config, plan_digest, run_digest
 from puicl_model import PUICLClassifier, find_weights, load_model, shipped_weights
 from shard_io import slice_shards
 from trainer import average_checkpoints
-from trainer.checkpoint import checkpoints, load_checkpoint, read_state
+from trainer.checkpoint import checkpoints
 from trainer.provenance import export_weights
-from trainer.start import load_start
-from trainer.state import TrainState
 
 
 @pytest.fixture(scope="module")
@@ -34,13 +29,6 @@ def copied(exported, tmp_path):
     for path in (exported, exported.with_suffix(".json")):
         shutil.copy(path, tmp_path)
     return tmp_path / exported.name
-
-
-def verify(*arguments):
-    """Exit status, and what was printed or raised."""
-    result = CliRunner().invoke(app, ["weights", "verify", *map(str, arguments)])
-    told = str(result.exception) if isinstance(result.exception, InputError) else result.output
-    return result.exit_code, told
 
 
 def change(weights, place, value):
@@ -230,149 +218,6 @@ def test_a_run_that_lacks_a_file_is_refused_by_its_name(
     with pytest.raises(InputError, match=lost):
         export_weights(run, all_shards, tmp_path / "out.safetensors")
     assert not (tmp_path / "out.safetensors").exists()
-
-
-def test_weights_between_a_runs_start_and_its_end(
-    reference_run, tiny_yaml, all_shards, arguments, run_command, tmp_path
-):
-    start = checkpoints(reference_run / "checkpoints")[-1]
-    run, out, half = tmp_path / "run", tmp_path / "end.safetensors", tmp_path / "half.safetensors"
-    run_command(*arguments(tiny_yaml, all_shards, run, f"train.init_from={start}"))
-    export_weights(run, all_shards, out)
-    export = ("weights", "export", run, "--shards", all_shards, "--out", half)
-    told = CliRunner().invoke(app, [*map(str, export), "--start-share", "0.25"])
-    assert told.exit_code == 0, told.output
-    first, last, between = (
-        load_file(path) for path in (reference_run / "model.safetensors", out, half)
-    )
-    for name, weight in between.items():
-        expected = 0.25 * first[name].astype(float) + 0.75 * last[name].astype(float)
-        np.testing.assert_array_equal(weight, expected.astype(np.float32))
-    assert any((first[name] != last[name]).any() for name in first)
-    _, card = load_model(half)
-    assert card["start_share"] == 0.25
-    assert "start_share" not in load_model(out)[1]
-    code, told = verify(half, "--replay")
-    assert code == 0, told
-    # Another checkpoint in its place is found out; a run from a seed has no start to go back to.
-    with pytest.raises(InputError, match="began from its seed"):
-        export_weights(reference_run, all_shards, tmp_path / "x.safetensors", start_share=0.5)
-    config = run / "config.yaml"
-    another = str(checkpoints(reference_run / "checkpoints")[0])
-    config.write_text(config.read_text().replace(str(start), another))
-    with pytest.raises(InputError, match="is not what the run began from"):
-        export_weights(run, all_shards, tmp_path / "x.safetensors", start_share=0.5)
-
-
-def test_weights_between_a_runs_end_and_an_earlier_ancestor(
-    reference_run, tiny_yaml, all_shards, arguments, run_command, tmp_path
-):
-    first = checkpoints(reference_run / "checkpoints")[0]
-    second, third = tmp_path / "second", tmp_path / "third"
-    run_command(*arguments(tiny_yaml, all_shards, second, f"train.init_from={first}"))
-    start = checkpoints(second / "checkpoints")[-1]
-    run_command(*arguments(tiny_yaml, all_shards, third, f"train.init_from={start}"))
-    out = tmp_path / "between.safetensors"
-    export = ("weights", "export", third, "--shards", all_shards, "--out", out, "--back-to", first)
-    told = CliRunner().invoke(app, [*map(str, export), "--start-share", "0.25"])
-    assert told.exit_code == 0, told.output
-    ancestor = load_checkpoint(first)[1]
-    last = load_file(third / "model.safetensors")
-    for name, weight in load_file(out).items():
-        expected = 0.25 * ancestor[f"ema.{name}"].double().numpy() + 0.75 * last[name].astype(float)
-        np.testing.assert_array_equal(weight, expected.astype(np.float32))
-    _, card = load_model(out)
-    assert (card["start_share"], card["back_to"]) == (0.25, card["lineage"][0]["tensors_digest"])
-    code, told = verify(out, "--replay")
-    assert code == 0, told
-    for place, share, why in (
-        (str(reference_run / "model.safetensors"), 0.5, "none of the run's ancestors"),
-        (str(first), 0.0, "how far back"),
-    ):
-        with pytest.raises(InputError, match=why):
-            export_weights(
-                third, all_shards, tmp_path / "x.safetensors", start_share=share, back_to=place
-            )
-
-
-def test_a_run_begins_from_weights_and_can_be_checked(
-    reference_run, tiny_yaml, all_shards, arguments, run_command, tmp_path
-):
-    weights = reference_run / "model.safetensors"
-    run, out, half = tmp_path / "run", tmp_path / "end.safetensors", tmp_path / "half.safetensors"
-    command = arguments(tiny_yaml, all_shards, run, f"train.init_from={weights}")
-    run_command(*command, "train.max_steps=5")
-    run_command(*command)  # resumes, and finds that it began there
-    export_weights(run, all_shards, out)
-    _, card = load_model(out)
-    parent = load_model(weights)[1]
-    assert card["lineage"][-1]["tensors_digest"] == parent["weights_digest"]
-    assert card["lineage"][-1]["run_digest"] == parent["run_digest"]
-    code, told = verify(out, "--replay")
-    assert code == 0, told
-    # From weights alone, so without the moments that the same run's checkpoint has.
-    other = tmp_path / "other"
-    start = checkpoints(reference_run / "checkpoints")[-1]
-    run_command(*arguments(tiny_yaml, all_shards, other, f"train.init_from={start}"))
-    ledgers = [(r / "ledger.jsonl").read_text().splitlines() for r in (run, other)]
-    losses = [json.loads(ledger[0])["loss"] for ledger in ledgers]
-    digests = [load_model(r / "model.safetensors")[1]["weights_digest"] for r in (run, other)]
-    assert digests[0] != digests[1]
-    assert losses[0] != losses[1]  # the checkpoint's weights, not their moving average
-    export_weights(run, all_shards, half, start_share=0.5)
-    first, last, between = (load_file(path) for path in (weights, out, half))
-    for name, weight in between.items():
-        expected = (0.5 * first[name].astype(float) + 0.5 * last[name].astype(float)).astype("f4")
-        np.testing.assert_array_equal(weight, expected)
-
-
-def test_a_run_begins_from_a_mean_of_checkpoints_and_records_each(
-    reference_run, tiny_yaml, all_shards, arguments, run_command, refused, tmp_path
-):
-    mean, run = tmp_path / "mean.safetensors", tmp_path / "run"
-    averaged = checkpoints(reference_run / "checkpoints")[-2:]
-    steps = average_checkpoints(averaged, mean, "ema")
-    begin = arguments(tiny_yaml, all_shards, run, f"train.init_from={mean}")
-    run_command(*begin, "train.max_steps=2")
-    run_command(*begin)  # resumes: it is where the run began
-    model, mean_card = load_model(mean)
-    about = read_state(checkpoints(run / "checkpoints")[-1])
-    *theirs, parent = about.lineage.ancestors
-    assert theirs == [read_state(path).as_ancestor() for path in averaged]
-    assert parent["tensors_digest"] == mean_card["weights_digest"]
-    assert [parent["step"], parent["data"]] == [steps[-1], theirs[-1]["data"]]
-    card = json.loads((run / "model.json").read_text())
-    assert card["lineage"] == [*theirs, parent]
-    begun = TrainState(load_config(tiny_yaml), torch.device("cpu"))
-    begun.begin_from(load_start(str(mean))[1], steps[-1])
-    assert all(p.equal(model.state_dict()[name]) for name, p in begun.parameters.items())
-    # A card from before the lineage was written says what to do, as does the mean in a run's place.
-    for name in ("steps", "data", "lineage"):
-        del mean_card[name]
-    mean.with_suffix(".json").write_text(json.dumps(mean_card))
-    (said,) = refused(arguments(tiny_yaml, all_shards, tmp_path / "x", f"train.init_from={mean}"))
-    assert "lacks steps, data, lineage, which `puicl average` did not write before" in said
-    average_checkpoints(averaged, run / "model.safetensors")
-    with pytest.raises(InputError, match="is a mean of checkpoints"):
-        export_weights(run, all_shards, tmp_path / "x.safetensors")
-
-
-def test_where_no_run_can_begin(reference_run, tiny_yaml, all_shards, arguments, refused):
-    nameless = reference_run.parent / "nameless.safetensors"
-    shutil.copy(reference_run / "model.safetensors", nameless)
-    card = json.loads((reference_run / "model.json").read_text())
-    del card["run_digest"]
-    nameless.with_suffix(".json").write_text(json.dumps(card))
-    sentences = {
-        "default": "train.init_from: its unlabeled_token is [128], this model's is [16]",
-        "defualt": "there is no checkpoint defualt",
-        "gone.safetensors": "gone.safetensors is missing",
-        nameless: "does not say where the weights come from: it lacks run_digest",
-    }
-    run = reference_run.parent / "refused"
-    begin = [arguments(tiny_yaml, all_shards, run, f"train.init_from={at}") for at in sentences]
-    for sentence, said in zip(sentences.values(), refused(*begin), strict=True):
-        assert sentence in said
 
 
 def test_names_are_of_shipped_weights_and_nothing_else(tmp_path, monkeypatch):
