@@ -63,13 +63,16 @@ def export(
         str | None,
         typer.Option(help="An earlier ancestor (weights or a checkpoint) to go back to instead."),
     ] = None,
+    bfloat16: Annotated[
+        bool, typer.Option("--bfloat16", help="Round to bfloat16: half the size.")
+    ] = False,
 ) -> None:
     """Write a run's final weights with a card that `verify` can check."""
     if out.suffix != ".safetensors":
         raise InputError(f"--out {out}: give a file that ends in .safetensors")
     from trainer import export_weights
 
-    export_weights(run, shards, out, start_share=start_share, back_to=back_to)
+    export_weights(run, shards, out, start_share=start_share, back_to=back_to, bfloat16=bfloat16)
     print(f"{out} and {out.with_suffix('.json')} are written")
 
 
@@ -98,7 +101,14 @@ def _verify_origin(card: dict, folder: Path, do_replay: bool, checkpoint: Path |
     if difference := replay(card, shards, folder / "run", start):
         print(f"replay: {difference}")
         sys.exit(1)
-    print(f"replay: {len(card['recorded']['ledger'])} steps, the same bits")
+    same = (
+        "the same bits"
+        if config.train.deterministic
+        else (
+            "the same losses but for rounding: the run gave its bits up (train.deterministic=false)"
+        )
+    )
+    print(f"replay: {len(card['recorded']['ledger'])} steps, {same}")
 
 
 def _why_shards_differ(config: Config, card: dict) -> str:

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import math
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -28,6 +29,9 @@ from trainer.start import is_there, load_start, start_digest
 from trainer.world import World, choose_algorithms
 
 RECORDED_STEPS = 3
+# What rounding may change, on another device too, where a run gave its bits up
+# (`train.deterministic=false`).
+REPLAY_TOLERANCE = {"loss": 0.01, "gradient_norm": 0.1}
 
 
 def export_weights(
@@ -37,6 +41,7 @@ def export_weights(
     steps: int = RECORDED_STEPS,
     start_share: float = 0.0,
     back_to: str | None = None,
+    bfloat16: bool = False,
 ) -> None:
     """Write the run's final weights to `out` (NAME.safetensors) with a card that can be checked.
 
@@ -45,6 +50,7 @@ def export_weights(
     stretch on other tasks took may return faster than what it gave goes (Wortsman et al., Robust
     fine-tuning of zero-shot models, CVPR 2022). `back_to` names an earlier ancestor (weights or a
     checkpoint) to go back to instead of the run's own start. The card says so.
+    With `bfloat16` what is written is rounded to it, for a file of half the size.
 
     To what the trainer wrote come the whole config, environments, seconds of training, the content
     digests of the stages that the first `steps` steps read, and those steps' ledger. What is in
@@ -102,6 +108,8 @@ def export_weights(
         card["start_share"] = start_share
         if back_to:
             card["back_to"] = digest
+    if bfloat16:
+        weights = {name: weight.bfloat16() for name, weight in weights.items()}
     save_model(out, weights, card)
 
 
@@ -198,7 +206,9 @@ def replay(
     """Train the recorded steps again in `out`; a sentence on the first difference, None if none.
 
     `init_from` is where the run began (`train.init_from`), None where it began at its seed. One
-    process of as many threads as then: the number of processes changes no bit.
+    process of as many threads as then: the number of processes changes no bit. Of a run that gave
+    its bits up (`train.deterministic=false`) losses and sizes of the gradient have to agree to
+    `REPLAY_TOLERANCE`, weights nothing.
     """
     config, _ = recorded_stages(card)
     parent = card["lineage"][-1]["tensors_digest"] if card["lineage"] else None
@@ -220,6 +230,8 @@ def replay(
         "digest_every": 1,
         "heldout": None,
     }
+    if config.train.device == "cuda" and not torch.cuda.is_available():
+        changes["device"] = "cpu"  # other bits, as the answer then says, or losses that agree
     if card.get("where"):
         changes["where"] = card["where"]  # the run may have read a slice: here it is cut out again
     train = config.train.model_copy(update=changes)
@@ -231,15 +243,24 @@ def replay(
     again = list(read_ledger(out / "ledger.jsonl"))
     if len(again) < len(recorded):
         raise InputError(f"stopped after {len(again)} of {len(recorded)} steps: start it again")
+    loose = not train.deterministic
     for then, now in zip(recorded, again, strict=True):
         # A digest of the weights stands in every so many lines only.
-        odd = [key for key in then if key in now and then[key] != now[key]]
+        shared = [key for key in then if key in now and not (loose and key == "weights")]
+        odd = [key for key in shared if not _agree(key, then[key], now[key], loose)]
         if odd:
             return (
                 f"step {then['step']}: {odd[0]} is {now[odd[0]]}, and was {then[odd[0]]} "
                 f"({_other_environment(card, out)})"
             )
     return None
+
+
+def _agree(key: str, then: Any, now: Any, loose: bool) -> bool:
+    """Whether a ledger's entry is the same, or `loose`ly so where it is a rounded sum."""
+    if loose and key in ("loss", "gradient_norm"):
+        return math.isclose(float.fromhex(then), float.fromhex(now), rel_tol=REPLAY_TOLERANCE[key])
+    return then == now
 
 
 def _other_environment(card: Mapping[str, Any], out: Path) -> str:

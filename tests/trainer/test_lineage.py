@@ -25,6 +25,7 @@ def test_weights_between_a_runs_start_and_its_end(
 ):
     start = checkpoints(reference_run / "checkpoints")[-1]
     run, out, half = tmp_path / "run", tmp_path / "end.safetensors", tmp_path / "half.safetensors"
+    small = tmp_path / "small.safetensors"
     run_command(*arguments(tiny_yaml, all_shards, run, f"train.init_from={start}"))
     export_weights(run, all_shards, out)
     export = ("weights", "export", run, "--shards", all_shards, "--out", half)
@@ -37,6 +38,14 @@ def test_weights_between_a_runs_start_and_its_end(
         expected = 0.25 * first[name].astype(float) + 0.75 * last[name].astype(float)
         np.testing.assert_array_equal(weight, expected.astype(np.float32))
     assert any((first[name] != last[name]).any() for name in first)
+    told = CliRunner().invoke(
+        app, [*map(str, export[:-1]), str(small), "--start-share", "0.25", "--bfloat16"]
+    )
+    assert told.exit_code == 0, told.output
+    assert small.stat().st_size < 0.6 * half.stat().st_size
+    rounded, _ = load_model(small)
+    for name, weight in load_model(half)[0].state_dict().items():
+        assert torch.equal(rounded.state_dict()[name], weight.bfloat16().float())
     _, card = load_model(half)
     assert card["start_share"] == 0.25
     assert "start_share" not in load_model(out)[1]
