@@ -79,7 +79,7 @@ def export(
 def _verify_origin(card: dict, folder: Path, do_replay: bool, checkpoint: Path | None) -> None:
     from prior_gen import generate_shards
     from shard_io import ShardError
-    from trainer import differing_parts, recorded_stages, replay
+    from trainer import differing_parts, gave_bits_up, recorded_stages, replay
 
     config, stages = recorded_stages(card)
     print(
@@ -101,13 +101,9 @@ def _verify_origin(card: dict, folder: Path, do_replay: bool, checkpoint: Path |
     if difference := replay(card, shards, folder / "run", start):
         print(f"replay: {difference}")
         sys.exit(1)
-    same = (
-        "the same bits"
-        if config.train.deterministic
-        else (
-            "the same losses but for rounding: the run gave its bits up (train.deterministic=false)"
-        )
-    )
+    same = "the same bits"
+    if gave_bits_up(config):
+        same = "the same losses but for rounding: the run gave its bits up (train.deterministic)"
     print(f"replay: {len(card['recorded']['ledger'])} steps, {same}")
 
 

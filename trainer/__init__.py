@@ -3,7 +3,13 @@
 from trainer.average import average_checkpoints
 from trainer.compare import Comparison, compare_runs
 from trainer.plot import draw_curves
-from trainer.provenance import differing_parts, export_weights, recorded_stages, replay
+from trainer.provenance import (
+    differing_parts,
+    export_weights,
+    gave_bits_up,
+    recorded_stages,
+    replay,
+)
 
 __all__ = [
     "Comparison",
@@ -12,6 +18,7 @@ __all__ = [
     "differing_parts",
     "draw_curves",
     "export_weights",
+    "gave_bits_up",
     "recorded_stages",
     "replay",
 ]
