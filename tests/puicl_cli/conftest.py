@@ -1,9 +1,10 @@
 """What the tests of `puicl predict` share: a small network, a table of all kinds of columns, a run.
 
-`test_predict.py` and `test_predict_folders.py` run the command in ways of their own.
+`test_predict.py` runs the command in a way of its own.
 """
 
 import io
+import signal
 import sys
 from pathlib import Path
 
@@ -60,3 +61,24 @@ def predict(tmp_path, weights, monkeypatch, capsys):
         return stop.value.code, captured.out, captured.err
 
     return run
+
+
+@pytest.fixture
+def predict_folder(tmp_path, weights, monkeypatch, capsys):
+    """Run `puicl predict` in this process, on `data` into `out`; exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    # The command listens to SIGTERM from then on, which is no business of the other tests.
+    before = signal.getsignal(signal.SIGTERM)
+
+    def run(*flags, **options):
+        options = {"data": "data", "out": "out", "label-column": "s", "model": weights} | options
+        options = {"id-column": "name", "jobs": 1} | options
+        words = [str(w) for key, value in options.items() if value for w in (f"--{key}", value)]
+        monkeypatch.setattr(sys, "argv", ["puicl", "predict", *words, *flags])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        captured = capsys.readouterr()
+        return stop.value.code, captured.out, captured.err
+
+    yield run
+    signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,105 @@
+"""`puicl predict` on parts of one table, which share their labelled positives."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from tables_in_folders import make_table, read, scores_of, whole_records, write
+
+from puicl_model import PUICLClassifier
+
+pytestmark = pytest.mark.filterwarnings("ignore:only", "ignore:hardly", "ignore:nearly")
+
+
+def test_parts_of_one_table_share_their_labelled_positives(predict_folder, tmp_path, weights):
+    whole = make_table(5, n=60)
+    parts = {"data/p0.csv": whole[:20], "data/p1.csv": whole[20:40].assign(s=0)}
+    for name, part in {**parts, "data/p2.csv": whole[40:]}.items():
+        write(tmp_path / name, part)
+    labeled = whole[(whole["s"] == 1) & ~whole.index.isin(range(20, 40))]
+    code, _, err = predict_folder("--one-table")
+    assert code == 0, err
+    scores = read(tmp_path / "out" / "p1.csv")
+    assert list(scores["name"]) == list(whole["name"][20:40])
+    assert (scores["labeled"] == 0).all()
+    both = pd.concat([whole[20:40].assign(s=0), labeled])
+    fitted = PUICLClassifier(weights).fit(both[["a", "b"]], both["s"])
+    np.testing.assert_allclose(scores["p_positive"], fitted.unlabeled_proba_, rtol=0, atol=1e-6)
+    first = read(tmp_path / "out" / "p0.csv")
+    assert list(first["labeled"]) == list(whole["s"][:20])
+    assert predict_folder()[0] == 2  # without --one-table these would be other scores
+
+    write(tmp_path / "data" / "p3.csv", make_table(6).rename(columns={"b": "B"}))
+    code, _, err = predict_folder("--one-table")
+    assert code == 2
+    assert "are no parts of one table: only one of them has the column 'B'" in err
+
+
+def test_when_positives_of_one_part_change_all_parts_are_scored_anew(predict_folder, tmp_path):
+    whole, data = make_table(5, n=60), tmp_path / "data"
+    write(data / "p0.csv", whole[:20])
+    write(data / "p1.csv", whole[20:40].assign(s=0))
+    assert predict_folder("--one-table")[0] == 0
+    assert "2 of 2 tables scored (2 were there)" in predict_folder("--one-table")[1]
+
+    write(data / "p2.csv", whole[40:].assign(s=0))  # lends nothing
+    assert "3 of 3 tables scored (2 were there)" in predict_folder("--one-table")[1]
+
+    write(data / "p0.csv", whole[:20].assign(a=lambda t: t["a"] + 5 * (t["s"] == 1)))
+    code, told, _ = predict_folder("--one-table")
+    assert code == 0
+    assert "3 of 3 tables scored, " in told
+    went_on = {name: path.read_bytes() for name, path in scores_of(tmp_path / "out").items()}
+    assert predict_folder("--one-table", out="fresh")[0] == 0
+    fresh = {name: path.read_bytes() for name, path in scores_of(tmp_path / "fresh").items()}
+    assert went_on == fresh
+
+    write(data / "p3.csv", whole[40:])  # has positives: all read them along
+    assert "4 of 4 tables scored, " in predict_folder("--one-table")[1]
+    (data / "p3.csv").unlink()
+    assert "3 of 3 tables scored, " in predict_folder("--one-table")[1]
+    again = {name: path.read_bytes() for name, path in scores_of(tmp_path / "out").items()}
+    assert {name: again[name] for name in fresh} == fresh
+
+
+def test_parts_that_an_older_version_scored_are_scored_anew_and_whole_tables_kept(
+    predict_folder, tmp_path
+):
+    """It wrote down size and time of the part alone, and not from what positives."""
+    whole = make_table(5, n=60)
+    write(tmp_path / "data" / "p0.csv", whole[:30])
+    write(tmp_path / "data" / "p1.csv", whole[30:])
+    for flags, out, there in (((), "apart", " (2 were there)"), (("--one-table",), "parts", "")):
+        assert predict_folder(*flags, out=out)[0] == 0
+        for path in whole_records(tmp_path / out):
+            record = json.loads(path.read_text(encoding="utf-8"))
+            record["stamp"] = record["stamp"][:2]
+            path.write_text(json.dumps(record), encoding="utf-8")
+        code, told, _ = predict_folder(*flags, out=out)
+        assert code == 0
+        assert f"2 of 2 tables scored{there}, " in told
+        assert "(2 were there)" in predict_folder(*flags, out=out)[1]
+
+
+def test_a_part_of_positives_alone_lends_them_and_is_not_scored(predict_folder, tmp_path, weights):
+    whole = make_table(5, n=60)
+    positives, rest = whole[whole["s"] == 1], whole[whole["s"] == 0]
+    write(tmp_path / "data" / "positives.csv", positives)
+    write(tmp_path / "data" / "unlabelled.csv", rest)
+    code, _, err = predict_folder("--one-table")
+    assert code == 0, err
+    of_positives = read(tmp_path / "out" / "positives.csv")
+    assert (of_positives["labeled"] == 1).all()
+    assert of_positives["p_positive"].isna().all()
+    both = pd.concat([rest, positives])
+    fitted = PUICLClassifier(weights).fit(both[["a", "b"]], both["s"])
+    scores = read(tmp_path / "out" / "unlabelled.csv")
+    np.testing.assert_allclose(scores["p_positive"], fitted.unlabeled_proba_, rtol=0, atol=1e-6)
+    summary = pd.read_csv(tmp_path / "out" / "_summary.csv").set_index("table")
+    assert summary.loc["positives.csv", "n_unlabeled"] == 0
+    assert summary["error"].isna().all()
+    (tmp_path / "data" / "unlabelled.csv").unlink()
+    code, _, err = predict_folder("--one-table", out="other")
+    assert code == 2
+    assert "no file has an unlabelled row" in err
