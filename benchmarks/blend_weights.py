@@ -1,10 +1,11 @@
-"""What trees should weigh in `blend="trees"`, in tables of levels alone and in others.
+"""What trees should learn and weigh in a blend, in tables of levels alone and in others.
 
     python benchmarks/blend_weights.py --model default --data DIR --splits 3 --out blend.csv
 
-AUC of the default's passes, of its trees (`puicl_model.trees`) and of both by rank, by the trees'
-share; folder and splits: see `real_tables.py`. Behind +-, the standard error over tables and splits
-of the difference from the network alone.
+AUC of the default's passes, of cross-fitted trees (`puicl_model.trees`) that learn the network's
+probabilities (`blend="trees"`) or to tell labelled rows from unlabelled ones, and of both by rank,
+by the trees' share; folder and splits: see `real_tables.py`. Behind +-, the standard error over
+tables and splits of the difference from the network alone.
 """
 
 import argparse
@@ -22,14 +23,15 @@ from sklearn.metrics import roc_auc_score
 from puicl_model import PUICLClassifier
 from puicl_model.contexts import levels_alone
 from puicl_model.preprocessing import TablePreprocessor
-from puicl_model.trees import cross_fitted
+from puicl_model.trees import cross_fitted, taught_by
 
 SHARES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
-KEY = ["weights", "passes", "table", "split", "levels", "share"]
+TEACHERS = ("network", "labels")
+KEY = ["weights", "passes", "table", "split", "levels", "teacher", "share"]
 
 
 def main() -> None:
-    """Measure and print one Markdown table."""
+    """Measure and print two Markdown tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="default")
     parser.add_argument("--data", type=Path, required=True)
@@ -48,26 +50,32 @@ def main() -> None:
     frame = measured(arguments.out, KEY, ["AUC"], cells, measure_one, arguments.jobs)
     frame = frame[(frame["weights"] == weights) & (frame["passes"] == arguments.passes)]
     frame = frame[frame["split"] < arguments.splits]
-    print("| trees' share | tables of measurements | tables of levels alone |\n|---|---|---|")
-    kinds = [frame[frame["levels"].astype(bool) == levels] for levels in (False, True)]
-    for share in SHARES:
-        print(f"| {share:.2f} |", " | ".join(against_none(kind, share) for kind in kinds), "|")
+    for levels, kind in ((False, "measurements"), (True, "levels alone")):
+        print(f"\n| trees' share, tables of {kind} | taught by the network | by the labels |")
+        print("|---|---|---|")
+        these = frame[frame["levels"].astype(bool) == levels]
+        by = [these[these["teacher"] == teacher] for teacher in TEACHERS]
+        for share in SHARES:
+            print(f"| {share:.2f} |", " | ".join(against_none(part, share) for part in by), "|")
 
 
 def measure(
     data: Path, model: str, weights: str, passes: int, name: str, split: int
 ) -> list[tuple]:
-    """(levels alone, share, AUC) of each share on one split of one table."""
+    """(levels alone, teacher, share, AUC) of each share on one split of one table."""
     warnings.simplefilter("ignore")
     x, s, y = read_split(data, name, split)
     fitted = PUICLClassifier(model, n_estimators=passes, random_state=split).fit(x, s)
-    network = rankdata(fitted.estimator_log_odds_.mean(axis=0))
-    X = TablePreprocessor().fit_quietly(x)
-    trees = rankdata(cross_fitted(X, s == 1, np.random.default_rng(split))[0][s == 0])
-    return [
-        (levels_alone(X), share, roc_auc_score(y, (1 - share) * network + share * trees))
-        for share in SHARES
-    ]
+    log_odds = fitted.estimator_log_odds_.mean(axis=0)
+    X, labeled = TablePreprocessor().fit_quietly(x), s == 1
+    network, found = rankdata(log_odds), []
+    for teacher, answers in zip(TEACHERS, (taught_by(log_odds, labeled), labeled), strict=True):
+        scores, _ = cross_fitted(X, labeled, answers, np.random.default_rng(split))
+        trees = rankdata(scores[~labeled])
+        for share in SHARES:
+            auc = roc_auc_score(y, (1 - share) * network + share * trees)
+            found.append((levels_alone(X), teacher, share, auc))
+    return found
 
 
 def against_none(frame: pd.DataFrame, share: float) -> str:

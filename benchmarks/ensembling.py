@@ -97,13 +97,13 @@ def variants(model: Path, x: pd.DataFrame, s: np.ndarray, seed: int) -> dict[str
 
     X = TablePreprocessor().fit_transform(x)
     labeled = s == 1
-    scores, _ = cross_fitted(X, labeled, np.random.default_rng(seed))
+    scores, _ = cross_fitted(X, labeled, labeled, np.random.default_rng(seed))
     network = found["16: the default"]
     trees = posterior(scores[labeled], scores[~labeled])
     found["trees alone"] = scores[~labeled]
     ranks, trees_ranks = rankdata(network), rankdata(scores[~labeled])
     for share in (0.1, 0.2, 0.3, 0.5):
-        found[f"as by default, blended with trees by rank, trees {share:.0%}"] = (
+        found[f"as by default, blended with trees P vs U by rank, trees {share:.0%}"] = (
             1 - share
         ) * ranks + share * trees_ranks
     found["the same by posterior"] = expit(network) + trees

@@ -111,7 +111,7 @@ def variants(arguments, folder: Path, x: np.ndarray, n_labeled: int) -> dict[str
             f"principal axes, random subsets of {k}": score(axes, k, scaling="standard"),
             f"the first {k} principal axes alone": score(axes[:, :k], k, scaling="standard"),
         }
-    scores, _ = cross_fitted(x, s, np.random.default_rng(0))
+    scores, _ = cross_fitted(x, s, s, np.random.default_rng(0))
     return found | {_TREES: scores[~s]}
 
 

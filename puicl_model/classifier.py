@@ -14,7 +14,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from puicl_model import class_prior as priors
-from puicl_model.contexts import TrainedRange, column_relevance
+from puicl_model.contexts import TrainedRange, column_relevance, levels_alone
 from puicl_model.ensemble import NewRows, keep_references, row_keys, score_unlabeled
 from puicl_model.inference import resolve_device, threads
 from puicl_model.labels import labeled_mask, labels_of_rows, refuse_another_order
@@ -23,7 +23,7 @@ from puicl_model.parameters import check_parameters
 from puicl_model.plan import Plan, plan_table
 from puicl_model.preprocessing import TablePreprocessor, read_table
 from puicl_model.report import make_report
-from puicl_model.trees import Blend, check_enough, cross_fitted
+from puicl_model.trees import Blend, check_enough, cross_fitted, taught_by
 from puicl_model.weights import find_weights, load_model
 
 
@@ -61,7 +61,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         them together all the same.
     blend : {None, "trees"}
         "trees" averages the network's ranks (weight 4) with those of cross-fitted extremely
-        randomised trees (weight 1), labelled against unlabelled, fitted on the table.
+        randomised trees (weight 1) that learn the network's probabilities on the table. Tables of
+        levels alone (at most ten values a column) are left to the network, which reads rules there.
     positive_label : object or None
         The entry of `s` that marks labelled positives, all else being unlabelled; None: 1, True.
     preprocessing : "auto", None or a scikit-learn transformer
@@ -292,8 +293,9 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         log_odds = log_odds.mean(axis=0)
 
         self._trees = self._blend = None
-        if self.blend == "trees":
-            scores, self._trees = cross_fitted(X, labeled, task.rng)
+        if self.blend == "trees" and not levels_alone(X):
+            answers = taught_by(log_odds, labeled)
+            scores, self._trees = cross_fitted(X, labeled, answers, task.rng)
             self._blend = Blend(log_odds, _mean_by(scores[~labeled][None], inverse)[0])
             log_odds = self._blend.fitted
         self._set_prior(log_odds, int(labeled.sum()), task.class_prior)

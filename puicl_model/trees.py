@@ -1,16 +1,17 @@
-"""Cross-fitted extremely randomised trees, labelled against unlabelled: the blend's other half."""
+"""Cross-fitted extremely randomised trees that learn from the network: the blend's other half."""
 
 from typing import Self
 
 import numpy as np
-from sklearn.ensemble import ExtraTreesClassifier
+from scipy.special import expit
+from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.model_selection import StratifiedKFold
 
 _FOLDS = 5
 _TREES = 100
 _LEAF = 3
 # What the network's rank weighs in the blend, where the trees' weighs 1: measured on development
-# tables (benchmarks/ensembling.py). A whole number, so that equal mean ranks are equal.
+# tables (benchmarks/blend_weights.py). A whole number, so that equal mean ranks are equal.
 NETWORK_WEIGHT = 4
 # More rows teach these trees little and make them large.
 _MOST_ROWS = 20_000
@@ -30,8 +31,8 @@ class Forest:
             setattr(self, name, arrays[name])
 
     @classmethod
-    def of(cls, forests: list[ExtraTreesClassifier]) -> Self:
-        """All trees of all `forests`, which tell two classes apart."""
+    def of(cls, forests: list[ExtraTreesRegressor]) -> Self:
+        """All trees of all `forests`."""
         trees = [tree.tree_ for forest in forests for tree in forest.estimators_]
         sizes = [tree.node_count for tree in trees]
         roots = np.cumsum([0, *sizes[:-1]])
@@ -42,18 +43,17 @@ class Forest:
                 parts = [part + root for part, root in zip(parts, start, strict=True)]
             return np.concatenate(parts)
 
-        value = np.concatenate([tree.value[:, 0, :] for tree in trees])
         return cls(
             roots=roots,
             left=joined("children_left", roots).astype(np.int32),
             right=joined("children_right", roots).astype(np.int32),
             feature=joined("feature").astype(np.int32),
             threshold=joined("threshold"),
-            share=value[:, 1] / value.sum(axis=1),
+            share=np.concatenate([tree.value[:, 0, 0] for tree in trees]),
         )
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
-        """Mean share [m] of class 1 over the trees, for rows [m, w]."""
+        """Mean answer [m] of the trees, for rows [m, w]."""
         X = _small(X)
         total, rows = np.zeros(len(X)), np.arange(len(X))
         for root in self.roots:
@@ -69,27 +69,43 @@ class Forest:
 
 
 def cross_fitted(
-    X: np.ndarray, labeled: np.ndarray, rng: np.random.Generator
+    X: np.ndarray, labeled: np.ndarray, answers: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, Forest]:
-    """P(labelled | row) [n] by trees that have not seen the row, and all of the trees.
+    """What trees answer that have not seen the row [n], and all of the trees.
 
-    X: [n, w] of any scale; labeled: boolean [n], at least 2 of each kind. At most `_MOST_ROWS`
-    rows are learnt from; the others are scored by all trees.
+    X: [n, w] of any scale; labeled: boolean [n], at least 2 of each kind; answers: what the trees
+    learn [n], for example `taught_by`. At most `_MOST_ROWS` rows are learnt from; the others are
+    scored by all trees.
     """
     kept = np.sort(_thin(labeled, rng))
     least = check_enough(labeled)
     folds = StratifiedKFold(min(_FOLDS, least), shuffle=True, random_state=int(rng.integers(2**31)))
     forests, scores = [], np.full(len(X), np.nan)
     for rest, part in folds.split(X[kept], labeled[kept]):
-        forest = ExtraTreesClassifier(
-            _TREES, min_samples_leaf=_LEAF, random_state=int(rng.integers(2**31))
-        ).fit(_small(X[kept[rest]]), labeled[kept[rest]])
-        scores[kept[part]] = forest.predict_proba(_small(X[kept[part]]))[:, 1]
+        forest = ExtraTreesRegressor(
+            _TREES,
+            min_samples_leaf=_LEAF,
+            max_features="sqrt",
+            random_state=int(rng.integers(2**31)),
+        ).fit(_small(X[kept[rest]]), answers[kept[rest]])
+        scores[kept[part]] = forest.predict(_small(X[kept[part]]))
         forests.append(forest)
     together = Forest.of(forests)
     others = np.flatnonzero(np.isnan(scores))
     scores[others] = together(X[others])
     return scores, together
+
+
+def taught_by(log_odds: np.ndarray, labeled: np.ndarray) -> np.ndarray:
+    """P(positive) [n] by the network: 1 where a row is labelled, else of its `log_odds` [n_u].
+
+    Trees that tell labelled rows from unlabelled ones take each unlabelled row for a negative.
+    These learn what the network makes of it, and smooth that over rows that are alike
+    (distillation: Hinton, Vinyals and Dean, 2015; cross-fitted, so that no row keeps its own).
+    """
+    answers = np.ones(len(labeled))
+    answers[~labeled] = expit(log_odds)
+    return answers
 
 
 def check_enough(labeled: np.ndarray) -> int:
@@ -101,7 +117,7 @@ def check_enough(labeled: np.ndarray) -> int:
 
 
 class Blend:
-    """The network's log-odds averaged with the trees' scores by rank.
+    """The network's log-odds averaged with the trees' answers by rank.
 
     A row's rank is its place among the unlabelled rows of the fit. The mean of both ranks, the
     network's weighing four fifths, is turned back into log-odds through the network's own: the

@@ -114,7 +114,7 @@ def _how(classifier: PUICLClassifier) -> str:
     how = f"{classifier.n_estimators} forward passes of a frozen network averaged"
     if classifier.n_estimators == 1:
         how = "A single forward pass of a frozen network"
-    if classifier.blend:
+    if classifier._blend is not None:
         how += ", blended by rank with trees fitted on this table"
     return f"{how}. P(positive) of each unlabelled row, from the labelled positives alone."
 
