@@ -1,11 +1,12 @@
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import rankdata
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.metrics import roc_auc_score
 
 from puicl_model import PUICLClassifier
-from puicl_model.files.report_page import _how
+from puicl_model.files.report_page import report_page
 from puicl_model.trees import Blend, Forest, cross_fitted, taught_by
 
 
@@ -72,6 +73,12 @@ def test_trees_taught_by_the_network_smooth_what_it_says_of_the_row():
     assert auc(taught) > auc(told) + 0.02
 
 
+def page(fitted, x):
+    scores = pd.DataFrame({"row": np.arange(len(x))}).assign(p_positive=np.nan)
+    scores.loc[fitted.unlabeled_rows_, "p_positive"] = fitted.unlabeled_proba_
+    return report_page(fitted, pd.DataFrame(x), scores, None, "t.csv", [])
+
+
 def test_the_blend_leaves_tables_of_levels_alone_to_the_network(weights):
     """A table that has one column of more than ten values is blended, and its page says so."""
     rng = np.random.default_rng(0)
@@ -81,9 +88,9 @@ def test_the_blend_leaves_tables_of_levels_alone_to_the_network(weights):
     np.testing.assert_array_equal(blended.unlabeled_proba_, alone.unlabeled_proba_)
     new = rng.integers(0, 10, size=(30, 3)).astype(float)
     np.testing.assert_array_equal(blended.predict_proba(new), alone.predict_proba(new))
-    assert "trees" not in _how(blended)
+    assert "trees" not in page(blended, x)
     x[:, 0] = rng.normal(size=90)
-    assert "blended by rank with trees" in _how(blended.fit(x, s))
+    assert "blended by rank with trees" in page(blended.fit(x, s), x)
     assert (blended.unlabeled_proba_ != alone.fit(x, s).unlabeled_proba_).any()
 
 
