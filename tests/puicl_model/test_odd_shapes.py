@@ -4,11 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from puicl_config import ModelConfig
-from puicl_model import PUICL, PUICLClassifier, fit_many, save_model
+from puicl_model import PUICL, PUICLClassifier, TablePreprocessor, fit_many, save_model
+from puicl_model.contexts import levels_alone
+from puicl_model.preprocessing import fit_scaling
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 QUICK = settings(
@@ -67,6 +69,7 @@ def check_answers(fitted, x, s):
 
 @QUICK
 @given(shapes(), st.sampled_from(["random", "relevant", "all"]), st.sampled_from([None, "trees"]))
+@example((np.random.default_rng(0).normal(size=(11, 11)), np.arange(11) == 9), "all", None)
 def test_tables_beyond_the_networks_range_have_answers_for_every_row(
     make_weights, drawn, columns, blend
 ):
@@ -81,10 +84,12 @@ def test_tables_beyond_the_networks_range_have_answers_for_every_row(
     largest = classifier.report_["largest_context"]
     assert all(largest[key.removeprefix("n_")] <= most for key, most in list(SMALL.items())[:2])
     if columns == "all":  # of the columns that preprocessing makes of the table's
-        widths = [len(order) for order in classifier.column_orders_]
-        assert max(widths) == widths[0] == largest["columns"]
-        # As few rows as columns have fewer principal axes than columns.
-        assert len(x) <= x.shape[1] or set(widths) == {largest["columns"]}
+        X = TablePreprocessor().fit_quietly(x)
+        axes = X.shape[1] if levels_alone(X) else fit_scaling(X, "principal").width
+        # Where rows are few there are fewer principal axes than columns: one pass reads these.
+        expected = sorted([axes, largest["columns"], largest["columns"]])
+        assert sorted(len(order) for order in classifier.column_orders_) == expected
+        assert largest["columns"] == X.shape[1]
     else:
         assert largest["columns"] <= SMALL["n_features"]
     check_answers(classifier, x, s)

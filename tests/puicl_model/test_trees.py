@@ -51,7 +51,7 @@ def test_too_few_rows_to_cross_fit_are_refused():
 def test_trees_taught_by_the_network_smooth_what_it_says_of_the_row():
     """A network that knows the rule, noisily, is ranked above by trees that average its noise.
 
-    Trees that tell labelled from unlabelled rows know far less of it.
+    Trees that tell labelled from unlabelled rows know less of it, too.
     """
     rng = np.random.default_rng(0)
     x = rng.normal(size=(600, 4))
