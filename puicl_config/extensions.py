@@ -77,6 +77,7 @@ class ExtensionsConfig(Section):
     graph: Probability = 0.0
     principal_axes: Probability = 0.0
     mirrored: Probability = 0.0
+    mixed_orders: Probability = 0.0  # of those with discrete columns in layout "own"
     # In place of factorial where a rule reads codes alone: all kinds but SMOOTH_RULES.
     factorial_coded: Probability | None = None
 
@@ -166,6 +167,12 @@ class ExtensionsConfig(Section):
             raise ValueError("factorial_coded needs rule_labels above 0: it is a share of these")
         return self
 
+    @model_validator(mode="after")
+    def _mixed_orders_need_discrete_columns(self):
+        if self.mixed_orders and not self.discrete:
+            raise ValueError("mixed_orders needs discrete above 0: it is a share of these")
+        return self
+
 
 # What came after plans had names, and its parameters.
 _LATER = {
@@ -181,6 +188,7 @@ _LATER = {
     "graph": ("graph_hidden", "graph_noise"),
     "principal_axes": (),
     "mirrored": (),
+    "mixed_orders": (),
 }
 # What takes the place of the SCM's labels.
 LABEL_SOURCES = ("tree_labels", "rule_labels", "cluster_labels")

@@ -2,8 +2,9 @@
 
 Layout "shared" gives every column the same levels with the same shares, like the attributes of
 MONK's; "own" bins some columns only, each into its own levels, with skewed yes/no among them.
-Order "ordinal" keeps the column's order; "nominal" shuffles the codes, as a coded category has no
-order.
+Order "ordinal" keeps the columns' order; "nominal" shuffles the codes, as a coded category has no
+order, by one permutation for the whole table; "mixed" (layout "own" alone) shuffles those of some
+columns, each by its own, as grades stand beside trades and towns.
 """
 
 import numpy as np
@@ -23,12 +24,19 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
         binned = rng.random(d) < rng.uniform(0.3, 1.0)
         binned[int(rng.integers(d))] = True
         shares = [_shares(rng, config.levels) if chosen else [] for chosen in binned]
-    return {
+    parameters = {
         "layout": layout,
         "order": order,
         "levels": [len(column) for column in shares],
         "shares": shares,
     }
+    if config.mixed_orders and layout == "own" and rng.random() < config.mixed_orders:
+        nominal = np.flatnonzero(rng.random(d) < rng.uniform(0.1, 0.9))
+        parameters |= {
+            "order": "mixed",
+            "nominal": [int(column) for column in nominal if shares[column]],
+        }
+    return parameters
 
 
 def level_codes(rng: np.random.Generator, parameters: dict, x: np.ndarray) -> np.ndarray:
@@ -41,12 +49,15 @@ def level_codes(rng: np.random.Generator, parameters: dict, x: np.ndarray) -> np
     most = max(parameters["levels"])
     # One order of the codes for the whole table: shared marginals stay shared.
     order = rng.permutation(most) if parameters["order"] == "nominal" else np.arange(most)
+    nominal = set(parameters.get("nominal", ()))
     for column, shares in enumerate(parameters["shares"]):
         if shares:
             ranked = np.sort(x[:, column])
             ends = np.round(np.cumsum(shares[:-1]) * len(x)).astype(int)
             cuts = ranked[np.clip(ends - 1, 0, len(x) - 1)]
             own_order = order[order < len(shares)]
+            if column in nominal:
+                own_order = rng.permutation(own_order)
             codes[:, column] = own_order[np.searchsorted(cuts, x[:, column], side="left")]
     return codes
 

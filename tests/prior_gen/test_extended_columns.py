@@ -61,6 +61,43 @@ def test_ordinal_codes_keep_the_columns_order_and_nominal_ones_do_not():
     assert sum((np.diff(codes[:, 0]) < 0).any() for codes in shuffled) >= 18
 
 
+def test_mixed_orders_shuffle_the_codes_of_nominal_columns_each_by_itself():
+    x = np.repeat(np.linspace(-1, 1, 600, dtype=np.float32)[:, None], 3, axis=1)
+    parameters = {
+        "order": "mixed",
+        "levels": [5] * 3,
+        "shares": [[0.2] * 5] * 3,
+        "nominal": [0, 2],
+    }
+    orders = []
+    for seed in range(20):
+        codes = discrete.level_codes(np.random.default_rng(seed), parameters, x)
+        assert (np.diff(codes[:, 1]) >= 0).all()
+        orders.append([tuple(codes[::120, column]) for column in (0, 2)])
+        assert all(sorted(order) == [0, 1, 2, 3, 4] for order in orders[-1])
+    assert len({order for pair in orders for order in pair}) > 30
+    assert sum(first == second for first, second in orders) <= 2
+
+
+def test_mixed_orders_are_a_share_of_the_layout_own_and_change_nothing_else():
+    tags = [tag for _, tag in extended_by("discrete", microbatches(40, discrete=1.0))]
+    mixed = [
+        tag for _, tag in extended_by("discrete", microbatches(40, discrete=1.0, mixed_orders=0.6))
+    ]
+    for plain, other in zip(tags, mixed, strict=True):
+        assert [plain[key] for key in ("layout", "levels", "shares")] == [
+            other[key] for key in ("layout", "levels", "shares")
+        ]
+        if other["order"] != "mixed":
+            assert other == plain
+            continue
+        assert other["layout"] == "own"
+        assert all(other["levels"][column] for column in other["nominal"])
+    own = [tag["order"] == "mixed" for tag in mixed if tag["layout"] == "own"]
+    assert 0.3 < np.mean(own) < 0.9
+    assert any(tag.get("nominal") for tag in mixed)
+
+
 def test_uneven_levels_include_a_rare_yes():
     batches = microbatches(40, discrete=1.0, levels=(2, 2))
     shares = [s for _, tag in extended_by("discrete", batches) for s in tag["shares"] if s]
