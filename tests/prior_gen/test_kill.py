@@ -66,7 +66,7 @@ def test_a_run_killed_again_and_again_ends_with_the_bytes_of_one_never_killed(ti
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", [[1], [2], [1, 2, 3]])
 def test_thirty_kills_change_nothing(tiny_yaml, tmp_path, jobs):
-    half_way = kill_again_and_again(tiny_yaml, tmp_path, 600, kills=30, jobs=jobs, seed=len(jobs))
+    half_way = kill_again_and_again(tiny_yaml, tmp_path, 1800, kills=30, jobs=jobs, seed=len(jobs))
     print(f"30 kills with jobs {jobs}, {half_way} of them with some but not all parts published")
     assert half_way >= 10
 
