@@ -24,6 +24,7 @@ from puicl_config import InputError, load_config, parse_config
         ("rule_kinds=[]", "at least one value is needed"),
         ("factorial_size=[0.3,0.5]", "prior.extensions.factorial_size.0"),
         ("factorial_coded=0.5", "factorial_coded needs rule_labels above 0"),
+        ("mixed_orders=0.5", "mixed_orders needs discrete above 0"),
         ("noise_share=[0.1, 0.7]", "less than or equal to 0.5, got 0.7"),
         ("border=[0.0, 0.5]", "greater than 0, got 0.0"),
         ("missing_share=[0.5, 1.0]", "less than 1, got 1.0"),

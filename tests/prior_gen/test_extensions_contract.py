@@ -58,7 +58,7 @@ SWITCHED = {
     "mirrored": 0.4,
 }
 WIDE = {"n_features": (1, 12), "n_labeled": (4, 60), "eta": (0.5, 4.0), "pi": (0.03, 0.97)}
-EVERYTHING = {"share": 1.0, **SWITCHED, **WIDE}
+EVERYTHING = {"share": 1.0, "mixed_orders": 0.5, **SWITCHED, **WIDE}
 ADDRESSES = [(1, 0, 0), (57, 749, 1), (100, 3, 0), (100, 4, 0), (134, 249, 1)]
 
 
