@@ -77,6 +77,7 @@ class ExtensionsConfig(Section):
     graph: Probability = 0.0
     principal_axes: Probability = 0.0
     mirrored: Probability = 0.0
+    grouped: Probability = 0.0  # not of designs, clusters and rules that read codes alone
     mixed_orders: Probability = 0.0  # of those with discrete columns in layout "own"
     # In place of factorial where a rule reads codes alone: all kinds but SMOOTH_RULES.
     factorial_coded: Probability | None = None
@@ -115,6 +116,8 @@ class ExtensionsConfig(Section):
     censored_share: Annotated[tuple[Fraction, Fraction], Ordered] = (0.1, 0.9)
     graph_hidden: IntInterval = (2, 16)
     graph_noise: Interval = (0.03, 1.0)  # log-uniform
+    group_size: Annotated[tuple[AtLeastOne, AtLeastOne], Ordered] = (2.0, 30.0)  # log-uniform
+    group_closeness: FractionInterval = (0.03, 0.5)  # log-uniform
 
     @model_serializer(mode="wrap")
     def _without_later_defaults(self, dump):
@@ -188,6 +191,7 @@ _LATER = {
     "graph": ("graph_hidden", "graph_noise"),
     "principal_axes": (),
     "mirrored": (),
+    "grouped": ("group_size", "group_closeness"),
     "mixed_orders": (),
 }
 # What takes the place of the SCM's labels.
@@ -218,4 +222,5 @@ EXTENSIONS = (
     "graph",
     "principal_axes",
     "mirrored",
+    "grouped",
 )

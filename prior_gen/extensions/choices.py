@@ -14,6 +14,7 @@ from prior_gen.extensions import (
     factorial,
     few_labeled,
     graph,
+    grouped,
     independent,
     irrelevant,
     labeling,
@@ -65,6 +66,7 @@ _DRAWS: dict[str, Callable[..., Parameters | None]] = {
     "normal_scores": normal_scores.draw,
     "principal_axes": principal_axes.draw,
     "mirrored": mirrored.draw,
+    "grouped": grouped.draw,
 }
 
 
@@ -171,12 +173,20 @@ def choose_extensions(
         names -= factor_model.REPLACED
     if "graph" in names:
         names -= graph.REPLACED
+    if names & {"cluster_labels", "factorial"} or _reads_codes(config, names, streams):
+        names.discard("grouped")
     return Choices(config, frozenset(names), streams)
 
 
 def _design_probability(config: ExtensionsConfig, names: set[str], streams: Streams) -> float:
     """How likely the rows are a factorial design, given where the labels come from."""
-    if config.factorial_coded is None or "rule_labels" not in names:
+    if config.factorial_coded is None or not _reads_codes(config, names, streams):
         return config.factorial
-    smooth = rules.draw_kind(streams.of("rule_labels"), config) in SMOOTH_RULES
-    return config.factorial if smooth else config.factorial_coded
+    return config.factorial_coded
+
+
+def _reads_codes(config: ExtensionsConfig, names: set[str], streams: Streams) -> bool:
+    """Whether the labels come from a rule that reads codes alone."""
+    if "rule_labels" not in names:
+        return False
+    return rules.draw_kind(streams.of("rule_labels"), config) not in SMOOTH_RULES

@@ -34,6 +34,7 @@ NUMBERS = {
     "graph": 23,
     "principal_axes": 24,
     "mirrored": 25,
+    "grouped": 26,
 }
 
 

@@ -15,6 +15,7 @@ from prior_gen.extensions.duplicated import duplicate_columns
 from prior_gen.extensions.factor_model import factor_columns
 from prior_gen.extensions.factorial import factorial_codes
 from prior_gen.extensions.graph import graph_columns
+from prior_gen.extensions.grouped import draw_together, group_heads
 from prior_gen.extensions.independent import independent_columns
 from prior_gen.extensions.irrelevant import shuffle_irrelevant
 from prior_gen.extensions.labeling import labeled_first, labeling_column
@@ -93,6 +94,9 @@ def generate_extended_task(
         x, codes = _seen(streams, prior, chosen, x)
     else:
         x, score = _columns(rng, streams, prior, factors, n)
+        if "grouped" in chosen:
+            heads = group_heads(streams.of("grouped"), chosen["grouped"], n)
+            x, score = draw_together(chosen["grouped"], heads, x, score)
         if "two_sided" in chosen:
             score = two_sided(chosen["two_sided"], score)
         x, codes = _seen(streams, prior, chosen, x)
@@ -100,6 +104,9 @@ def generate_extended_task(
     border = score
     if "soft_border" in chosen:
         border = soften(streams.of("soft_border"), chosen["soft_border"], score)
+    one_class = "grouped" in chosen and chosen["grouped"]["one_class"]
+    if one_class and border is not None:
+        border = border[heads]
     if "tree_labels" in chosen:
         negative, facts["tree_labels"] = tree_labels(
             streams.of("tree_labels"), chosen["tree_labels"], chosen, x, counts
@@ -111,6 +118,8 @@ def generate_extended_task(
     elif "cluster_labels" not in chosen:
         negative = np.zeros(len(x), dtype=bool)
         negative[negative_rows(rng, border, n_negative)] = True
+    if one_class and labeled_by_columns(chosen) and not counts.shortage(negative[heads]):
+        negative = negative[heads]
 
     flipped = np.zeros(len(x), dtype=bool)
     if "label_noise" in chosen:

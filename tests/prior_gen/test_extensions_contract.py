@@ -20,6 +20,8 @@ from prior_gen.seeding import microbatch_generator, stage_generator, task_genera
 from puicl_config import (
     EXTENSIONS,
     LABEL_SOURCES,
+    RULE_KINDS,
+    SMOOTH_RULES,
     Config,
     PriorConfig,
     canonical_json,
@@ -56,6 +58,7 @@ SWITCHED = {
     "graph": 0.5,
     "principal_axes": 0.4,
     "mirrored": 0.4,
+    "grouped": 0.5,
 }
 WIDE = {"n_features": (1, 12), "n_labeled": (4, 60), "eta": (0.5, 4.0), "pi": (0.03, 0.97)}
 EVERYTHING = {"share": 1.0, "mixed_orders": 0.5, **SWITCHED, **WIDE}
@@ -99,6 +102,8 @@ def test_a_plan_without_what_came_later_keeps_its_name():
         ("graph", "graph_noise", [0.03, 1.0]),
         ("principal_axes", "principal_axes", 0.1),
         ("mirrored", "mirrored", 0.1),
+        ("grouped", "group_size", [2.0, 30.0]),
+        ("grouped", "group_closeness", [0.03, 0.5]),
     ):
         extended = {**prior.extensions.model_dump(), name: 0.1}
         later = PriorConfig(**{**prior.model_dump(), "extensions": extended})
@@ -201,6 +206,16 @@ def test_each_extension_happens_with_its_own_probability():
             name: SWITCHED[name] * (1 - by_columns - clustered)
             for name in ("free_border", "soft_border", "two_sided")
         },
+        # The other kinds of rules read codes alone, and the smooth one is no design more often.
+        "grouped": SWITCHED["grouped"]
+        * (
+            1
+            - clustered
+            - (1 - SWITCHED["factorial"])
+            * SWITCHED["rule_labels"]
+            * (1 - len(SMOOTH_RULES & {*RULE_KINDS}) / len(RULE_KINDS))
+            - designed
+        ),
     }
     for name, probability in expected.items():
         # They may find only discrete columns, and are then left out.

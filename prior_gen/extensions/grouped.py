@@ -1,0 +1,58 @@
+"""Grouped rows: several mails of one template, samples of one pane of glass, visits of one patient.
+
+A table's rows are seldom drawn one by one. Those of a group resemble one another in every column,
+and they have much in common that no column holds: what the columns cannot tell of a row, its
+labelled neighbours can.
+"""
+
+import numpy as np
+
+from prior_gen.extensions.drawn import log_uniform
+from puicl_config import ExtensionsConfig
+
+_ALONE = (0.0, 0.6)
+_SAME = (0.0, 0.7)
+_COLUMN = (0.3, 1.7)
+
+
+def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
+    """How many rows a group has on average, how near they are, and whether they share a class.
+
+    `spreads`: for each column how far the rows of a group differ, 0 for not at all and 1 for as
+    much as any two rows.
+    """
+    closeness = log_uniform(rng, config.group_closeness)
+    same = rng.random(d) < rng.uniform(*_SAME)
+    spreads = np.where(same, 0.0, np.minimum(closeness * rng.uniform(*_COLUMN, d), 1.0))
+    return {
+        "size": round(log_uniform(rng, config.group_size), 4),
+        "alone": round(float(rng.uniform(*_ALONE)), 4),
+        "closeness": round(closeness, 4),
+        "spreads": [round(float(spread), 4) for spread in spreads],
+        "one_class": bool(rng.random() < 0.5),
+    }
+
+
+def group_heads(rng: np.random.Generator, parameters: dict, n: int) -> np.ndarray:
+    """For each of n rows the first row of its group, int [n]; a row that is alone has itself.
+
+    Groups are uneven: the number of a row's is the square of a uniform number.
+    """
+    groups = max(round(n / parameters["size"]), 1)
+    own = np.floor(groups * rng.random(n) ** 2).astype(int)
+    alone = rng.random(n) < parameters["alone"]
+    own[alone] = groups + np.flatnonzero(alone)
+    _, first, group = np.unique(own, return_index=True, return_inverse=True)
+    return first[group]
+
+
+def draw_together(
+    parameters: dict, heads: np.ndarray, x: np.ndarray, score: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """x [n, d] and the score [n], each row moved to its head until its spread is what is left."""
+    spreads = np.array(parameters["spreads"], dtype=x.dtype)
+    x = x[heads] + spreads * (x - x[heads])
+    if score is not None:
+        closeness = score.dtype.type(parameters["closeness"])
+        score = score[heads] + closeness * (score - score[heads])
+    return x, score
