@@ -29,6 +29,10 @@ def predict(
     id_column: Annotated[
         str | None, typer.Option(help="Column that names the rows: kept, never a feature.")
     ] = None,
+    categorical_column: Annotated[
+        list[str] | None,
+        typer.Option(help="A column whose numbers are codes of categories; may be given again."),
+    ] = None,
     class_prior: Annotated[
         float | None,
         typer.Option(help="Share of positives among the unlabelled rows, where it is known."),
@@ -38,6 +42,9 @@ def predict(
     ] = None,
     blend: Annotated[
         Literal["trees"] | None, typer.Option(help="Average ranks with cross-fitted trees.")
+    ] = None,
+    random_state: Annotated[
+        int | None, typer.Option(min=0, help="Of orders and draws; another moves scores a little.")
     ] = None,
     report: Annotated[
         Path | None, typer.Option(help="Also write a page (HTML) on the answer.")
@@ -97,6 +104,8 @@ def predict(
         n_estimators=n_estimators,
         blend=blend,
         model=None if model is None else str(model),
+        categorical_columns=tuple(categorical_column or ()),
+        random_state=random_state,
         dialect=Dialect(separator, decimal, encoding),
     )
     if data != STREAM and Path(data).is_dir():

@@ -1,8 +1,8 @@
 """Grouped rows: several mails of one template, samples of one pane of glass, visits of one patient.
 
-A table's rows are seldom drawn one by one. Those of a group resemble one another in every column,
-and they have much in common that no column holds: what the columns cannot tell of a row, its
-labelled neighbours can.
+A table's rows are seldom drawn one by one. Those of a group resemble one another in every column
+and, where it has one class, have something in common that no column holds: what the columns cannot
+tell of a row, its labelled neighbours can.
 """
 
 import numpy as np

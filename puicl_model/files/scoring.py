@@ -27,6 +27,8 @@ class Options:
     n_estimators: int | None = None
     blend: str | None = None
     model: str | None = None
+    categorical_columns: tuple[str, ...] = ()
+    random_state: int | None = None
     dialect: Dialect = field(default_factory=Dialect)
 
     def __post_init__(self):
@@ -34,6 +36,9 @@ class Options:
             raise InputError(f"--class-prior must lie between 0 and 1, not {self.class_prior}")
         if self.id_column == self.label_column:
             raise InputError(f"--id-column and --label-column are both {self.id_column!r}")
+        for column in self.categorical_columns:
+            if column in (self.id_column, self.label_column):
+                raise InputError(f"--categorical-column {column}: that is no feature")
         if self.id_column in _OUTPUT:
             raise InputError(
                 f"--id-column {self.id_column}: the scores have a column of that name; give the "
@@ -43,8 +48,8 @@ class Options:
             raise InputError(f"{self.model} is a folder; give the model.safetensors file in it")
 
     def as_dict(self) -> dict[str, Any]:
-        """For records."""
-        return asdict(self)
+        """For records, as JSON has it."""
+        return asdict(self) | {"categorical_columns": sorted(self.categorical_columns)}
 
     def read(self, source: str) -> pd.DataFrame:
         """`read_table` of `source`, whose label and id column these are."""
@@ -52,9 +57,16 @@ class Options:
 
     def classifier(self) -> PUICLClassifier:
         """A new one."""
-        chosen = {} if self.n_estimators is None else {"n_estimators": self.n_estimators}
+        chosen = {
+            "n_estimators": self.n_estimators,
+            "categorical_features": self.categorical_columns or None,
+            "random_state": self.random_state,
+        }
         return PUICLClassifier(
-            self.model, blend=self.blend, positive_label=self.positive_label, **chosen
+            self.model,
+            blend=self.blend,
+            positive_label=self.positive_label,
+            **{name: value for name, value in chosen.items() if value is not None},
         )
 
 
@@ -82,7 +94,7 @@ class Scored:
 def split_columns(table: pd.DataFrame, source: str, options: Options) -> pd.DataFrame:
     """The features of `table`; `InputError` where a column that the options name is not there."""
     apart = [name for name in (options.label_column, options.id_column) if name]
-    for column in apart:
+    for column in (*apart, *options.categorical_columns):
         if column not in table.columns:
             there = ", ".join(map(str, table.columns))
             hint = ""
@@ -138,7 +150,7 @@ def score_table(
 _OPTIONS = {
     "give positive_label=": "give --positive-label",
     "give class_prior": "give --class-prior",
-    ", or name the column in categorical_features": "",
+    ", or name the column in categorical_features": ", or give it as --categorical-column",
     ", or drop_identifiers=False": "",
 }
 

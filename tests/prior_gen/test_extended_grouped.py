@@ -15,11 +15,9 @@ def heads_of(seed, n=4000, **parameters):
 
 def test_every_group_has_its_first_row_as_head():
     heads = heads_of(0)
-    rows = np.arange(len(heads))
-    assert (heads <= rows).all()
+    assert (heads <= np.arange(len(heads))).all()
     np.testing.assert_array_equal(heads[heads], heads)
-    for head in np.unique(heads):
-        assert np.flatnonzero(heads == head)[0] == head
+    assert len(np.unique(heads)) < len(heads) / 2
 
 
 def test_as_many_rows_are_alone_as_the_share_says_and_groups_are_uneven():

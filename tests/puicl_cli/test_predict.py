@@ -253,3 +253,32 @@ def test_as_a_process_the_command_exits_with_two_and_one_line_on_bad_input(
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"error: {data} has no column 'label'; it has a, s, b\n"
     assert not out.exists()
+
+
+def test_a_categorical_column_and_a_random_state_are_the_classifiers(predict, tmp_path, weights):
+    rng = np.random.default_rng(0)
+    codes, size = rng.integers(1, 4, 60), rng.normal(size=60).round(3)
+    table = pd.DataFrame({"ward": 100 * codes, "size": size, "s": rng.random(60) < 0.3})
+    text = table.to_csv(index=False)
+    found = {}
+    for column, seed in ((None, None), ("ward", None), ("ward", 5)):
+        options = {"categorical-column": column, "random-state": seed}
+        assert predict(text, **{k: v for k, v in options.items() if v is not None})[0] == 0
+        scores = pd.read_csv(tmp_path / "scores.csv")["p_positive"].dropna().to_numpy()
+        chosen = {} if seed is None else {"random_state": seed}
+        named = None if column is None else [column]
+        fitted = PUICLClassifier(weights, categorical_features=named, **chosen)
+        fitted.fit(table[["ward", "size"]], table["s"])
+        np.testing.assert_allclose(scores, fitted.unlabeled_proba_, rtol=1e-6)
+        found[column, seed] = scores
+    assert not np.allclose(found[None, None], found["ward", None])
+    assert not np.array_equal(found["ward", None], found["ward", 5])
+
+
+@pytest.mark.parametrize("column", ["s", "name", "d"])
+def test_a_categorical_column_that_is_no_feature_is_refused(predict, tmp_path, column):
+    text = "a,s,name\n1,1,x\n2,0,y\n3,0,z\n5,1,w\n"
+    result = predict(text, **{"categorical-column": column, "id-column": "name"})
+    check_refused(
+        result, tmp_path, "no column 'd'" if column == "d" else f"--categorical-column {column}"
+    )

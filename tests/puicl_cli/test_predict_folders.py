@@ -107,7 +107,10 @@ def test_a_table_that_went_bad_leaves_no_old_scores(predict_folder, tables, tmp_
 def test_scores_made_in_another_way_are_not_mixed(predict_folder, tables, tmp_path):
     predict_folder()
     before = {name: path.read_bytes() for name, path in scores_of(tmp_path / "out").items()}
-    for options, key in (({"n-estimators": 1}, "n_estimators"), ({"class-prior": 0.3}, "class_p")):
+    others = [({"n-estimators": 1}, "n_estimators"), ({"class-prior": 0.3}, "class_prior")]
+    others += [({"random-state": 7}, "random_state")]
+    others += [({"categorical-column": "a"}, "categorical_columns")]
+    for options, key in others:
         code, _, err = predict_folder(**options)
         assert code == 2
         assert err.startswith(f"error: out holds scores made with {key}")

@@ -148,7 +148,7 @@ def test_bad_input_is_one_sentence_and_writes_nothing(
     assert (code, out) == (2, "")
     assert err.startswith("error: ")
     assert message in err
-    assert "categorical_features" not in err  # of which the command knows nothing
+    assert "categorical_features" not in err  # the classifier's word for --categorical-column
     assert err.count("\n") == 1
     after = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
     assert after == before
