@@ -1,0 +1,37 @@
+"""Seconds and memory of one large table, which is read in many contexts.
+
+    python benchmarks/large_table.py --rows 20000 --columns 20
+
+Random numbers, one row in twenty labelled; all threads that torch takes. Memory is the most that
+the process held (on Linux), torch and all else included.
+"""
+
+import argparse
+import resource
+import time
+
+import numpy as np
+
+from puicl_model import PUICLClassifier
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model")
+    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--columns", type=int, default=20)
+    parser.add_argument("--n-estimators", type=int, default=1)
+    options = parser.parse_args()
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((options.rows, options.columns))
+    s = rng.random(options.rows) < 0.05
+    start = time.perf_counter()
+    PUICLClassifier(options.model, n_estimators=options.n_estimators).fit(x, s)
+    seconds = time.perf_counter() - start
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"{options.rows} x {options.columns}: {seconds:.1f} s, {held:.2f} GB at most")
+
+
+if __name__ == "__main__":
+    main()
