@@ -7,7 +7,7 @@ Folder and splits: see `real_tables.py`. AUC, accuracy, |error of the share of p
 score, the mean over tables; behind +-, the standard error over splits of the difference
 from the first network: what other splits of these tables would say, not what other tables would.
 Ten splits tell two networks apart to some .001 of AUC, two do not (docs/weights.md). On one core,
-some two minutes a network and split.
+some two minutes a network and split. `--rows` thins each split, for tables of few rows.
 """
 
 import argparse
@@ -19,13 +19,14 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from ensembling import thin
 from real_tables import measured, read_split, table_names
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from puicl_model import PUICLClassifier, find_weights
 
 FIGURES = ["AUC", "accuracy", "share", "Brier"]
-KEY = ["weights", "passes", "table", "split"]
+KEY = ["weights", "passes", "rows", "table", "split"]
 
 
 def main() -> None:
@@ -35,20 +36,22 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--splits", type=int, default=2)
     parser.add_argument("--passes", type=int, nargs="+", default=[1, 16])
+    parser.add_argument("--rows", type=int, default=0, help="of each split, at most; 0: all")
+    parser.add_argument("--tables", nargs="*", help="these alone")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, help="CSV of every figure; what it holds is kept")
     arguments = parser.parse_args()
     models = dict(zip(map(digest, arguments.models), arguments.models, strict=True))
     cells = [
-        (weights, n, name, split)
+        (weights, n, arguments.rows, name, split)
         for split in range(arguments.splits)
-        for name in table_names(arguments.data)
+        for name in arguments.tables or table_names(arguments.data)
         for weights in models
         for n in arguments.passes
     ]
     measure_one = partial(measure, arguments.data, models)
     frame = measured(arguments.out, KEY, FIGURES, cells, measure_one, arguments.jobs)
-    frame = frame[frame["split"] < arguments.splits]
+    frame = frame.set_index(KEY).loc[cells].reset_index()
     print("| network | passes |", " | ".join(FIGURES), "|\n|---|---|" + "---|" * len(FIGURES))
     for n in arguments.passes:
         for line in lines(frame[frame["passes"] == n], models):
@@ -61,11 +64,14 @@ def digest(model: str) -> str:
 
 
 def measure(
-    data: Path, models: dict[str, str], weights: str, n: int, name: str, split: int
+    data: Path, models: dict[str, str], weights: str, n: int, rows: int, name: str, split: int
 ) -> list[tuple]:
     """One row of figures: one network, `n` passes, on one split of one table."""
     warnings.simplefilter("ignore")
     x, s, y = read_split(data, name, split)
+    if rows:
+        kept = thin(len(s) - len(y), len(y), rows)
+        x, s, y = x.iloc[kept], s[kept], y[kept[kept >= len(s) - len(y)] - (len(s) - len(y))]
     fitted = PUICLClassifier(models[weights], n_estimators=n, random_state=split).fit(x, s)
     return [figures_of(fitted.unlabeled_proba_, y)]
 

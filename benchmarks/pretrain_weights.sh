@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# A stretch of pretraining, from weights on to candidates that judge_weights.sh takes.
+#
+#     benchmarks/pretrain_weights.sh CONFIG START OUT [KEY=VALUE...]
+#
+# CONFIG is a path or a shipped name, START `default` or a .safetensors file, KEY=VALUE overrides it
+# (prior.seed=76). The generator writes OUT/shards, the trainer follows it into OUT/run; then OUT/end.safetensors
+# is the run's end, OUT/quarter and OUT/half lie a quarter and half of the way back to START, in bfloat16.
+# Killed, or out of time (train.max_seconds=500), the same command goes on. JOBS generator processes and
+# PROCESSES of the trainer; unless given, on a CPU as many as there are cores, on GPUs one process each and
+# the cores that they and their loaders leave. In the project's environment (puicl and python on the PATH).
+set -euo pipefail
+[ $# -ge 3 ] || { sed -n '4p' "$0" | cut -c3- >&2; exit 2; }
+config=$1 start=$2
+[ -e "$config" ] && config=$(realpath "$config")
+[ -e "$start" ] && start=$(realpath "$start")
+mkdir -p "$3"
+out=$(realpath "$3")
+shift 3
+cd "$(dirname "$(realpath "$0")")/.."
+export OMP_NUM_THREADS=1
+cores=$(python -c "import os; print(len(os.sched_getaffinity(0)))")
+gpus=$(python -c "import torch; print(torch.cuda.device_count())")
+if [ "$gpus" -gt 0 ]; then
+    : "${PROCESSES:=$gpus}" "${JOBS:=$((cores > 6 * gpus ? cores - 5 * gpus : 1))}"
+else
+    : "${PROCESSES:=$cores}" "${JOBS:=$cores}"
+fi
+
+overrides=()
+for override in "$@"; do overrides+=(--set "$override"); done
+stages=$(python - "$config" "$@" << 'END'
+import sys
+from puicl_config import InputError, load_config
+
+try:
+    print(load_config(sys.argv[1], sys.argv[2:]).prior.stages)
+except InputError as error:
+    sys.exit(f"error: {error}")
+END
+)
+plan=(--config "$config" "${overrides[@]}" --stages "1-$stages" --tail --jobs "$JOBS" --out "$out/shards")
+prior-gen "${plan[@]}" --dry-run
+prior-gen "${plan[@]}" > "$out/generator.log" 2>&1 &
+generator=$!
+trap 'kill $generator 2> /dev/null || true' EXIT
+torchrun --nproc-per-node "$PROCESSES" trainer/main.py --config "$config" --shards "$out/shards" --out "$out/run" \
+    train.follow=true train.init_from="$start" "$@"
+if ! python -c "import json, sys; card = json.load(open(sys.argv[1])); sys.exit(card['steps'] < card['of_steps'])" \
+    "$out/run/model.json"; then
+    echo "not at its end yet: the same command goes on" >&2
+    exit
+fi
+wait $generator || { cat "$out/generator.log" >&2; exit 1; }
+for share in 0 0.25 0.5; do
+    case $share in 0) name=end ;; 0.25) name=quarter ;; *) name=half ;; esac
+    puicl weights export "$out/run" --shards "$out/shards" --start-share "$share" --bfloat16 \
+        --out "$out/$name.safetensors"
+done
