@@ -19,7 +19,7 @@ out=$(realpath "$3")
 shift 3
 cd "$(dirname "$(realpath "$0")")/.."
 export OMP_NUM_THREADS=1
-cores=$(python -c "import os; print(len(os.sched_getaffinity(0)))")
+cores=$(python -c "import os; print(os.cpu_count() or 1)")
 gpus=$(python -c "import torch; print(torch.cuda.device_count())")
 if [ "$gpus" -gt 0 ]; then
     : "${PROCESSES:=$gpus}" "${JOBS:=$((cores > 6 * gpus ? cores - 5 * gpus : 1))}"
