@@ -9,8 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
-from puicl_config import Config, load_config
+from puicl_config import Config, ModelConfig, load_config
+from puicl_model import PUICL, save_model
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -50,6 +52,20 @@ for arguments in lines:
     told.append([code, errors.getvalue()])
 print(json.dumps(told))
 """
+
+
+@pytest.fixture(scope="session")
+def untrained_weights(tmp_path_factory):
+    def write(card: dict | None = None, **sizes) -> Path:
+        """Weights of an untrained network, small unless its sizes are given."""
+        small = {"embedding_size": 16, "layers": 2, "heads": 4, "feedforward_size": 16}
+        config = ModelConfig(**{**small, **sizes})
+        model = PUICL(config, torch.Generator().manual_seed(4))
+        path = tmp_path_factory.mktemp("weights") / "model.safetensors"
+        save_model(path, model.state_dict(), {"model": config.model_dump(), **(card or {})})
+        return path
+
+    return write
 
 
 @pytest.fixture(scope="session")

@@ -4,21 +4,13 @@ import runpy
 from pathlib import Path
 
 import pytest
-import torch
-
-from puicl_config import ModelConfig
-from puicl_model import PUICL, save_model
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 
 
 @pytest.fixture(scope="module")
-def weights(tmp_path_factory):
-    config = ModelConfig(embedding_size=8, layers=1, heads=2, feedforward_size=8)
-    model = PUICL(config, torch.Generator().manual_seed(4))
-    path = tmp_path_factory.mktemp("weights") / "model.safetensors"
-    save_model(path, model.state_dict(), {"model": config.model_dump()})
-    return path
+def weights(untrained_weights):
+    return untrained_weights(embedding_size=8, layers=1, heads=2, feedforward_size=8)
 
 
 def run(name, model):

@@ -7,12 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from pu_bench.data import load_collection
 from puicl_cli.main import main
-from puicl_config import ModelConfig
-from puicl_model import PUICL, save_model
 
 
 @pytest.fixture(scope="session")
@@ -43,12 +40,8 @@ def little_tables(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def small_weights(tmp_path_factory) -> Path:
-    config = ModelConfig(embedding_size=16, layers=2, heads=4, feedforward_size=16)
-    path = tmp_path_factory.mktemp("weights") / "model.safetensors"
-    model = PUICL(config, torch.Generator().manual_seed(4))
-    save_model(path, model.state_dict(), {"model": config.model_dump()})
-    return path
+def small_weights(untrained_weights) -> Path:
+    return untrained_weights()
 
 
 @pytest.fixture(autouse=True)

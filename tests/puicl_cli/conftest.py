@@ -11,22 +11,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from puicl_cli.main import main
-from puicl_config import ModelConfig
-from puicl_model import PUICL, report, save_model
+from puicl_model import report
 
 N = 60
 
 
 @pytest.fixture(scope="session")
-def weights(tmp_path_factory) -> Path:
-    config = ModelConfig(embedding_size=16, layers=2, heads=4, feedforward_size=16)
-    model = PUICL(config, torch.Generator().manual_seed(4))
-    path = tmp_path_factory.mktemp("weights") / "model.safetensors"
-    save_model(path, model.state_dict(), {"model": config.model_dump()})
-    return path
+def weights(untrained_weights) -> Path:
+    return untrained_weights()
 
 
 @pytest.fixture(scope="session")

@@ -5,12 +5,11 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 import puicl_model.inference as inference
 import puicl_model.report as report
-from puicl_config import InputError, ModelConfig
-from puicl_model import PUICL, PUICLClassifier, fit_many, predict_many, save_model
+from puicl_config import InputError
+from puicl_model import PUICL, PUICLClassifier, fit_many, predict_many
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:only", "ignore:hardly", "ignore:nearly", "ignore:[0-9]+ of [0-9]+ tables"
@@ -19,14 +18,8 @@ CLOSE = {"rtol": 0, "atol": 1e-5}
 
 
 @pytest.fixture(scope="module")
-def classifier(tmp_path_factory):
-    config = ModelConfig(
-        embedding_size=16, layers=2, heads=4, feedforward_size=16, feature_group=(0, 1)
-    )
-    path = tmp_path_factory.mktemp("weights") / "model.safetensors"
-    model = PUICL(config, torch.Generator().manual_seed(4))
-    save_model(path, model.state_dict(), {"model": config.model_dump()})
-    return PUICLClassifier(path, n_estimators=3)
+def classifier(untrained_weights):
+    return PUICLClassifier(untrained_weights(feature_group=(0, 1)), n_estimators=3)
 
 
 def numbers(seed: int, n: int = 40, d: int = 3, n_labeled: int = 12):

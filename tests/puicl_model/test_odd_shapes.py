@@ -3,12 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from puicl_config import ModelConfig
-from puicl_model import PUICL, PUICLClassifier, TablePreprocessor, fit_many, save_model
+from puicl_model import PUICLClassifier, TablePreprocessor, fit_many
 from puicl_model.contexts import levels_alone
 from puicl_model.preprocessing import fit_scaling
 
@@ -21,15 +19,10 @@ SMALL = {"n_labeled": 5, "n_unlabeled": 9, "n_features": 4}
 
 
 @pytest.fixture(scope="module")
-def make_weights(tmp_path_factory):
+def make_weights(untrained_weights):
     def make(group: tuple[int, ...], **trained):
         sizes = {"embedding_size": 8, "layers": 1, "heads": 2, "feedforward_size": 8}
-        config = ModelConfig(**sizes, feature_group=group)
-        model = PUICL(config, torch.Generator().manual_seed(4))
-        path = tmp_path_factory.mktemp("weights") / "model.safetensors"
-        card = {"model": config.model_dump(), "trained_range": trained}
-        save_model(path, model.state_dict(), card)
-        return path
+        return untrained_weights({"trained_range": trained}, **sizes, feature_group=group)
 
     return make
 

@@ -3,12 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from puicl_config import ModelConfig
-from puicl_model import PUICL, PUICLClassifier, save_model
+from puicl_model import PUICLClassifier
 from puicl_model.preprocessing import SCALINGS
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -18,14 +16,9 @@ QUICK = settings(
 
 
 @pytest.fixture(scope="module")
-def weights(tmp_path_factory):
-    config = ModelConfig(
-        embedding_size=8, layers=1, heads=2, feedforward_size=8, feature_group=(0, 1)
-    )
-    model = PUICL(config, torch.Generator().manual_seed(4))
-    path = tmp_path_factory.mktemp("weights") / "model.safetensors"
-    save_model(path, model.state_dict(), {"model": config.model_dump()})
-    return path
+def weights(untrained_weights):
+    sizes = {"embedding_size": 8, "layers": 1, "heads": 2, "feedforward_size": 8}
+    return untrained_weights(**sizes, feature_group=(0, 1))
 
 
 whole = st.integers(-(2**63), 2**63 - 1)

@@ -3,23 +3,18 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
 
-from puicl_config import InputError, ModelConfig
-from puicl_model import PUICL, PUICLClassifier, TablePreprocessor, save_model
+from puicl_config import InputError
+from puicl_model import PUICLClassifier, TablePreprocessor
 
 
 @pytest.fixture(scope="module")
-def weights(tmp_path_factory):
-    config = ModelConfig(embedding_size=16, layers=2, heads=4, feedforward_size=16)
-    model = PUICL(config, torch.Generator().manual_seed(4))
-    path = tmp_path_factory.mktemp("weights") / "model.safetensors"
-    save_model(path, model.state_dict(), {"model": config.model_dump()})
-    return path
+def weights(untrained_weights):
+    return untrained_weights()
 
 
 def frame(seed=0, n=90):

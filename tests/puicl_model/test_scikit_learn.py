@@ -4,7 +4,6 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.decomposition import PCA
@@ -13,8 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from puicl_config import ModelConfig
-from puicl_model import PUICL, PUICLClassifier, TablePreprocessor, save_model
+from puicl_model import PUICLClassifier, TablePreprocessor
 
 CODES = "s marks labelled positives by 1 or True, or by positive_label: which of two other codes "
 CODES += "is positive must never be guessed"
@@ -32,12 +30,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:only", "ignore:column x")
 
 
 @pytest.fixture(scope="module")
-def weights(tmp_path_factory):
-    config = ModelConfig(embedding_size=16, layers=2, heads=4, feedforward_size=16)
-    model = PUICL(config, torch.Generator().manual_seed(4))
-    path = tmp_path_factory.mktemp("weights") / "model.safetensors"
-    save_model(path, model.state_dict(), {"model": config.model_dump()})
-    return path
+def weights(untrained_weights):
+    return untrained_weights()
 
 
 def table(n=60, d=3):
