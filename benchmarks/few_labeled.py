@@ -4,7 +4,9 @@
 
 Every table of DIR (a folder as for `puicl bench --data`), `--draws` times: so many labelled
 positives beside 200 unlabelled rows, or what the table has, half of them positive. Means over
-tables of AUC, accuracy and the error of the share of positives; networks in a single pass.
+tables of AUC, accuracy and the error of the share of positives; networks in a single pass. Behind
++-, the standard error over tables and draws of the difference from the first network. A network
+that always says one half has no error of the share here.
 """
 
 import argparse
@@ -43,9 +45,14 @@ def main() -> None:
     figures = np.array(found).reshape(len(_LABELED), -1, len(models) + len(rivals), 3)
     print("| labelled | method | AUC | accuracy | error of the share |")
     print("|---|---|---|---|---|")
-    for n, rows in zip(_LABELED, figures.mean(axis=1), strict=True):
-        for name, (auc, accuracy, error) in zip([*models, *rivals], rows, strict=True):
-            print(f"| {n} | {name} | {auc:.3f} | {accuracy:.3f} | {error:.3f} |")
+    differences = figures - figures[:, :, :1]
+    errors = differences.std(axis=1, ddof=1) / np.sqrt(figures.shape[1])
+    for n, rows, spreads in zip(_LABELED, figures.mean(axis=1), errors, strict=True):
+        for place, name in enumerate([*models, *rivals]):
+            cells = [f"{mean:.3f}" for mean in rows[place]]
+            if place:
+                cells = [f"{c} ± {e:.3f}" for c, e in zip(cells, spreads[place], strict=True)]
+            print(f"| {n} | {name} |", " | ".join(cells), "|")
 
 
 def _figures(table, n_labeled: int, draw: int, models: list, rivals: list) -> list[tuple]:
