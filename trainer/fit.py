@@ -109,7 +109,10 @@ def _steps(
     stop: int,
     asked: StopRequest,
 ) -> None:
-    """Steps up to `stop`, or until SIGTERM, SIGINT or `max_seconds`; every process agrees when."""
+    """Steps up to `stop`, or until SIGTERM, SIGINT or `max_seconds`; every process agrees when.
+
+    On a CPU a signal breaks the step off, which leaves no trace: it is done anew on going on.
+    """
     config, state, world = run.config, run.state, run.world
     prior, train = config.prior, config.train
     count = prior.microbatches_per_step
@@ -139,9 +142,13 @@ def _steps(
         return rounded(batch, train.round_rows)
 
     follower = Follower(reader, world, asked, train.follow_timeout, run.say)
-    # One row a microbatch: its gradient, its loss, and whether this process was asked to stop.
+    # One row a microbatch: its gradient, its loss, and 0 where this process goes on, 1 where it was
+    # asked to stop, 2 where it broke the step off. The largest counts, for all.
     rows = torch.zeros(rounds, state.gradient.numel() + 2, device=world.device)
     recorded = RecordedGradients(state, train) if train.cuda_graphs else None
+    # torchrun waits 30 seconds and then kills; a GPU's step is done by then, and to look at its
+    # rows before the update would make the host wait for it.
+    breaks_off = world.device.type == "cpu"
     stopped = False
     while state.step < stop and not stopped:
         step = state.step
@@ -158,14 +165,20 @@ def _steps(
         share = revealed_share(prior, train, step)
         here = [following() for _ in needed] if chosen else []
         shared = shares([cost(*batch.x.shape) for batch in here] or [0.0] * count, world.size)
+        broken_off = False
         for row, index in enumerate(shared[world.rank]):
+            if broken_off := breaks_off and asked.signalled:
+                break
             batch = here[index] if chosen else following()
             if recorded:
                 rows[row, :-1] = recorded(batch)
             else:
                 rows[row, :-1] = microbatch_gradient(state, batch, train, share)
-        rows[:, -1] = float(asked())
+        rows[:, -1] = 2.0 if broken_off else float(asked())
         everyone = world.gather(rows, rounds * world.size)
+        if breaks_off and everyone[:, -1].amax() > 1:
+            stopped = True
+            break
         places = {
             index: row * world.size + rank
             for rank, some in enumerate(shared)

@@ -7,11 +7,14 @@ from typing import Self
 
 
 class StopRequest:
-    """Whether SIGTERM or SIGINT came, or the time is up; entered, both mean that alone."""
+    """Whether SIGTERM or SIGINT came, or the time is up; entered, both mean that alone.
+
+    `signalled`: a signal came, and who sent it may not wait for the end of a long step.
+    """
 
     def __init__(self, max_seconds: float | None):
         self._deadline = time.monotonic() + max_seconds if max_seconds else math.inf
-        self._signalled = False
+        self.signalled = False
 
     def __enter__(self) -> Self:
         self._before = {
@@ -25,7 +28,7 @@ class StopRequest:
 
     def __call__(self) -> bool:
         """True once this process should stop at the end of the step."""
-        return self._signalled or time.monotonic() > self._deadline
+        return self.signalled or time.monotonic() > self._deadline
 
     def _note(self, *_) -> None:
-        self._signalled = True
+        self.signalled = True

@@ -22,6 +22,7 @@ from trainer import compare_runs
 from trainer.checkpoint import checkpoints, load_checkpoint, newest_whole, set_aside
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+MAIN = ROOT / "trainer" / "main.py"
 
 
 def test_training_changes_the_weights_and_lowers_nothing_but_reports_all(reference_run, tiny):
@@ -207,6 +208,40 @@ def test_sigterm_writes_a_checkpoint_and_exits_with_zero(
     assert steps == 18 or (
         f"asked to stop at step {steps}, which is saved; the same command goes on" in output
     )
+
+
+# The trainer, whose first process gets SIGTERM while it computes its first microbatch of step 7.
+INTERRUPTED = """
+import os, signal
+import trainer.fit
+from trainer.cli import main
+
+whole, told = trainer.fit.microbatch_gradient, []
+
+def microbatch_gradient(state, batch, *rest):
+    if state.step == 7 and os.environ.get("RANK", "0") == "0" and not told:
+        told.append(os.kill(os.getpid(), signal.SIGTERM))
+    return whole(state, batch, *rest)
+
+trainer.fit.microbatch_gradient = microbatch_gradient
+main()
+"""
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_signal_breaks_a_step_off_and_leaves_no_trace_of_it(
+    tiny_yaml, all_shards, reference_run, run_command, tmp_path, arguments, run_bytes, processes
+):
+    script, out = tmp_path / "interrupted.py", tmp_path / "run"
+    script.write_text(INTERRUPTED)
+    command = arguments(tiny_yaml, all_shards, out, processes=processes)
+    interrupted = [script if part == MAIN else part for part in command]
+    done = run_command(*interrupted)
+    assert "asked to stop at step 7, which is saved" in done.stdout
+    assert len((out / "ledger.jsonl").read_text().splitlines()) == 7
+    assert checkpoints(out / "checkpoints")[-1].name == "step-00000007"
+    run_command(*command)
+    assert run_bytes(out) == run_bytes(reference_run)
 
 
 def test_without_the_tail_phase_one_is_trained_and_the_next_command_is_named(
