@@ -3,10 +3,10 @@
     python benchmarks/few_labeled.py --data DIR --models default M.safetensors --rivals bagging_pu
 
 Every table of DIR (a folder as for `puicl bench --data`), `--draws` times: so many labelled
-positives beside 200 unlabelled rows, or what the table has, half of them positive. Means over
-tables of AUC, accuracy and the error of the share of positives; networks in a single pass. Behind
-+-, the standard error over tables and draws of the difference from the first network. A network
-that always says one half has no error of the share here.
+positives beside 200 unlabelled rows, or what the table has, a quarter, half or three quarters of
+them positive in turn. Means over tables of AUC, accuracy and the error of the share of positives;
+networks in a single pass. Behind +-, the standard error over tables and draws of the difference
+from the first network. Who always says one half misses the share by .167.
 """
 
 import argparse
@@ -23,6 +23,8 @@ from pu_bench.methods.in_context import PUICLSinglePass
 
 _LABELED = (5, 10, 20, 50)
 _UNLABELED = 200
+# Of positives, in the draws in turn: one half alone would reward caution.
+_SHARES = (0.25, 0.5, 0.75)
 
 
 def main() -> None:
@@ -31,7 +33,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--models", nargs="+", default=["default"])
     parser.add_argument("--rivals", nargs="*", default=[])
-    parser.add_argument("--draws", type=int, default=2)
+    parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
     models, rivals = arguments.models, arguments.rivals
@@ -61,16 +63,19 @@ def _figures(table, n_labeled: int, draw: int, models: list, rivals: list) -> li
     rng = np.random.default_rng([n_labeled, draw])
     positives = rng.permutation(np.flatnonzero(table.positive))
     negatives = rng.permutation(np.flatnonzero(~table.positive))
-    each = min(_UNLABELED // 2, len(negatives), len(positives) - n_labeled)
-    rows = np.concatenate([positives[n_labeled : n_labeled + each], negatives[:each]])
+    share = _SHARES[draw % len(_SHARES)]
+    rest = positives[n_labeled:]
+    total = min(_UNLABELED, int(len(rest) / share), int(len(negatives) / (1 - share)))
+    of_them = round(share * total)
+    rows = np.concatenate([rest[:of_them], negatives[: total - of_them]])
     y = table.positive[rows].astype(int)
     methods = [PUICLSinglePass(model) for model in models] + [METHODS[name]() for name in rivals]
     figures = []
     for method in methods:
         told = method.fit_predict(table.x[positives[:n_labeled]], table.x[rows], draw)
-        share = told.class_prior if told.class_prior is not None else np.nan
+        estimate = told.class_prior if told.class_prior is not None else np.nan
         figures.append(
-            (roc_auc_score(y, told.score), (told.label == y).mean(), abs(share - y.mean()))
+            (roc_auc_score(y, told.score), (told.label == y).mean(), abs(estimate - y.mean()))
         )
     return figures
 

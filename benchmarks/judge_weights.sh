@@ -3,9 +3,10 @@
 #
 #     benchmarks/judge_weights.sh NEW.safetensors DEVELOPMENT OUT
 #
-# DEVELOPMENT is the folder of the 16 development tables. Six splits of them in one pass and 16, designs of
-# counts (four draws; complete ones, three) and noisy sums, beside the default weights; into OUT/*.md. A step
-# that is done is not done again. In the project's environment, or with PYTHON set.
+# DEVELOPMENT is the folder of the 16 development tables. Six splits of them in one pass and 16, eight of their
+# like with 300 rows, 5 to 50 labelled rows beside 200 others, designs of counts (four draws; complete ones,
+# three) and noisy sums, beside the default weights; into OUT/*.md. A step that is done is not done again. In
+# the project's environment, or with PYTHON set.
 set -euo pipefail
 new=$(realpath "$1") data=$(realpath "$2") out=$3
 here=$(dirname "$(realpath "$0")")
@@ -22,7 +23,10 @@ step() { # NAME SCRIPT ARGUMENTS...
 
 step development compare_networks.py --models default "$new" --data "$data" --splits 6 --passes 1 16 --jobs 2 \
     --out "$out/development.csv"
+step few_rows compare_networks.py --models default "$new" --data "$data" --rows 300 --splits 8 --passes 1 16 --jobs 2 \
+    --out "$out/few_rows.csv"
+step few_labeled few_labeled.py --models default "$new" --data "$data" --draws 9 --jobs 2
 step counts count_designs.py --models default "$new" --draws 4 --jobs 2
 step complete_designs count_designs.py --models default "$new" --draws 3 --complete --jobs 2
 step noisy_sums noisy_sums.py --models default "$new" --jobs 2
-tail -n 4 "$out"/*.md
+tail -n 8 "$out"/*.md
