@@ -39,7 +39,7 @@ def average_checkpoints(sources: Sequence[Path], out: Path, of: str = "model") -
     steps = [state.step for state in states]
     if len(set(steps)) < len(steps):
         raise InputError(f"a checkpoint is given twice: steps {', '.join(map(str, steps))}")
-    path = paths[0].parent.parent / "config.yaml"
+    path = paths[0].resolve().parent.parent / "config.yaml"
     if not path.is_file():
         raise InputError(f"{paths[0]} lies in no run's folder: {path} is not there")
     states.sort(key=lambda state: state.step)

@@ -38,7 +38,9 @@ def fit(config: Config, shards: str | Path, out: Path, world: World) -> None:
 
     Raises `InputError` where shards, folder and config do not belong together.
     """
-    with StopRequest(config.train.max_seconds) as asked:
+    # A GPU's step is soon done, and to look at its rows before the update would make the host wait.
+    on_cpu = world.device.type == "cpu"
+    with StopRequest(config.train.max_seconds, breaks_off=on_cpu) as asked:
         _fit(config, shards, out, world, asked)
 
 
@@ -74,7 +76,7 @@ def _fit(config: Config, shards: str | Path, out: Path, world: World, asked: Sto
     if goal < state.step:
         tell(f"the run stands at step {state.step} already, beyond train.max_steps={goal}")
         stop = goal = state.step
-    run = Run(config, out, state, chain, world, lineage, heldout)
+    run = Run(config, out, state, chain, world, lineage, heldout, asked)
     if stop < goal:
         tell(f"{shards} lacks the tail: training up to step {stop} of {goal}, the end of phase 1")
     if reuse := None if train.follow else describe_reuse(config, reader, stop):
@@ -88,6 +90,7 @@ def _fit(config: Config, shards: str | Path, out: Path, world: World, asked: Sto
         )
     processes = "1 process" if world.size == 1 else f"{world.size} processes"
     tell(f"training {config.name} from step {state.step} to {stop} on {processes}")
+    run.evaluate_if_missed()
     _steps(run, reader, functools.partial(open_for, config, shards), stop, asked)
     if state.step == stop:
         run.evaluate()
@@ -146,9 +149,6 @@ def _steps(
     # asked to stop, 2 where it broke the step off. The largest counts, for all.
     rows = torch.zeros(rounds, state.gradient.numel() + 2, device=world.device)
     recorded = RecordedGradients(state, train) if train.cuda_graphs else None
-    # torchrun waits 30 seconds and then kills; a GPU's step is done by then, and to look at its
-    # rows before the update would make the host wait for it.
-    breaks_off = world.device.type == "cpu"
     stopped = False
     while state.step < stop and not stopped:
         step = state.step
@@ -167,7 +167,7 @@ def _steps(
         shared = shares([cost(*batch.x.shape) for batch in here] or [0.0] * count, world.size)
         broken_off = False
         for row, index in enumerate(shared[world.rank]):
-            if broken_off := breaks_off and asked.signalled:
+            if broken_off := asked.at_once():
                 break
             batch = here[index] if chosen else following()
             if recorded:
@@ -176,7 +176,7 @@ def _steps(
                 rows[row, :-1] = microbatch_gradient(state, batch, train, share)
         rows[:, -1] = 2.0 if broken_off else float(asked())
         everyone = world.gather(rows, rounds * world.size)
-        if breaks_off and everyone[:, -1].amax() > 1:
+        if asked.breaks_off and everyone[:, -1].amax() > 1:
             stopped = True
             break
         places = {

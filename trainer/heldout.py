@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,17 +58,27 @@ class HeldoutSet:
         self._model = PUICL(config.model).to(world.device).eval().requires_grad_(False)
         self._model.precision = computed_in(train.precision, world.device)
 
-    def evaluate(self, weights: dict[str, Tensor]) -> HeldoutFigures:
-        """Figures of `weights`, by parameter name; every process must call this at once."""
+    def evaluate(
+        self, weights: dict[str, Tensor], broken_off: Callable[[], bool] = lambda: False
+    ) -> HeldoutFigures | None:
+        """Figures of `weights`, by parameter name; every process must call this at once.
+
+        None for all where `broken_off` becomes true on one before it is through.
+        """
         with torch.no_grad():
             for name, parameter in self._model.named_parameters():
                 parameter.copy_(weights[name])
         rounds = math.ceil(self._count / self._world.size)
-        rows = torch.zeros(rounds, 3, dtype=torch.float64)
+        # One row a microbatch: its figures, and whether this process was broken off.
+        rows = torch.zeros(rounds, 4, dtype=torch.float64)
         for row, batch in zip(rows, self._mine, strict=False):
-            row.copy_(torch.tensor(self._figures(batch), dtype=torch.float64))
+            if broken_off():
+                rows[:, -1] = 1.0
+                break
+            row[:-1] = torch.tensor(self._figures(batch), dtype=torch.float64)
         gathered = self._world.gather(rows.to(self._world.device), self._count)
-        return HeldoutFigures(*gathered.mean(dim=0).tolist())
+        *figures, broken = gathered.mean(dim=0).tolist()
+        return None if broken else HeldoutFigures(*figures)
 
     @torch.no_grad()
     def _figures(self, batch: Batch) -> tuple[float, float, float]:

@@ -1,15 +1,20 @@
 """Microbatches as tensors, read ahead of the step that needs them."""
 
 import multiprocessing
+import os
+import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
+from multiprocessing import resource_tracker
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from puicl_config.workers import await_end_of, leave_signals_to_parent
 from shard_io import Microbatch, ShardReader
 from trainer.sampler import Address
 
@@ -74,9 +79,7 @@ def read_ahead(
             yield load(reader, address)
         return
     if processes:
-        # Not forked: this process has threads, and perhaps a GPU.
-        spawn = multiprocessing.get_context("spawn")
-        pool: Executor = ProcessPoolExecutor(processes, spawn, _open_here, (open_again,))
+        pool: Executor = _processes(processes, open_again)
         read = _read_here
     else:
         pool, read = ThreadPoolExecutor(threads), partial(load, reader)
@@ -102,9 +105,33 @@ def read_ahead(
 _reader: ShardReader
 
 
-def _open_here(open_again: Callable[[], ShardReader]) -> None:
+def _processes(count: int, open_again: Callable[[], ShardReader]) -> Executor:
+    """Processes that read, which signals to the whole group do not reach, and end with this one."""
+    # Not forked: this process has threads, and perhaps a GPU.
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(count, spawn, _open_here, (open_again, os.getpid()))
+    # It unblocks signals as it starts, which those blocked then would not be.
+    resource_tracker.ensure_running()
+    # They are born with this mask: seconds pass until `_open_here` is imported there.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        for _ in range(count):
+            pool.submit(int)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return pool
+
+
+def _open_here(open_again: Callable[[], ShardReader], parent: int) -> None:
     global _reader
+    leave_signals_to_parent()
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     _reader = open_again()
+
+
+def _end_with(parent: int) -> None:
+    await_end_of(parent)
+    os._exit(1)
 
 
 def _read_here(address: Address) -> Microbatch:

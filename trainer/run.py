@@ -1,7 +1,9 @@
 """A run's folder and voice: ledger, checkpoints, figures and the table at the end."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
+import torch
 from rich.console import Console
 from rich.table import Table
 from torch.utils.tensorboard import SummaryWriter
@@ -17,6 +19,7 @@ from trainer.metrics import Metrics
 from trainer.run_folder import write_config
 from trainer.sampler import addresses_of_step
 from trainer.state import TrainState
+from trainer.stop import StopRequest
 from trainer.world import World
 
 
@@ -32,6 +35,7 @@ class Run:
         world: World,
         lineage: Lineage,
         heldout: HeldoutSet | None,
+        asked: StopRequest,
     ):
         self.lineage = lineage
         self.config, self.out, self.state = config, out, state
@@ -39,7 +43,7 @@ class Run:
         self.waited = 0.0  # seconds for data since this start, counted by the loop
         self._saved = state.step if state.step else -1
         self._losses: list[float] = []
-        self._heldout = heldout
+        self._heldout, self._asked = heldout, asked
         self._figures: HeldoutFigures | None = None
         self._evaluated = -1
         if not world.is_first:
@@ -86,23 +90,38 @@ class Run:
             self._progress.advance(1, f"stage {addresses[0][0]}, loss {loss:.4f}")
             if state.step % train.log_every == 0:
                 self._log(norm, rate)
-        # In this order: a run that is killed between the two does both again.
-        if state.step % train.heldout_every == 0:
-            self.evaluate()
+        # In this order: evaluating takes long, and is made up for by a run that was killed there.
         if state.step % train.checkpoint_every == 0:
             self.checkpoint()
+        if state.step % train.heldout_every == 0:
+            self.evaluate()
+
+    def evaluate_if_missed(self) -> None:
+        """`evaluate` where a run that goes on should have done so at its last step and did not."""
+        step = self.state.step
+        if self._heldout is None or step == 0 or step % self.config.train.heldout_every:
+            return
+        missed = self.world.is_first and self._metrics.evaluated != step
+        told = torch.tensor([[float(missed)]], device=self.world.device)
+        if self.world.gather(told, self.world.size).amax() > 0:
+            self.evaluate()
 
     def evaluate(self) -> None:
-        """Figures of the moving average on the held-out tasks, unless this step has them."""
+        """Figures of the moving average on the held-out tasks, unless this step has them.
+
+        Nothing where a signal breaks it off.
+        """
         state = self.state
         if self._heldout is None or self._evaluated == state.step:
             return
-        self._evaluated = state.step
-        if not self.world.is_first:
-            self._heldout.evaluate(state.ema)
+        first = self.world.is_first
+        with self._metrics.paused() if first else nullcontext():
+            figures = self._heldout.evaluate(state.ema, self._asked.at_once)
+        if figures is None:
             return
-        with self._metrics.paused():
-            figures = self._figures = self._heldout.evaluate(state.ema)
+        self._evaluated, self._figures = state.step, figures
+        if not first:
+            return
         named = {"loss": figures.loss, "accuracy": figures.accuracy, "auc": figures.auc}
         for name, value in named.items():
             self._board.add_scalar(f"heldout/{name}", value, state.step)

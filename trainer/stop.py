@@ -9,12 +9,14 @@ from typing import Self
 class StopRequest:
     """Whether SIGTERM or SIGINT came, or the time is up; entered, both mean that alone.
 
-    `signalled`: a signal came, and who sent it may not wait for the end of a long step.
+    `breaks_off`: a signal breaks the step at hand off. Who sent it may not wait for its end:
+    torchrun kills after 30 seconds.
     """
 
-    def __init__(self, max_seconds: float | None):
+    def __init__(self, max_seconds: float | None, breaks_off: bool = False):
         self._deadline = time.monotonic() + max_seconds if max_seconds else math.inf
-        self.signalled = False
+        self._signalled = False
+        self.breaks_off = breaks_off
 
     def __enter__(self) -> Self:
         self._before = {
@@ -28,7 +30,11 @@ class StopRequest:
 
     def __call__(self) -> bool:
         """True once this process should stop at the end of the step."""
-        return self.signalled or time.monotonic() > self._deadline
+        return self._signalled or time.monotonic() > self._deadline
+
+    def at_once(self) -> bool:
+        """True once this process should break off what it does."""
+        return self.breaks_off and self._signalled
 
     def _note(self, *_) -> None:
-        self.signalled = True
+        self._signalled = True

@@ -2,11 +2,19 @@
 
 from puicl_config.workers.backends import Backend, run_all
 from puicl_config.workers.lifeline import drop_if_told
-from puicl_config.workers.stopping import signals_deferred, stops_with, take_sigterm_for_ctrl_c
+from puicl_config.workers.stopping import (
+    await_end_of,
+    leave_signals_to_parent,
+    signals_deferred,
+    stops_with,
+    take_sigterm_for_ctrl_c,
+)
 
 __all__ = [
     "Backend",
+    "await_end_of",
     "drop_if_told",
+    "leave_signals_to_parent",
     "run_all",
     "signals_deferred",
     "stops_with",

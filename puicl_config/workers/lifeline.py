@@ -6,14 +6,14 @@ however that process ends.
 
 import contextlib
 import os
-import signal
 import socket
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
+
+from puicl_config.workers.stopping import await_end_of, leave_signals_to_parent
 
 Result = TypeVar("Result")
 
@@ -83,9 +83,7 @@ class Lifeline:
 
 def hold(port: int, parent: int) -> None:
     """In a worker process of `parent`, at its start: listen on the line from now on."""
-    # Ctrl-C and schedulers signal whole groups of processes; what to do is the parent's business.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    leave_signals_to_parent()
     try:
         line = socket.create_connection(("127.0.0.1", port))
     except OSError:  # the run is over already
@@ -140,7 +138,6 @@ def _listen(line: socket.socket | None, parent: int) -> None:
             line.recv(1)
     _dropping.set()
     # An idle worker waits for orders that a killed run never gives: it ends by itself.
-    while os.getppid() == parent:
-        time.sleep(0.2)
+    await_end_of(parent)
     _working.acquire(timeout=_SECONDS_TO_TIDY)
     os._exit(1)

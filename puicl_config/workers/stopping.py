@@ -1,9 +1,11 @@
 """Ctrl-C and SIGTERM: work that cannot be torn apart ends by itself, then the signal counts."""
 
 import contextlib
+import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 
@@ -72,3 +74,15 @@ def signals_deferred(stop: Callable[[], None] = lambda: None) -> Iterator[None]:
         receiver.join()
     if caught:
         signal.raise_signal(caught[0])
+
+
+def leave_signals_to_parent() -> None:
+    """In a worker process: Ctrl-C and schedulers signal whole groups; its parent decides."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def await_end_of(parent: int) -> None:
+    """Return once the process `parent`, which started this one, is gone, however it ended."""
+    while os.getppid() == parent:
+        time.sleep(0.2)
