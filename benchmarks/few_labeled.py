@@ -3,10 +3,10 @@
     python benchmarks/few_labeled.py --data DIR --models default M.safetensors --rivals bagging_pu
 
 Every table of DIR (a folder as for `puicl bench --data`), `--draws` times: so many labelled
-positives beside 200 unlabelled rows, or what the table has, a quarter, half or three quarters of
-them positive in turn. Means over tables of AUC, accuracy and the error of the share of positives;
-networks in a single pass. Behind +-, the standard error over tables and draws of the difference
-from the first network. Who always says one half misses the share by .167.
+positives, half of all at most, beside 200 unlabelled rows, or what the table has, a quarter, half
+or three quarters of them positive in turn. Means over tables of AUC, accuracy and the error of the
+share of positives; networks in a single pass. Behind +-, the standard error over tables and draws
+of the difference from the first network. Who always says one half misses the share by .167.
 """
 
 import argparse
@@ -64,9 +64,10 @@ def _figures(table, n_labeled: int, draw: int, models: list, rivals: list) -> li
     positives = rng.permutation(np.flatnonzero(table.positive))
     negatives = rng.permutation(np.flatnonzero(~table.positive))
     share = _SHARES[draw % len(_SHARES)]
+    n_labeled = min(n_labeled, len(positives) // 2)
     rest = positives[n_labeled:]
     total = min(_UNLABELED, int(len(rest) / share), int(len(negatives) / (1 - share)))
-    of_them = round(share * total)
+    of_them = min(max(round(share * total), 1), total - 1)
     rows = np.concatenate([rest[:of_them], negatives[: total - of_them]])
     y = table.positive[rows].astype(int)
     methods = [PUICLSinglePass(model) for model in models] + [METHODS[name]() for name in rivals]

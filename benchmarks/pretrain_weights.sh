@@ -34,24 +34,36 @@ import sys
 from puicl_config import InputError, load_config
 
 try:
-    print(load_config(sys.argv[1], sys.argv[2:]).prior.stages)
+    print(load_config(sys.argv[1], sys.argv[2:]).prior.total_stages)
 except InputError as error:
     sys.exit(f"error: {error}")
 END
 )
-plan=(--config "$config" "${overrides[@]}" --stages "1-$stages" --tail --jobs "$JOBS" --out "$out/shards")
+plan=(--config "$config" "${overrides[@]}" --stages "1-$stages" --jobs "$JOBS" --out "$out/shards")
 prior-gen "${plan[@]}" --dry-run
 prior-gen "${plan[@]}" > "$out/generator.log" 2>&1 &
 generator=$!
-trap 'kill $generator 2> /dev/null || true' EXIT
 torchrun --nproc-per-node "$PROCESSES" trainer/main.py --config "$config" --shards "$out/shards" --out "$out/run" \
-    train.follow=true train.init_from="$start" "$@"
+    train.follow=true train.init_from="$start" "$@" &
+trainer=$!
+# Neither outlives this script, nor does the trainer wait for a generator that has failed.
+trap 'kill $generator $trainer 2> /dev/null || true; wait' EXIT
+trap 'exit 143' TERM
+trap 'exit 130' INT
+generating=1
+while kill -0 $trainer 2> /dev/null; do
+    if [ $generating = 1 ] && ! kill -0 $generator 2> /dev/null; then
+        wait $generator || { cat "$out/generator.log" >&2; exit 1; }
+        generating=0
+    fi
+    sleep 1
+done
+wait $trainer
 if ! python -c "import json, sys; card = json.load(open(sys.argv[1])); sys.exit(card['steps'] < card['of_steps'])" \
     "$out/run/model.json"; then
     echo "not at its end yet: the same command goes on" >&2
     exit
 fi
-wait $generator || { cat "$out/generator.log" >&2; exit 1; }
 for share in 0 0.25 0.5; do
     case $share in 0) name=end ;; 0.25) name=quarter ;; *) name=half ;; esac
     puicl weights export "$out/run" --shards "$out/shards" --start-share "$share" --bfloat16 \
