@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,8 @@ class Results:
     """A folder's cells. `cells`: results.csv and details.csv joined, one row a cell.
 
     `run` and `environments` are the folder's run.json and environment.json. `tasks` are in the
-    collection's order, `methods` by falling mean AUC, those that see hidden labels or the true
-    class prior (`references`) apart.
+    collection's order, `methods` by falling mean AUC, behind the others those that were not run on
+    all tasks; those that see hidden labels or the true class prior (`references`) apart.
     """
 
     cells: pd.DataFrame
@@ -79,10 +80,29 @@ class Results:
             "tasks": int(mine[mine.error.isna()].task.nunique()),
         }
 
+    @cached_property
+    def ran(self) -> pd.DataFrame:
+        """Whether a method was run on a task, failed or not: booleans, tasks x methods."""
+        cells = pd.crosstab(self.cells.task, self.cells.method) > 0
+        return cells.reindex(
+            index=self.tasks, columns=self.methods + self.references, fill_value=False
+        )
+
     def judged_auc(self) -> pd.DataFrame:
         """AUC by task of the methods that see P and U alone; where a method failed in all
-        repeats of a task, 0.5: ranks and tests leave nobody out."""
-        return self.by_task("auc")[self.methods].fillna(CHANCE)
+        repeats of a task, 0.5: ranks and tests leave no failure out.
+
+        Where a method was not run on a task there is nothing to compare: of the methods and tasks
+        that lack some, those that lack the largest part are left out until nothing is lacking.
+        """
+        ran = self.ran[self.methods]
+        while not ran.all(axis=None):
+            by_method, by_task = (~ran).mean(axis=0), (~ran).mean(axis=1)
+            if by_method.max() > by_task.max():
+                ran = ran.drop(columns=by_method.idxmax())
+            else:
+                ran = ran.drop(index=by_task.idxmax())
+        return self.by_task("auc").loc[ran.index, ran.columns].fillna(CHANCE)
 
     def _pivot(self, metric: str, how: str) -> pd.DataFrame:
         table = self.cells.pivot_table(
@@ -121,7 +141,12 @@ def _arranged(cells: pd.DataFrame, run: dict, environments: list) -> Results:
     present = set(cells.task)
     order = [*TASKS, *run["tables"]] if run["collection"] == PAPER else list(run["tables"])
     auc = cells.groupby(["method", "task"]).auc.mean().groupby("method").mean()
-    ranked = sorted(auc.index, key=lambda name: -np.nan_to_num(auc[name], nan=-1.0))
+    n_tasks = cells.groupby("method").task.nunique()
+    # Means over other tasks say nothing beside these: last come those that were not run on all.
+    ranked = sorted(
+        auc.index,
+        key=lambda name: (n_tasks[name] < len(present), -np.nan_to_num(auc[name], nan=-1.0)),
+    )
     return Results(
         cells=cells,
         run=run,

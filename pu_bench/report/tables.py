@@ -36,6 +36,12 @@ def seconds(value: float) -> str:
     return "–" if not np.isfinite(value) else f"{value:.3g}"
 
 
+def tasks_run(results: Results, method: str) -> str:
+    """Behind the name of a method that was not run on all tasks: on how many."""
+    ran = results.ran[method]
+    return "" if ran.all() else f" ({ran.sum()} of {len(ran)} tasks)"
+
+
 def summary(results: Results) -> Table:
     """Every method's means over tasks, its rank, and how often it failed or collapsed."""
     order = results.methods + results.references
@@ -44,17 +50,18 @@ def summary(results: Results) -> Table:
         metric: {name: results.mean_and_sd(name, metric) for name in order}
         for metric in (*SUMMARY, "seconds")
     }
+    everywhere = [name for name in results.methods if results.ran[name].all()]
     best = {
-        metric: _best(metric, [figures[metric][name][0] for name in results.methods])
+        metric: _best(metric, [figures[metric][name][0] for name in everywhere])
         for metric in figures
     }
     rows = []
     for name in order:
         count = results.count(name)
-        row = [Cell(results.title(name))]
+        row = [Cell(results.title(name) + tasks_run(results, name))]
         for metric in SUMMARY:
             mean, sd = figures[metric][name]
-            bold = name in results.methods and _is_best(mean, best[metric])
+            bold = name in everywhere and _is_best(mean, best[metric])
             spread = f"± {sd:.3f}" if np.isfinite(sd) else ""
             row.append(Cell(number(mean), bold, spread))
         row.append(Cell(number(ranks[name], 2) if name in ranks else "–"))
@@ -128,7 +135,8 @@ def beside_the_paper(results: Results, metric: str) -> Table | None:
 
 def against_one(results: Results, method: str) -> Table:
     """Paired tests of one method against each other one."""
-    tests = against(results.judged_auc(), method)
+    scores = results.judged_auc()
+    tests = against(scores, method)
     rows = [
         [
             Cell(results.title(row.method)),
@@ -140,7 +148,7 @@ def against_one(results: Results, method: str) -> Table:
         for row in tests.itertuples()
     ]
     return Table(
-        f"{results.title(method)} against each other method by AUC over {len(results.tasks)} "
+        f"{results.title(method)} against each other method by AUC over {len(scores)} "
         "tasks: Wilcoxon signed-rank tests (two-sided), Holm's correction over these "
         f"{len(rows)} comparisons; bold: p < 0.05 after it. Positive medians are for "
         f"{results.title(method)}.",

@@ -36,7 +36,8 @@ def write_report(folder: Path) -> Path:
 def report_blocks(results: Results) -> list[Block]:
     """The whole report; depends on the results alone."""
     comparable = len(results.methods) > 1
-    tested = comparable and len(results.tasks) >= FEWEST_TASKS
+    n_judged, methods_judged = results.judged_auc().shape
+    tested = methods_judged > 1 and n_judged >= FEWEST_TASKS
     blocks: list[Block | None] = [
         *_introduction(results),
         Heading("Summary"),
@@ -54,7 +55,7 @@ def report_blocks(results: Results) -> list[Block]:
         Heading("Accuracy and F1 by task"),
         *(tables.by_task(results, m) for m in ("accuracy", "f1_negative", "f1_positive")),
     ]
-    blocks += [Heading("Ranks and tests"), *(_tests(results) if tested else [_too_few(results)])]
+    blocks += [Heading("Ranks and tests"), *(_tests(results) if tested else _too_few(results))]
     blocks += [
         Heading("Estimated share of positives"),
         figures_probability.prior_errors(results),
@@ -99,26 +100,46 @@ def _introduction(results: Results) -> list[Block]:
 
 
 def _tests(results: Results) -> list[Block]:
-    p = friedman(results.judged_auc())
-    reference = "puicl" if "puicl" in results.methods else results.methods[0]
-    blocks: list[Block] = []
+    scores = results.judged_auc()
+    p = friedman(scores)
+    reference = "puicl" if "puicl" in scores else scores.columns[0]
+    blocks: list[Block] = _left_out(results)
     if p is not None:
         blocks.append(
             Paragraph(f"Friedman's test that all methods are alike: p = {p:.2g} (by AUC).")
         )
-    if len(results.methods) > 2:
+    if scores.shape[1] > 2:
         blocks.append(figures.critical_differences(results))
     blocks.append(tables.against_one(results, reference))
-    if len(results.methods) > 2:
+    if scores.shape[1] > 2:
         blocks.append(tables.pair_matrix(results))
     return blocks
 
 
-def _too_few(results: Results) -> Paragraph:
-    return Paragraph(
-        f"{len(results.methods)} methods on {len(results.tasks)} tasks: paired tests need two "
-        f"methods and {FEWEST_TASKS} tasks."
+def _left_out(results: Results) -> list[Block]:
+    """What ranks and tests do without, since not every method was run on every task."""
+    scores = results.judged_auc()
+    methods = [results.title(name) for name in results.methods if name not in scores]
+    tasks = [results.task_title(task) for task in results.tasks if task not in scores.index]
+    if not methods and not tasks:
+        return []
+    left_out = " and ".join(
+        f"{kind} {', '.join(names)}"
+        for kind, names in (("methods", methods), ("tasks", tasks))
+        if names
     )
+    return [
+        Paragraph(
+            "Not every method was run on every task. Ranks and tests compare methods on the same "
+            f"tasks, here without the {left_out}."
+        )
+    ]
+
+
+def _too_few(results: Results) -> list[Block]:
+    tasks, methods = results.judged_auc().shape
+    few = f"{methods} methods on {tasks} tasks: paired tests need two methods and {FEWEST_TASKS} "
+    return [*_left_out(results), Paragraph(f"{few}tasks.")]
 
 
 def _environment(results: Results) -> list[Block]:

@@ -24,7 +24,7 @@ from pu_bench.report.statistics import (
     holm,
     paired_p,
 )
-from pu_bench.run.files import write_results
+from pu_bench.run.files import DETAILS, RESULTS, write_results
 from pu_bench.run.metrics import METRICS
 from puicl_config import InputError
 
@@ -153,6 +153,60 @@ def test_means_and_counts_are_those_of_the_cells(results_folder):
     # Ranks and tests count a task without a single success as chance.
     assert results.judged_auc().loc["diabetes", "empu"] == 0.5
     assert average_ranks(results.judged_auc())["empu"] == pytest.approx((3 + 7 * 2) / 8)
+
+
+def without(folder, unwanted):
+    """The folder, as if the cells of which `unwanted` is true had never been run."""
+    for name in (RESULTS, DETAILS):
+        table = pd.read_csv(folder / name)
+        table[~unwanted(table)].to_csv(folder / name, index=False)
+    return load_results(folder)
+
+
+def test_a_method_run_on_few_tasks_takes_no_part_and_heads_no_table(results_folder):
+    tasks = list(TASKS)[:8]
+    # EMPU's best tasks alone: the mean over them would be the best of all.
+    table = pd.read_csv(results_folder / RESULTS)
+    table.loc[table.method == "empu", "auc"] = 0.99
+    table.to_csv(results_folder / RESULTS, index=False)
+    results = without(results_folder, lambda t: (t.method == "empu") & ~t.task.isin(tasks[2:4]))
+    assert results.methods == ["puicl", "logistic", "empu"]
+    judged = results.judged_auc()
+    assert list(judged) == ["puicl", "logistic"]
+    assert len(judged) == 8
+    write_report(results_folder)
+    report = (results_folder / "report.md").read_text()
+    assert "here without the methods EMPU." in report
+    (row,) = re.findall(r"^\| EMPU \(2 of 8 tasks\) \|.*$", report, re.MULTILINE)
+    assert "**" not in row
+    assert "0.990" in row
+    assert "EMPU (2 of 8 tasks)" in with_table(f"{BEGIN}\n{END}", results_folder)
+
+
+def test_a_task_that_a_run_has_not_come_through_yet_counts_for_no_method(results_folder):
+    last = list(TASKS)[7]
+    results = without(results_folder, lambda t: (t.task == last) & (t.method != "puicl"))
+    judged = results.judged_auc()
+    assert list(judged) == ["puicl", "empu", "logistic"]
+    assert len(judged) == 7
+    assert last not in judged.index
+    # A failure is none of these.
+    assert judged.loc["diabetes", "empu"] == 0.5
+    write_report(results_folder)
+    report = (results_folder / "report.md").read_text()
+    assert f"here without the tasks {TASKS[last].title}." in report
+    assert "by AUC over 7 tasks" in report
+
+
+def test_methods_without_a_task_in_common_are_not_compared(results_folder):
+    tasks = list(TASKS)[:8]
+    results = without(
+        results_folder,
+        lambda t: t.task.isin(tasks[:4]) == (t.method == "puicl") | (t.method == "oracle"),
+    )
+    assert results.judged_auc().shape[1] >= 1
+    write_report(results_folder)
+    assert "paired tests need two methods and 6 tasks" in (results_folder / "report.md").read_text()
 
 
 class Page(html.parser.HTMLParser):
