@@ -35,7 +35,10 @@ def predict(
     ] = None,
     class_prior: Annotated[
         float | None,
-        typer.Option(help="Share of positives among the unlabelled rows, where it is known."),
+        typer.Option(
+            help="Share of positives among the unlabelled rows, where it is known; of a folder, in "
+            "each of its tables or parts."
+        ),
     ] = None,
     n_estimators: Annotated[
         int | None, typer.Option(min=1, help="Forward passes to average; 1 is the single one.")

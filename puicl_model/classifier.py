@@ -226,11 +226,14 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         save_classifier(self, path)
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """The classifier that `save` wrote, with the same answers; nothing is unpickled."""
+    def load(cls, path: str | Path, device: str | None = None) -> Self:
+        """The classifier that `save` wrote, with the same answers; nothing is unpickled.
+
+        device: instead of the one that it has, which may not be there.
+        """
         from puicl_model.saving import load_classifier
 
-        return load_classifier(cls, path)
+        return load_classifier(cls, path, device)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -77,6 +77,10 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     parameters = classifier.get_params(deep=False)
     if isinstance(parameters["preprocessing"], TablePreprocessor):
         parameters["preprocessing"] = parameters["preprocessing"].get_params()
+    for some in (parameters, parameters["preprocessing"]):
+        # Any iterable of names, positions or booleans, an index or a series, say.
+        if isinstance(some, dict) and some.get("categorical_features") is not None:
+            some["categorical_features"] = list(some["categorical_features"])
     if parameters["model"] is not None:
         parameters["model"] = str(parameters["model"])
     if Path(path).is_dir():
@@ -120,10 +124,11 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     write_atomically(Path(path), content)
 
 
-def load_classifier(cls: type, path: str | Path) -> Any:
-    """The classifier that `save_classifier` wrote to `path`.
+def load_classifier(cls: type, path: str | Path, device: str | None = None) -> Any:
+    """The classifier that `save_classifier` wrote to `path`, on `device` instead of its own.
 
-    Raises `InputError` where the file is missing, damaged or something else.
+    Raises `InputError` where the file is missing, damaged or something else, and where its own
+    device is not there.
     """
     if Path(path).is_dir():
         raise InputError(f"{path} is a folder, no saved classifier")
@@ -140,6 +145,8 @@ def load_classifier(cls: type, path: str | Path) -> Any:
     # Files of older versions lack it.
     if about.get("arrays_digest") not in (None, _digest(arrays)):
         raise InputError(f"{path} is damaged: its arrays are not those that were saved")
+    if device is not None:
+        about.get("parameters", {})["device"] = device
     try:
         return _restored(cls, about, arrays)
     except KeyError as error:
@@ -226,7 +233,11 @@ def _network(arrays: dict[str, np.ndarray], card: dict[str, Any], device: str) -
             if name.startswith(prefix)
         }
     )
-    return model.eval().requires_grad_(False).to(resolve_device(device))
+    try:
+        place = resolve_device(device)
+    except ValueError as error:
+        raise InputError(f"{error}; load(path, device=...) takes another one") from None
+    return model.eval().requires_grad_(False).to(place)
 
 
 def _digest(arrays: dict[str, np.ndarray]) -> str:

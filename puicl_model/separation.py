@@ -35,7 +35,15 @@ def separation(X: np.ndarray, labeled: np.ndarray) -> float:
         seen = fold != number
         means = [z[seen & (s == kind)].mean(axis=0) for kind in (True, False)]
         within = np.where(s[seen, None], z[seen] - means[0], z[seen] - means[1])
-        covariance = within.T @ within / seen.sum() + _RIDGE * np.eye(z.shape[1])
-        direction = np.linalg.solve(covariance, means[0] - means[1])
-        score[~seen] = z[~seen] @ direction
+        score[~seen] = z[~seen] @ _solved(within, means[0] - means[1])
     return float(roc_auc_score(s, score))
+
+
+def _solved(within: np.ndarray, apart: np.ndarray) -> np.ndarray:
+    """(W'W/n + ridge)^-1 v for `within` W [n, w] and `apart` v [w]."""
+    n, w = within.shape
+    if w <= n:
+        return np.linalg.solve(within.T @ within / n + _RIDGE * np.eye(w), apart)
+    # The same by Woodbury's identity, with a matrix of rows by rows.
+    inner = np.linalg.solve(within @ within.T + n * _RIDGE * np.eye(n), within @ apart)
+    return (apart - within.T @ inner) / _RIDGE

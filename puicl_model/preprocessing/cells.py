@@ -66,6 +66,29 @@ def as_seconds(column: pd.Series) -> np.ndarray:
     return seconds
 
 
+def zone_of(column: pd.Series) -> str | None:
+    """The time zone of all dates of `column`, by a name that pandas reads; None: none, or several.
+
+    Text has none: what it says is an offset, which in most places changes with the season.
+    """
+    if isinstance(column.dtype, pd.DatetimeTZDtype):
+        zones = {column.dtype.tz}
+    elif column.dtype == object:
+        cells = column[~is_missing(column)]
+        zones = {None if isinstance(v, str) else getattr(v, "tzinfo", None) for v in cells}
+    else:
+        return None
+    names = {None if zone is None else str(zone) for zone in zones}
+    if len(names) != 1 or None in names:
+        return None
+    (name,) = names
+    try:
+        pd.Timestamp(0, tz=name)
+    except Exception:  # whatever the zone's own library says of a name that it does not know
+        return None
+    return name
+
+
 def no_dates(column: pd.Series) -> np.ndarray:
     """[n] where a cell is there and neither a date nor text like 2024-05-31."""
     return _dates(column)[1]

@@ -15,6 +15,7 @@ from puicl_model.preprocessing.cells import (
     as_words,
     huge_offset,
     word,
+    zone_of,
 )
 
 _DAY = 86_400.0
@@ -85,12 +86,17 @@ class NumberColumn(Column):
 
 
 class DateColumn(Column):
-    """Dates and times: days since 1970, and weekday, month and hour where they vary enough."""
+    """Dates and times: days since 1970, and weekday, month and hour where they vary enough.
+
+    The latter by the clock of the `zone` that the fit's dates have, UTC where they have none. The
+    days are UTC's, so that no hour lasts longer than another.
+    """
 
     kind = "date"
-    fields = ("fill", "parts", "indicator")
+    fields = ("fill", "parts", "indicator", "zone")
 
     def __init__(self, column: pd.Series, indicator_share: float):
+        self.zone = zone_of(column)
         seconds = as_seconds(column)
         known = np.sort(seconds[~np.isnan(seconds)])
         self.fill = float(known[(len(known) - 1) // 2])
@@ -103,7 +109,7 @@ class DateColumn(Column):
         }
         self.parts = [
             part
-            for part, values in _calendar(known).items()
+            for part, values in _calendar(known, self.zone).items()
             if long_enough[part] and len(np.unique(values)) > 1
         ]
 
@@ -112,12 +118,17 @@ class DateColumn(Column):
         """See `Column`."""
         return ["", *(f" {part}" for part in self.parts), *[" is missing"] * self.indicator]
 
+    @classmethod
+    def from_state(cls, state):
+        """See `Column`."""
+        return super().from_state({"zone": None, **state})  # older versions knew UTC alone
+
     def transform(self, column):
         """See `Column`."""
         seconds = as_seconds(column)
         missing = np.isnan(seconds)
         seconds = np.where(missing, self.fill, seconds)
-        calendar = _calendar(seconds)
+        calendar = _calendar(seconds, self.zone)
         outputs = [seconds / _DAY, *(calendar[part] for part in self.parts)]
         return np.column_stack(outputs + [missing] * self.indicator).astype(float)
 
@@ -206,8 +217,10 @@ def _by_value(level: str) -> tuple[float, str]:
     return (np.inf if np.isnan(value) else value), level
 
 
-def _calendar(seconds: np.ndarray) -> dict[str, np.ndarray]:
+def _calendar(seconds: np.ndarray, zone: str | None) -> dict[str, np.ndarray]:
     dates = pd.DatetimeIndex((seconds * 1e6).astype("datetime64[us]"))
+    if zone:
+        dates = dates.tz_localize("UTC").tz_convert(zone)
     return {
         "weekday": dates.day_of_week.to_numpy(),
         "month": dates.month.to_numpy(),

@@ -20,6 +20,10 @@ _COLUMNS = {
 PRINCIPAL = tuple(_COLUMNS)
 
 
+# From here on a square of the columns is avoided. (Below, it is what earlier versions took.)
+_MANY_COLUMNS = 1_000
+
+
 class PrincipalAxes:
     """Columns [n, w] to at most w uncorrelated ones of variance 1, by decreasing former variance.
 
@@ -27,7 +31,8 @@ class PrincipalAxes:
     "principal_quantile" or "principal_uniform", of the columns in quantile or uniform scaling,
     where only their cells' ranks count. Fitted without labels. Where columns are nearly copies of
     each other, a class that shows only in their difference lies along an axis of its own. Of each
-    axis the largest loading is positive.
+    axis the largest loading is positive. More columns than rows, and more than 1,000, are at most
+    as many axes as rows, in memory and time of rows instead of columns by columns.
     """
 
     def __init__(self, X: np.ndarray, kind: str = "principal"):
@@ -37,8 +42,7 @@ class PrincipalAxes:
         self.center, spread = z.mean(axis=0), z.std(axis=0)
         self.spread = np.where(spread > 0, spread, 1.0)
         z = (z - self.center) / self.spread
-        correlations = np.round(z.T @ z / len(z), _PLACES)
-        axes = np.linalg.eigh(correlations)[1][:, ::-1]
+        axes = _axes(z)
         largest = np.abs(axes).argmax(axis=0)
         axes = axes * np.where(np.take_along_axis(axes, largest[None], 0) < 0, -1.0, 1.0)
         variances = (z @ axes).var(axis=0)
@@ -76,3 +80,17 @@ class PrincipalAxes:
         for name in ("center", "spread", "axes"):
             setattr(self, name, np.array(state[name]))
         return self
+
+
+def _axes(z: np.ndarray) -> np.ndarray:
+    """Eigenvectors [w, k] of the correlations of z [n, w], by falling eigenvalue; k = min(n, w)
+    where w is large, else w."""
+    n, w = z.shape
+    if w <= max(n, _MANY_COLUMNS):
+        return np.linalg.eigh(np.round(z.T @ z / n, _PLACES))[1][:, ::-1]
+    variances, rows = np.linalg.eigh(np.round(z @ z.T / n, _PLACES))
+    kept = variances > _LEAST_SHARE * variances.sum()  # the others have no direction to speak of
+    kept[-1] = True
+    axes = z.T @ rows[:, kept][:, ::-1]
+    lengths = np.linalg.norm(axes, axis=0)
+    return axes / np.where(lengths > 0, lengths, 1.0)

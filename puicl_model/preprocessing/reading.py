@@ -1,5 +1,6 @@
 """One form for every kind of table: a pandas frame with columns by position."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame
     if _is_polars(X):
         X = _from_polars(X)
     elif type(X).__module__.split(".")[0] == "pyarrow" and hasattr(X, "to_pandas"):
-        X = X.to_pandas(types_mapper=pd.ArrowDtype)
+        X = X.to_pandas(types_mapper=_arrow_dtype)
     if isinstance(X, np.ma.MaskedArray):
         X = (
             X.astype(float).filled(np.nan)
@@ -118,6 +119,10 @@ def _from_polars(X: Any) -> pd.DataFrame:
         numeric = column.dtype.is_numeric() and not wide
         if numeric and column.null_count() == 0:
             columns[column.name] = column.to_numpy()
+        elif (kind := str(column.dtype).split("(")[0]) in ("Categorical", "Enum"):
+            # The levels of an Enum have an order, as those of pandas' ordered categoricals.
+            levels = column.dtype.categories.to_list() if kind == "Enum" else None
+            columns[column.name] = pd.Categorical(column.to_list(), levels, kind == "Enum")
         else:
             values = column.to_list()
             columns[column.name] = pd.Series(values, dtype=float if numeric else object)
@@ -133,8 +138,22 @@ def _from_polars(X: Any) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
+def _arrow_dtype(arrow_type: Any) -> pd.ArrowDtype | None:
+    """What pandas makes of an Arrow column; None: its own choice, a categorical of a dictionary."""
+    dtype = pd.ArrowDtype(arrow_type)
+    return None if _is_dictionary(dtype) else dtype
+
+
+def _is_dictionary(dtype: pd.ArrowDtype) -> bool:
+    import pyarrow
+
+    return pyarrow.types.is_dictionary(dtype.pyarrow_dtype)
+
+
 def _from_arrow(column: pd.Series) -> pd.Series:
     """The same cells as pandas' own types: Arrow's numbers take NaN for a value that is there."""
+    if _is_dictionary(column.dtype):
+        return column.array.__arrow_array__().to_pandas()
     own = {"b": "boolean", "i": "Int64", "u": "UInt64", "f": "float64"}
     if column.dtype.kind in own:
         return column.astype(own[column.dtype.kind])
@@ -152,7 +171,15 @@ _NOTHING = frozenset(
 def is_missing(column: pd.Series) -> np.ndarray:
     """Boolean [n]: where `column` has no value or one of `_NOTHING`."""
     missing = column.isna().to_numpy(dtype=bool)
-    if column.dtype == object or isinstance(column.dtype, pd.StringDtype):
-        blank = np.array([isinstance(v, str) and v.strip() in _NOTHING for v in column], dtype=bool)
-        missing = missing | blank  # pandas' own array is read-only
-    return missing
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        # Where a cell is missing, its code is -1, which takes the last.
+        blank = np.append(_are_nothing(column.cat.categories), False)[column.cat.codes.to_numpy()]
+    elif column.dtype == object or isinstance(column.dtype, pd.StringDtype):
+        blank = _are_nothing(column)
+    else:
+        return missing
+    return missing | blank  # pandas' own array is read-only
+
+
+def _are_nothing(cells: Iterable[Any]) -> np.ndarray:
+    return np.array([isinstance(v, str) and v.strip() in _NOTHING for v in cells], dtype=bool)

@@ -120,3 +120,49 @@ def test_one_long_cell_does_not_widen_all_others():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 50e6  # 480 MB where every cell is as wide
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_what_files_write_for_nothing_is_missing_in_a_categorical_too(ordered):
+    words = pd.Series(np.resize(["sales", "?", "clerk", " NA "], N), dtype=object)
+    levels = pd.Categorical(words, ["?", "clerk", "sales", " NA "], ordered=ordered)
+    by_words, out = fit(job=words)
+    by_levels, same = fit(job=levels)
+    assert list(by_words.get_feature_names_out()) == list(by_levels.get_feature_names_out())
+    np.testing.assert_array_equal(out, same)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for fitted in (by_words, by_levels):
+            np.testing.assert_array_equal(fitted.transform(pd.DataFrame({"job": words})), out)
+            np.testing.assert_array_equal(fitted.transform(pd.DataFrame({"job": levels})), out)
+
+
+@pytest.mark.parametrize("container", ["arrow table", "arrow columns", "polars"])
+def test_a_categorical_is_one_in_every_container(container):
+    grades = ["low", "middle", "high"]
+    cells = np.resize(grades, N).astype(object)
+    cells[5] = None
+    table = pd.DataFrame(
+        {
+            "grade": pd.Categorical(cells, grades, ordered=True),
+            "code": pd.Categorical(np.resize(["3", "1", "2"], N)),
+        }
+    )
+    if container == "polars":
+        polars = pytest.importorskip("polars")
+        other = polars.DataFrame(
+            {
+                "grade": polars.Series(cells.tolist(), dtype=polars.Enum(grades)),
+                "code": polars.Series(table["code"].tolist(), dtype=polars.Categorical),
+            }
+        )
+    else:
+        pyarrow = pytest.importorskip("pyarrow")
+        other = pyarrow.Table.from_pandas(table)
+        if container == "arrow columns":
+            other = other.to_pandas(types_mapper=pd.ArrowDtype)
+            assert isinstance(other["grade"].dtype, pd.ArrowDtype)
+    expected, found = TablePreprocessor(), TablePreprocessor()
+    np.testing.assert_array_equal(found.fit_transform(other), expected.fit_transform(table))
+    assert found.kinds_ == expected.kinds_ == {"grade": "category", "code": "category"}
+    np.testing.assert_array_equal(found.transform(table), expected.transform(table))

@@ -1,4 +1,5 @@
 import datetime
+import json
 
 import numpy as np
 import pandas as pd
@@ -65,3 +66,46 @@ def test_a_slip_in_a_column_of_dates_is_named(slip):
         fit(a=numbers(), d=pd.Series(dates, dtype=object))
     few = pd.Series(["2020-01-01", "2020-02-01", "unknown"] * N)[:N]
     assert fit(a=numbers(), d=few)[0].kinds_["d"] == "category"
+
+
+@pytest.mark.parametrize("form", ["column", "objects", "polars"])
+def test_weekday_month_and_hour_are_those_of_the_tables_own_clock(form):
+    here = pd.Series(pd.date_range("2021-03-01", periods=N, freq="29D", tz="Europe/Berlin"))
+    table = pd.DataFrame({"d": here if form == "column" else here.astype(object)})
+    if form == "polars":
+        table = pytest.importorskip("polars").DataFrame({"d": here.dt.to_pydatetime().tolist()})
+    fitted = TablePreprocessor()
+    out = pd.DataFrame(fitted.fit_transform(table), columns=fitted.get_feature_names_out())
+    # Its midnights are 22 or 23 o'clock of the day before elsewhere.
+    assert list(out) == ["d", "d weekday", "d month"]
+    np.testing.assert_array_equal(out["d weekday"], here.dt.day_of_week)
+    np.testing.assert_array_equal(out["d month"], here.dt.month)
+    # The same moments by another clock, and as a file has them.
+    elsewhere = here.dt.tz_convert("America/New_York")
+    saved = TablePreprocessor.from_state(json.loads(json.dumps(fitted.state())))
+    for column in (
+        elsewhere,
+        elsewhere.dt.tz_convert("UTC").dt.tz_localize(None),
+        elsewhere.map(str),
+    ):
+        np.testing.assert_array_equal(saved.transform(pd.DataFrame({"d": column})), out)
+
+
+def test_dates_of_several_zones_and_of_a_zone_without_a_name_are_read_by_utc():
+    utc = pd.Series(pd.date_range("2021-03-01", periods=N, freq="7h", tz="UTC"))
+    odd = datetime.timezone(datetime.timedelta(hours=2), "my own")
+    mixed = [
+        moment.tz_convert("Asia/Tokyo" if row % 2 else "UTC") for row, moment in enumerate(utc)
+    ]
+    plain = fit(d=utc.dt.tz_localize(None))[1]
+    for column in (pd.Series(mixed, dtype=object), utc.dt.tz_convert(odd)):
+        pd.testing.assert_frame_equal(fit(d=column)[1], plain)
+
+
+def test_a_state_from_before_there_were_zones_is_read_by_utc():
+    fitted, out = fit(d=pd.date_range("2021-03-01", periods=N, freq="7h"))
+    older = json.loads(json.dumps(fitted.state()))
+    del older["encoders"]["0"]["zone"]
+    again = TablePreprocessor.from_state(older)
+    table = pd.DataFrame({"d": pd.date_range("2021-03-01", periods=N, freq="7h")})
+    np.testing.assert_array_equal(again.transform(table), out)

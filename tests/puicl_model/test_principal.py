@@ -1,13 +1,16 @@
 """The scalings "principal", "principal_quantile", "principal_uniform": principal axes."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
 from puicl_model import PUICLClassifier
-from puicl_model.preprocessing import fit_scaling
+from puicl_model.preprocessing import fit_scaling, principal
 from puicl_model.preprocessing.principal import PRINCIPAL
+from puicl_model.separation import separation
 
 N = 300
 both_kinds = pytest.mark.parametrize("kind", PRINCIPAL)
@@ -94,3 +97,25 @@ def test_axes_of_columns_by_rank_do_not_ask_for_units_or_skewness(kind):
     np.testing.assert_allclose(np.abs(plain), np.abs(other), atol=1e-4)
     plain, other = (fit_scaling(table, "principal")(table) for table in (x, bent))
     assert np.abs(np.abs(plain) - np.abs(other)).max() > 0.5
+
+
+def test_many_columns_have_the_axes_of_their_correlations_without_these(monkeypatch):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 90)) @ rng.normal(size=(90, 90))
+    slow = fit_scaling(x, "principal")
+    monkeypatch.setattr(principal, "_MANY_COLUMNS", 80)
+    fast = fit_scaling(x, "principal")
+    assert fast.width == slow.width == 39
+    np.testing.assert_allclose(fast(x), slow(x), atol=1e-4)
+
+
+def test_20000_columns_are_read_without_their_square():
+    x = np.random.default_rng(0).normal(size=(40, 20_000))
+    s = np.arange(40) < 12
+    tracemalloc.start()
+    axes, apart = fit_scaling(x, "principal"), separation(x, s)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert axes.width == 39
+    assert 0 <= apart <= 1
+    assert peak < 40 * x.nbytes < 20_000**2 * 8 / 10

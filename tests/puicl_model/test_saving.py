@@ -214,3 +214,29 @@ def test_a_file_that_lacks_an_array_is_refused(weights, tmp_path):
     save_file(arrays, path, {"puicl": json.dumps(about)})
     with pytest.raises(InputError, match="damaged, or no saved classifier: no '_keys' in it"):
         PUICLClassifier.load(path)
+
+
+@pytest.mark.parametrize(
+    "given", [pd.Index(["ward"]), pd.Series(frame().columns == "ward"), range(1, 2)]
+)
+def test_categorical_features_of_any_kind_are_saved(weights, tmp_path, given):
+    table = frame()
+    for preprocessing in ("auto", TablePreprocessor(given)):
+        own = given if preprocessing == "auto" else None
+        fitted = PUICLClassifier(weights, categorical_features=own, preprocessing=preprocessing)
+        fitted.fit(table, S).save(tmp_path / "c")
+        loaded = PUICLClassifier.load(tmp_path / "c")
+        np.testing.assert_array_equal(loaded.predict_proba(table), fitted.predict_proba(table))
+        np.testing.assert_array_equal(
+            loaded.fit(table, S).unlabeled_proba_, fitted.unlabeled_proba_
+        )
+
+
+def test_a_device_that_is_not_there_can_be_replaced_on_loading(weights, tmp_path):
+    fitted = PUICLClassifier(weights).fit(frame(), S)
+    fitted.set_params(device="cuda:77").save(tmp_path / "c")
+    with pytest.raises(InputError, match=r"cuda:77.*load\(path, device=...\) takes another"):
+        PUICLClassifier.load(tmp_path / "c")
+    loaded = PUICLClassifier.load(tmp_path / "c", device="cpu")
+    assert loaded.device == "cpu"
+    np.testing.assert_array_equal(loaded.predict_proba(frame()), fitted.predict_proba(frame()))

@@ -1,7 +1,7 @@
 import numpy as np
 from scipy.stats import norm
 
-from puicl_model.separation import separation
+from puicl_model.separation import _solved, separation
 
 
 def test_rows_without_a_difference_have_an_auc_about_a_half_even_in_many_columns():
@@ -36,3 +36,10 @@ def test_constant_columns_are_no_trouble_and_too_few_rows_are_no_number():
     assert separation(x, labeled) == 1
     assert separation(np.ones((30, 2)), labeled) == 0.5
     assert np.isnan(separation(x, np.arange(30) < 4))
+
+
+def test_more_columns_than_rows_have_the_direction_that_their_covariance_gives():
+    rng = np.random.default_rng(0)
+    within, apart = rng.normal(size=(30, 50)), rng.normal(size=50)
+    covariance = within.T @ within / 30 + 0.01 * np.eye(50)
+    np.testing.assert_allclose(_solved(within, apart), np.linalg.solve(covariance, apart))
