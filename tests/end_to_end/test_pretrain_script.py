@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -22,16 +23,28 @@ SMALL = [
 ]
 
 
-def stretch(out, *overrides):
-    tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return subprocess.run(
+def begun(out, *overrides, tools=None):
+    """The script as a process; `tools`: a folder of commands to take the place of others."""
+    folders = [*([tools] if tools else []), Path(sys.executable).parent, os.environ["PATH"]]
+    return subprocess.Popen(
         ["benchmarks/pretrain_weights.sh", "gpu_deep_again", "default", out, *SMALL, *overrides],
         cwd=ROOT,
-        env={**os.environ, "PATH": tools, "JOBS": "1", "PROCESSES": "1"},
-        capture_output=True,
+        env={
+            **os.environ,
+            "PATH": os.pathsep.join(map(str, folders)),
+            "JOBS": "1",
+            "PROCESSES": "1",
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
     )
+
+
+def stretch(out, *overrides, tools=None):
+    process = begun(out, *overrides, tools=tools)
+    _, errors = process.communicate(timeout=900)
+    return subprocess.CompletedProcess(process.args, process.returncode, stderr=errors)
 
 
 @pytest.mark.slow
@@ -60,3 +73,69 @@ def test_a_config_that_does_not_exist_is_one_sentence(tmp_path):
     assert found.stderr.startswith("error: ")
     assert "nonsense" in found.stderr
     assert "Traceback" not in found.stderr
+
+
+@pytest.fixture
+def stand_ins(tmp_path):
+    """`prior-gen` and `torchrun` that write their process ids and wait; and these, once there."""
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    for name in ("prior-gen", "torchrun"):
+        script = folder / name
+        dry = 'case "$*" in *--dry-run*) exit 0 ;; esac\n'
+        script.write_text(f"#!/bin/sh\n{dry}echo $$ > {folder}/{name}.pid\nexec sleep 100\n")
+        script.chmod(0o755)
+
+    def pids():
+        files = [folder / f"{name}.pid" for name in ("prior-gen", "torchrun")]
+        while not all(file.exists() and file.read_text().strip() for file in files):
+            time.sleep(0.05)
+        return [int(file.read_text()) for file in files]
+
+    return folder, pids
+
+
+def is_alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_the_script_killed_alone_takes_generator_and_trainer_along(tmp_path, stand_ins):
+    tools, pids = stand_ins
+    process = begun(tmp_path / "out", tools=tools)
+    both = pids()
+    process.terminate()
+    process.communicate(timeout=30)
+    assert process.returncode == 143
+    assert not any(map(is_alive, both))
+
+
+def test_a_generator_that_fails_is_told_and_ends_the_trainer(tmp_path, stand_ins):
+    tools, _ = stand_ins
+    script = (tools / "prior-gen").read_text()
+    failing = script.replace(
+        "exec sleep 100",
+        f"while [ ! -e {tools}/torchrun.pid ]; do sleep 0.1; done\necho no space; exit 2",
+    )
+    (tools / "prior-gen").write_text(failing)
+    found = stretch(tmp_path / "out", tools=tools)
+    assert found.returncode == 1
+    assert "no space" in found.stderr
+    assert not is_alive(int((tools / "torchrun.pid").read_text()))
+
+
+def test_a_plan_without_a_tail_is_generated(tmp_path, stand_ins):
+    tools, pids = stand_ins
+    asked = tools / "asked"
+    script = (tools / "prior-gen").read_text().replace("case", f'echo "$@" >> {asked}\ncase', 1)
+    (tools / "prior-gen").write_text(script)
+    process = begun(tmp_path / "out", "prior.tail_steps=0", tools=tools)
+    pids()
+    process.terminate()
+    process.communicate(timeout=30)
+    for line in asked.read_text().splitlines():
+        assert "--stages 1-1 " in line
+        assert "--tail" not in line
