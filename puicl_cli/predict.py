@@ -95,6 +95,7 @@ def predict(
         check_target,
         report_page,
         score_table,
+        shown,
         split_columns,
         write_table,
     )
@@ -124,7 +125,7 @@ def predict(
         if given:
             raise InputError(f"{name} is for a folder of tables, but {data} is none")
 
-    name = "stdin" if data == STREAM else data
+    name = "stdin" if data == STREAM else shown(data)
     table = options.read(data)
     split_columns(table, name, options)
     check_target(out, data)

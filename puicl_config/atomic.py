@@ -1,5 +1,6 @@
 """Writing a file so that nobody ever sees half of it: temporary name, fsync, rename."""
 
+import contextlib
 import os
 import shutil
 import uuid
@@ -33,12 +34,16 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    """Make the names in a folder durable, where the system can do that to folders.
+
+    Windows and some network file systems cannot, nor can one who may write there and not read.
+    """
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def write_synced(path: Path, content: bytes) -> None:

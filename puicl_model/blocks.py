@@ -22,6 +22,7 @@ from puicl_model.kernels import (
     linear_but_bias,
     multiply,
 )
+from puicl_model.plain import PLAIN
 
 # Cells that pass together where no gradient is asked for.
 CELLS_TOGETHER = 16384
@@ -38,12 +39,12 @@ class Block(nn.Module):
         e = config.embedding_size
         norm = {"layernorm": nn.LayerNorm, "rmsnorm": nn.RMSNorm}[config.norm]
         self.feature_attention = Attention(e, config.feature_heads or config.heads, axis=2)
-        self.feature_norm = norm(e, eps=1e-5)
+        self.feature_norm = norm(e, eps=1e-5, **PLAIN)
         row_heads = config.row_heads or config.heads
         self.row_attention = Attention(e, row_heads, axis=1, scalable=config.scalable_softmax)
-        self.row_norm = norm(e, eps=1e-5)
+        self.row_norm = norm(e, eps=1e-5, **PLAIN)
         self.feedforward = FeedForward(e, config.feedforward_size, n_out=e)
-        self.feedforward_norm = norm(e, eps=1e-5)
+        self.feedforward_norm = norm(e, eps=1e-5, **PLAIN)
 
     def forward(self, h: Tensor) -> Tensor:
         """[B, R, C, E] to the same shape."""
@@ -116,9 +117,9 @@ class Attention(nn.Module):
         super().__init__()
         self.heads = heads
         self.axis = axis
-        self.qkv = skip_init(nn.Linear, e, 3 * e)
-        self.out = skip_init(nn.Linear, e, e)
-        self.softmax_scale = nn.Parameter(torch.empty(heads)) if scalable else None
+        self.qkv = skip_init(nn.Linear, e, 3 * e, **PLAIN)
+        self.out = skip_init(nn.Linear, e, e, **PLAIN)
+        self.softmax_scale = nn.Parameter(torch.empty(heads, **PLAIN)) if scalable else None
 
     def forward(
         self, asking: Tensor, h: Tensor, axis: int | None = None
@@ -220,8 +221,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, e: int, hidden: int, n_out: int):
         super().__init__()
-        self.inner = skip_init(nn.Linear, e, hidden)
-        self.outer = skip_init(nn.Linear, hidden, n_out)
+        self.inner = skip_init(nn.Linear, e, hidden, **PLAIN)
+        self.outer = skip_init(nn.Linear, hidden, n_out, **PLAIN)
 
     def forward(self, x: Tensor) -> Tensor:
         """[..., E] to [..., n_out]."""

@@ -33,7 +33,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     Nothing is fitted to the table (unless `blend` says so): `fit` reads it as the network's
     context. Tables larger than the network reads at once are read in parts: rows in random
     contexts, columns in subsets. Time grows linearly with rows; beside the table itself, memory
-    is that of one context.
+    is that of one context, or of several that together have up to 30,000 cells (on a GPU
+    2,000,000).
 
     Parameters
     ----------

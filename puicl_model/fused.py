@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from puicl_model.plain import PLAIN
 from puicl_model.threads import run
 
 # Heads that were measured to gain; each has code of its own.
@@ -45,11 +46,12 @@ def attend_merged(q: Tensor | None, kv: Tensor, axis: int, bias: Tensor | None =
     """softmax(log(2) (q + bias) k^T) v along `axis` (1 or 2), heads merged: [B, r, c, E].
 
     kv: [B, R, C, 2, H, D] with q [B, r, c, H, D], or [B, R, C, 3, H, D], queries first, without.
-    bias: float32 [E]. The weights are powers of two: a factor log2(e) belongs into the queries.
+    bias: [E], float32 inside. The weights are powers of two: a factor log2(e) belongs into the
+    queries.
     """
     if bias is None:
-        bias = torch.zeros(kv.shape[-2] * kv.shape[-1])
-    return _Fused.apply(q, kv, bias, axis)
+        bias = torch.zeros(kv.shape[-2] * kv.shape[-1], **PLAIN)
+    return _Fused.apply(q, kv, bias.float(), axis)
 
 
 class _Fused(torch.autograd.Function):
@@ -61,7 +63,7 @@ class _Fused(torch.autograd.Function):
         out = asking.new_empty(*asking.shape[:3], asking.shape[3] * asking.shape[4])
         problems = asking.shape[:4].numel() // max(1, asking.shape[axis])
         groups = -(-asking.shape[axis] // _LANES)
-        stats = torch.empty(problems, groups, 2, _LANES, dtype=torch.float32)
+        stats = torch.empty(problems, groups, 2, _LANES, **PLAIN)
         _run("forward", q, kv, bias, axis, out, stats)
         ctx.save_for_backward(q, kv, bias, out, stats)
         ctx.axis = axis
@@ -72,7 +74,7 @@ class _Fused(torch.autograd.Function):
     def backward(ctx, gradient: Tensor):
         q, kv, bias, out, stats = ctx.saved_tensors
         dq, dkv = None if q is None else torch.empty_like(q), torch.empty_like(kv)
-        shares = torch.zeros(len(stats), kv.shape[-1])
+        shares = torch.zeros(len(stats), kv.shape[-1], **PLAIN)
         _run("backward", q, kv, bias, ctx.axis, out, stats, gradient.contiguous(), dq, dkv, shares)
         # NumPy's order of adding does not depend on a number of threads.
         d_bias = torch.from_numpy(shares.view(-1, len(bias)).numpy().sum(0))

@@ -15,6 +15,7 @@ from torch.utils.checkpoint import checkpoint
 
 from puicl_config import ModelConfig
 from puicl_model.blocks import Block, FeedForward
+from puicl_model.plain import PLAIN
 
 # A column whose spread among the labelled positives is below this share of its spread among all
 # rows counts as constant there, and is scaled by the latter.
@@ -42,13 +43,13 @@ class PUICL(nn.Module):
         self.precision = "float32"
         # Keep only the blocks' inputs for the gradient, and compute the rest again: the same bits.
         self.recompute = False
-        self.feature_encoder = skip_init(nn.Linear, len(config.feature_group), e)
-        self.label_encoder = skip_init(nn.Linear, 1, e)
-        self.unlabeled_token = nn.Parameter(torch.empty(e))
+        self.feature_encoder = skip_init(nn.Linear, len(config.feature_group), e, **PLAIN)
+        self.label_encoder = skip_init(nn.Linear, 1, e, **PLAIN)
+        self.unlabeled_token = nn.Parameter(torch.empty(e, **PLAIN))
         if config.reveals_negatives:
-            self.negative_token = nn.Parameter(torch.empty(e))
+            self.negative_token = nn.Parameter(torch.empty(e, **PLAIN))
         if config.thinking_rows:
-            self.thinking_rows = nn.Parameter(torch.empty(config.thinking_rows, e))
+            self.thinking_rows = nn.Parameter(torch.empty(config.thinking_rows, e, **PLAIN))
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.decoder = FeedForward(e, config.feedforward_size, n_out=2)
         self.reset_parameters(generator or torch.Generator().manual_seed(0))

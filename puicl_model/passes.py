@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from puicl_model.plain import PLAIN
 from puicl_model.threads import run
 
 # Rows of so many numbers or fewer have machine code.
@@ -26,14 +27,14 @@ def can_pass(x: Tensor) -> bool:
 
 
 def gelu(x: Tensor, bias: Tensor) -> Tensor:
-    """GELU(x + bias) for bfloat16 x [..., E] and float32 bias [E]."""
-    return _Gelu.apply(x, bias)
+    """GELU(x + bias) for bfloat16 x [..., E] and bias [E], which is float32 inside."""
+    return _Gelu.apply(x, bias.float())
 
 
 def add_and_norm(h: Tensor, update: Tensor, bias: Tensor, norm: nn.Module) -> Tensor:
-    """norm(h + update + bias) for bfloat16 h and update [..., E], float32 bias and weights [E]."""
-    shift = norm.bias if isinstance(norm, nn.LayerNorm) else None
-    return _Norm.apply(h, update, bias, norm.weight, shift, norm.eps)
+    """norm(h + update + bias) for bfloat16 h and update [..., E]; bias and weights as float32."""
+    shift = norm.bias.float() if isinstance(norm, nn.LayerNorm) else None
+    return _Norm.apply(h, update, bias.float(), norm.weight.float(), shift, norm.eps)
 
 
 class _Gelu(torch.autograd.Function):
@@ -68,7 +69,7 @@ class _Norm(torch.autograd.Function):
         h, update, bias = h.contiguous(), update.contiguous(), bias.contiguous()
         ctx.kind = "rmsnorm" if shift is None else "layernorm"
         x, out = torch.empty_like(h), torch.empty_like(h)
-        stats = torch.empty(*h.shape[:-1], 2, dtype=torch.float32)
+        stats = torch.empty(*h.shape[:-1], 2, **PLAIN)
         told = {"h": h, "update": update, "x": x, "bias": bias, "weight": weight, "stats": stats}
         if shift is not None:
             told["shift"] = shift
@@ -93,7 +94,7 @@ def _run(name: str, out: Tensor, n_sums: int = 0, **told: Tensor | int) -> Tenso
     width = out.shape[-1]
     rows = out.numel() // width
     chunks = -(-rows // pass_code.ROWS)
-    sums = torch.empty(chunks, n_sums, width, dtype=torch.float32)
+    sums = torch.empty(chunks, n_sums, width, **PLAIN)
     if rows:
         told |= {"out": out, "sums": sums, "rows": rows}
         told = {key: x.data_ptr() if isinstance(x, Tensor) else x for key, x in told.items()}

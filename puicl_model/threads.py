@@ -26,7 +26,7 @@ def run(
     numbers = np.array([told.get(key, 0) for key in parameters], np.int64)
     threads = torch.get_num_threads()
     parts = max(1, min(threads, count, work // _WORTH_A_THREAD))
-    scratch = torch.empty(parts, -(-scratch_bytes // 64) * 64, dtype=torch.uint8)
+    scratch = torch.empty(parts, -(-scratch_bytes // 64) * 64, dtype=torch.uint8, device="cpu")
     bounds = np.array([count * i // parts for i in range(parts + 1)], np.int64)
     if parts == 1:
         function(numbers.ctypes.data, 0, count, scratch.data_ptr())

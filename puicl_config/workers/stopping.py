@@ -43,7 +43,9 @@ def signals_deferred(stop: Callable[[], None] = lambda: None) -> Iterator[None]:
     started inside do not get these signals at all. Signals without a handler of Python's, and
     threads other than the main one, are left alone.
     """
-    if threading.current_thread() is not threading.main_thread():
+    # Windows has no masks; there, processes of one console all get its Ctrl-C.
+    masks = hasattr(signal, "pthread_sigmask")
+    if not masks or threading.current_thread() is not threading.main_thread():
         yield
         return
     before = {number: signal.getsignal(number) for number in _SIGNALS}

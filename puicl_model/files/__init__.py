@@ -4,7 +4,14 @@ A folder of them is `puicl_model.files.folder`, apart from these because what sp
 processes takes its time to load.
 """
 
-from puicl_model.files.formats import STREAM, Dialect, check_target, read_table, write_table
+from puicl_model.files.formats import (
+    STREAM,
+    Dialect,
+    check_target,
+    read_table,
+    shown,
+    write_table,
+)
 from puicl_model.files.report_page import report_page
 from puicl_model.files.scoring import Options, Scored, score_table, split_columns
 
@@ -17,6 +24,7 @@ __all__ = [
     "read_table",
     "report_page",
     "score_table",
+    "shown",
     "split_columns",
     "write_table",
 ]

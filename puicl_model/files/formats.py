@@ -2,6 +2,7 @@
 
 import codecs
 import csv
+import importlib
 import io
 import sys
 import warnings
@@ -23,6 +24,11 @@ _OTHERS = frozenset(
 # These may hold CSV all the same, or say themselves why not.
 _TRIED = frozenset((".tsv", ".tab", ".gz"))
 _BY_NAME = {"tab": "\t", "\\t": "\t"}
+
+
+def shown(name: str) -> str:
+    """A file's name as text that can be written: bytes that are no UTF-8 as \\udc.. ."""
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 @dataclass(frozen=True)
@@ -113,6 +119,8 @@ def check_target(target: str, source: str, option: str = "--out") -> None:
         raise InputError(f"{path} is a folder; give a file for {option}")
     if path.suffix.lower() in _OTHERS:
         raise InputError(f"{option} {path}: files ending in {path.suffix} are not written here")
+    if path.suffix.lower() in _PARQUET:
+        _with_pyarrow(lambda: importlib.import_module("pyarrow"))
     if source != STREAM and path.exists() and Path(source).exists() and path.samefile(source):
         raise InputError(f"{option} {path} would overwrite the data; give another file")
 
@@ -170,7 +178,8 @@ def _read_csv(
     except (OSError, ValueError, csv.Error) as error:  # pandas' parser errors are ValueErrors
         reason = " ".join(str(error).split())
         raise InputError(f"{name} cannot be read as CSV: {reason}") from None
-    twice = sorted({name for name in names if names.count(name) > 1})
+    # Columns without a name, as spreadsheets leave empty ones behind, get names of pandas' own.
+    twice = sorted({name for name in names if name.strip() and names.count(name) > 1})
     if twice:
         raise InputError(f"{name} has more than one column {twice[0]!r}")
     return table

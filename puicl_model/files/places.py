@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from puicl_config import InputError, ProgressReport, write_atomically
-from puicl_model.files.formats import SUFFIXES
+from puicl_model.files.formats import SUFFIXES, shown
 
 SUMMARY = "_summary.csv"
 _RECORDS = ".puicl"
@@ -69,7 +69,7 @@ def find_tables(data: Path, out: Path) -> list[Place]:
         raise InputError(f"{data} is a folder without CSV or Parquet files")
     return [
         Place(
-            name.as_posix(),
+            shown(name.as_posix()),
             (data / name).absolute(),
             (out / name).absolute(),
             (out / _RECORDS / name.with_name(f"{name.name}.json")).absolute(),

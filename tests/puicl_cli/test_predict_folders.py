@@ -220,3 +220,15 @@ def test_clusters_give_the_same_scores(predict_folder, tables, tmp_path, backend
     assert set(found) == set(tables)
     for name, expected in scores_of(tmp_path / "here").items():
         pd.testing.assert_frame_equal(read(found[name]), read(expected), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("options", [[], ["--one-table"]])
+def test_tables_names_need_not_be_unicode(predict_folder, tmp_path, options):
+    for number, name in enumerate((b"caf\xe9.csv", b"tea.csv")):
+        write(tmp_path / "data" / os.fsdecode(name), make_table(number))
+    code, out, err = predict_folder(*options)
+    assert code == 0, err
+    assert out.startswith("out: 2 of 2 tables scored")
+    summary = pd.read_csv(tmp_path / "out" / "_summary.csv")
+    assert list(summary["table"]) == ["caf\\udce9.csv", "tea.csv"]
+    assert (tmp_path / "out" / os.fsdecode(b"caf\xe9.csv")).exists()

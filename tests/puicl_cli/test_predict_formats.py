@@ -1,7 +1,9 @@
 """What `puicl predict` reads beyond CSV files of numbers: streams, Parquet, text, dialects."""
 
 import gzip
+import importlib
 import io
+import os
 from pathlib import Path
 
 import numpy as np
@@ -198,3 +200,38 @@ def test_a_dialect_that_cannot_be_is_refused_in_one_sentence(predict, patients, 
     assert message in err
     assert err.count("\n") == 1
     assert not Path("scores.csv").exists()
+
+
+def test_parquet_that_cannot_be_written_is_refused_before_anything_is_scored(
+    predict, patients, tmp_path, monkeypatch
+):
+    patients.to_csv(tmp_path / "p.csv", index=False)
+
+    def none(name):
+        raise ModuleNotFoundError(f"No module named {name!r}")
+
+    # pandas itself, which is loaded with it here, would not do without.
+    monkeypatch.setattr(importlib, "import_module", none)
+    code, _, err = predict(data="p.csv", out="scores.parquet", report="page.html")
+    assert code == 2
+    assert "pyarrow" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
+
+
+def test_empty_columns_without_a_name_are_left_out_however_many(predict, patients, tmp_path):
+    patients.to_csv(tmp_path / "p.csv", index=False)
+    predict(data="p.csv", out="scores.csv")
+    lines = (tmp_path / "p.csv").read_text().splitlines()
+    (tmp_path / "blank.csv").write_text("".join(f"{line},,\n" for line in lines))
+    code, _, err = predict(data="blank.csv", out="more.csv")
+    assert code == 0, err
+    assert (tmp_path / "more.csv").read_text() == (tmp_path / "scores.csv").read_text()
+
+
+def test_a_files_name_need_not_be_unicode(predict, patients, tmp_path):
+    name = os.fsdecode(b"caf\xe9.csv")
+    patients.to_csv(tmp_path / name, index=False)
+    code, _, err = predict(data=name, out="scores.csv", report="page.html")
+    assert code == 0, err
+    assert "caf\\udce9.csv" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert (tmp_path / "scores.csv").exists()

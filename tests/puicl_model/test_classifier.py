@@ -195,3 +195,26 @@ def test_cloning_and_setting_parameters_follow_scikit_learn(weights, fitted):
         other.predict_proba(table())
     other.fit(table(), S)
     np.testing.assert_array_equal(other.unlabeled_proba_, fitted.unlabeled_proba_)
+
+
+@pytest.mark.parametrize("what", ["dtype", "device"])
+def test_the_defaults_of_the_process_in_pytorch_do_not_matter(
+    weights, classifier, fitted, tmp_path, what
+):
+    # On "meta" whatever is made without a device holds nothing and can be read by nobody.
+    dtype, device = torch.get_default_dtype(), torch.get_default_device()
+    fitted.save(tmp_path / "c")
+    try:
+        if what == "dtype":
+            torch.set_default_dtype(torch.float64)
+        else:
+            torch.set_default_device("meta")
+        again = clone(classifier).set_params(device="cpu").fit(table(), S)
+        loaded = PUICLClassifier.load(tmp_path / "c")
+        new = table() + 0.25
+        for found in (again, loaded):
+            np.testing.assert_array_equal(found.unlabeled_proba_, fitted.unlabeled_proba_)
+            np.testing.assert_array_equal(found.predict_proba(new), fitted.predict_proba(new))
+    finally:
+        torch.set_default_dtype(dtype)
+        torch.set_default_device(device)

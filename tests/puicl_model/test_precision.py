@@ -173,3 +173,12 @@ def test_the_memory_of_a_table_of_20000_rows_is_a_few_times_its_activations(prec
     activations = rows * (d + 1) * 128 * 4 / 2**20  # as the embedding makes them
     # The scores of one head of one column alone would be 1,526 MB in float32.
     assert float(done.stdout) < 6 * activations + 150
+
+
+@pytest.mark.parametrize("norm", ["layernorm", "rmsnorm"])
+def test_weights_in_bfloat16_are_read_as_what_they_are(norm):
+    x, plain = tables(), build(norm=norm)
+    expected = plain(x, 20)
+    found = build(norm=norm).bfloat16()(x.bfloat16(), 20)
+    torch.testing.assert_close(found.float(), expected, atol=0.2, rtol=0.1)
+    assert torch.corrcoef(torch.stack([found.float().flatten(), expected.flatten()]))[0, 1] > 0.99

@@ -1,0 +1,6 @@
+"""What tensors are made as, whatever defaults the process has set in PyTorch."""
+
+import torch
+
+# Machine code and weights' files are float32 in the CPU's memory.
+PLAIN = {"dtype": torch.float32, "device": "cpu"}
