@@ -132,7 +132,9 @@ def write_parts(
     per_microbatch = manifest.config.prior.tasks_per_microbatch
     tasks = {part: len(manifest.layout.span(part)) * per_microbatch for part in parts}
     jobs = min(jobs or joblib.cpu_count(), max(len(parts), 1))
-    calls = [(manifest, folder, part) for part in parts]
+    # Workers of a cluster may have been started elsewhere.
+    there = folder.absolute() if isinstance(folder, Path) else folder
+    calls = [(manifest, there, part) for part in parts]
     made: Sequence[PartId] = ()  # all or, where the run ends early, none that is sure
     with told_as_shard_error(folder), watching(folder, tasks) as progress:
         try:

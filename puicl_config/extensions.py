@@ -123,9 +123,13 @@ class ExtensionsConfig(Section):
     def _without_later_defaults(self, dump):
         """Plain data; what came later is written only where it is used: older plans keep names."""
         plain = dump(self)
+        kept = set()
+        usual = type(self).model_fields["factorial_size"].default
+        if self.factorial_coded and self.factorial_size != usual:
+            kept.add("factorial_size")  # the designs of rules that read codes have it, too
         for name, parameters in _LATER.items():
             if not getattr(self, name):
-                for key in (name, *parameters):
+                for key in {name, *parameters} - kept:
                     plain.pop(key, None)
         if self.factorial_coded is None:
             del plain["factorial_coded"]

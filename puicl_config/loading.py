@@ -109,9 +109,12 @@ def _apply(raw: dict[str, Any], override: str) -> None:
     except yaml.YAMLError:
         raise InputError(f"override {override!r}: {text!r} is not a YAML value") from None
     for step in steps[:-1]:
-        raw = raw.setdefault(step, {})
-        if not isinstance(raw, dict):
+        section = raw.get(step, {})
+        if not isinstance(section, dict):
             raise InputError(f"override {override!r}: {step} is a value, not a section")
+        # A copy: with YAML's aliases, several keys may have one and the same.
+        raw[step] = dict(section)
+        raw = raw[step]
     raw[steps[-1]] = value
 
 

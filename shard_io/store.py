@@ -128,12 +128,15 @@ class LocalStore:
         yield self.bring(files)
 
     def listing(self) -> list[str]:
-        """See `Store`; links are files, whatever they point to."""
-        return sorted(
-            path.relative_to(self._root).as_posix()
-            for path in self._root.rglob("*")
-            if path.is_symlink() or not path.is_dir()
-        )
+        """See `Store`; links are files, whatever they point to.
+
+        `os.walk` passes over folders that another writer takes away meanwhile.
+        """
+        found = []
+        for folder, folders, files in os.walk(self._root):
+            links = [name for name in folders if (Path(folder) / name).is_symlink()]
+            found += [Path(folder) / name for name in files + links]
+        return sorted(path.relative_to(self._root).as_posix() for path in found)
 
     def _exists(self, path: str, since: float | None) -> bool:
         try:

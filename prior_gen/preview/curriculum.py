@@ -64,10 +64,13 @@ def realised(sample: Sample) -> list[RealisedStage]:
 def rows_outside(sample: Sample) -> tuple[float, float]:
     """How far eta and pi lie outside the plan's ranges at most, in rows of a task.
 
-    The plan rounds to whole rows, so anything below one row of each is right.
+    The plan rounds to whole rows, so anything below one row of each is right. Microbatches of
+    `prior.extensions` have ranges of their own and are left out.
     """
     eta, pi = 0.0, 0.0
     for seen in sample.seen:
+        if "extensions" in seen.tags:
+            continue
         ranges = stage_ranges(sample.prior, seen.stage)
         eta = max(eta, _outside(seen.n_unlabeled, seen.n_labeled, ranges.eta))
         for negatives in seen.negatives:

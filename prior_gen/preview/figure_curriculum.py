@@ -62,7 +62,9 @@ def draw_curriculum(sample: Sample) -> Picture:
             f"{len(stages)} stages, {total:,} microbatches and {sample.n_tasks:,} tasks of the "
             "folder, measured from what is stored: η from the number of rows of each microbatch, "
             "π from the hidden labels of each task, not from their tags. Grey is what the plan "
-            "allows. Rounding to whole rows can carry a task up to one row outside; here it is at "
+            "allows"
+            + (" without its extensions" if sample.prior.extensions.share else "")
+            + ". Rounding to whole rows can carry a task up to one row outside; here it is at "
             f"most {eta_rows:.2f} rows for η and {pi_rows:.2f} for π. Causal microbatches are "
             f"{share:.1%} of the sample where the plan expects {planned:.1%}; vertical bars are "
             "95 % intervals."

@@ -69,8 +69,9 @@ class Sample:
         return [seen for seen in self.seen if seen.stage == stage]
 
     def read(self, seen: Seen) -> Microbatch:
-        """The whole microbatch."""
-        return self.reader[seen.address]
+        """The whole microbatch; not by the reader's own addresses, which a slice counts anew."""
+        part, position = self.reader.layout.locate(*seen.address)
+        return self.reader.part(part)[position]
 
     def rng(self, purpose: str) -> np.random.Generator:
         """The stream of one purpose: choices for one picture never move another's."""
@@ -104,7 +105,7 @@ def take_sample(folder: Path | Store, seed: int) -> Sample:
     for number, part_id in enumerate(parts):
         quota = MAX_MICROBATCHES * (number + 1) // len(parts)
         quota -= MAX_MICROBATCHES * number // len(parts)
-        positions = np.arange(len(reader.layout.span(part_id)))
+        positions = np.array(reader.positions(part_id), dtype=int)
         if len(positions) > quota:
             positions = np.sort(rng.choice(positions, max(quota, 1), replace=False))
         part = reader.part(part_id)

@@ -1,8 +1,10 @@
 """Settings of the extensions that cannot be are refused in words."""
 
+import json
+
 import pytest
 
-from puicl_config import InputError, load_config, parse_config
+from puicl_config import InputError, load_config, parse_config, plan_digest
 
 
 @pytest.mark.parametrize(
@@ -57,3 +59,15 @@ def test_a_fixed_number_of_causes_binds_the_extended_widths_too():
     raw = {"n_causes": 5, "n_features": (5, 5), "extensions": {"share": 1, "n_features": (2, 5)}}
     with pytest.raises(InputError, match="equal both ends of n_features"):
         parse_config({"prior": raw}, where="here")
+
+
+def test_the_size_of_rules_designs_is_part_of_the_plan_without_other_designs():
+    designs = ["share=1", "rule_labels=1", "factorial_coded=0.9"]
+    base = [f"prior.extensions.{setting}" for setting in designs]
+    size = "prior.extensions.factorial_size=[1.0, 1.5]"
+    plain, sized = (load_config("paper", some) for some in (base, [*base, size]))
+    assert plan_digest(plain.prior) != plan_digest(sized.prior)
+    again = parse_config(json.loads(json.dumps(sized.model_dump(mode="json"))), "a manifest")
+    assert again.prior == sized.prior
+    # Plans that do not say keep the name they had.
+    assert "factorial_size" not in plain.prior.extensions.model_dump(mode="json")

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 import prior_gen.preview.sample as sampling
+from prior_gen.generator import generate_shards
 from prior_gen.preview import write_preview
-from prior_gen.preview.curriculum import wilson
+from prior_gen.preview.curriculum import rows_outside, wilson
 from prior_gen.preview.difficulty import BASELINES, pu_auc, score_tasks
 from prior_gen.preview.examples import first_components
 from prior_gen.preview.sample import evenly, missing_in_words, ranges_in_words, take_sample
 from prior_gen.preview.write import collect_numbers
-from puicl_config import InputError
-from shard_io import PartId, ShardError, open_shards
+from puicl_config import InputError, load_config
+from shard_io import PartId, ShardError, open_shards, slice_shards
 
 CODE = "from prior_gen.cli import main; main()"
 FIGURES = {"tasks", "pairs-1", "pairs-2", "curriculum", "difficulty", "tags"}
@@ -265,3 +266,28 @@ def test_the_command_draws_the_page_and_says_where(all_shards, run_command, tmp_
     )
     assert done.stdout.startswith("page/index.html: 5 stages of plan ")
     assert (tmp_path / "page" / "index.html").exists()
+
+
+def test_of_a_slice_the_survivors_alone_are_looked_at(all_shards, tmp_path):
+    folder = tmp_path / "slice"
+    slice_shards(all_shards, "d <= 3", folder)
+    batches = list(published_microbatches(all_shards))
+    kept = [batch for batch in batches if batch.tags["n_features"] <= 3]
+    assert len(kept) < len(batches)
+    sample = take_sample(folder, 0)
+    assert [seen.address for seen in sample.seen] == [batch.address for batch in kept]
+    for seen, batch in zip(sample.seen, kept, strict=True):
+        assert sample.read(seen).address == seen.address
+        np.testing.assert_array_equal(sample.read(seen).x, batch.x)
+    write_preview(folder, tmp_path / "page", tasks=4)
+
+
+def test_extended_microbatches_lie_in_ranges_of_their_own(tiny_yaml, tmp_path):
+    extended = ["share=0.5", "shallow=0.5", "eta=[3.0, 4.0]"]
+    config = load_config(tiny_yaml, [f"prior.extensions.{setting}" for setting in extended])
+    generate_shards(config, tmp_path / "shards", [1, 2], jobs=1)
+    sample = take_sample(tmp_path / "shards", 0)
+    assert {"extensions" in seen.tags for seen in sample.seen} == {True, False}
+    eta, pi = rows_outside(sample)
+    assert 0 <= eta < 1
+    assert 0 <= pi <= 1

@@ -1,8 +1,12 @@
 """Two real runs into one folder at once: of one plan they share it, of two one is refused."""
 
+import contextlib
+from pathlib import Path
+
 from folders import folder_bytes
 from launched import launch
 
+from prior_gen import generator
 from prior_gen.generator import generate_shards
 from shard_io import open_shards, problems_of
 
@@ -51,3 +55,19 @@ def test_a_part_that_two_runs_make_at_once_is_published_whole_whoever_is_last(
     monkeypatch.setattr(generator, "publish_part", published_twice)
     generate_shards(tiny, folder, range(1, 6), jobs=1)
     assert folder_bytes(folder) == folder_bytes(all_shards)
+
+
+def test_workers_are_told_the_folder_wherever_they_were_started(tiny, tmp_path, monkeypatch):
+    """As a cluster's may have been, from another folder than the run."""
+    monkeypatch.chdir(tmp_path)
+    run_all = generator.run_all
+
+    def elsewhere(work, calls, *rest):
+        (tmp_path / "home").mkdir()
+        with contextlib.chdir(tmp_path / "home"):
+            return run_all(work, calls, *rest)
+
+    monkeypatch.setattr(generator, "run_all", elsewhere)
+    generate_shards(tiny, Path("shards"), [1], jobs=1)
+    assert not list((tmp_path / "home").iterdir())
+    assert len(open_shards(tmp_path / "shards").published_parts()) > 0

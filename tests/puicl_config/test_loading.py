@@ -217,3 +217,11 @@ def test_what_concerns_no_single_key_is_told_without_an_empty_name():
         load_config("paper", ["train.sampler=fixed_stage"])
     assert ": : " not in str(caught.value)
     assert "paper.yaml: train.sampler=fixed_stage and train.fixed_stage" in str(caught.value)
+
+
+def test_an_override_changes_one_of_two_sections_that_yaml_calls_the_same(tmp_path):
+    path = tmp_path / "mine.yaml"
+    phases = "phase1: &p {peak: 1.0e-4, floor: 1.0e-5, warmup_steps: 10}\n  phase2: *p"
+    path.write_text(f"name: mine\ntrain:\n  {phases}\n", encoding="utf-8")
+    train = load_config(path, ["train.phase1.peak=2e-4"]).train
+    assert (train.phase1.peak, train.phase2.peak) == (2e-4, 1e-4)

@@ -2,12 +2,16 @@
 
 import errno
 import fcntl
+import os
+import shutil
 import threading
+from pathlib import Path
 
 import pytest
 
 import shard_io.files as files
 from shard_io.files import LOCK, create_exclusively, staging_folder, sweep_staging
+from shard_io.store import folder_of, store_of
 
 
 def test_a_live_writers_folder_is_not_swept_and_is_gone_afterwards(tmp_path):
@@ -112,3 +116,22 @@ def test_a_file_system_without_links_creates_exclusively_all_the_same(tmp_path, 
     assert create_exclusively(tmp_path, "manifest.json", b"second") is False
     assert (tmp_path / "manifest.json").read_bytes() == b"first"
     assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
+
+
+def test_a_listing_passes_over_what_another_writer_takes_away_meanwhile(tmp_path, monkeypatch):
+    (tmp_path / "entries").mkdir()
+    (tmp_path / "entries" / "a.json").write_text("{}")
+    (tmp_path / "link").symlink_to(tmp_path / "entries")
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
+    staging = tmp_path / ".staging" / "theirs"
+    staging.mkdir(parents=True)
+    scandir = os.scandir
+
+    def vanishing(path="."):
+        if not isinstance(path, int) and Path(path).name == "theirs":
+            shutil.rmtree(staging, ignore_errors=True)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", vanishing)
+    assert folder_of(str(tmp_path)) == tmp_path
+    assert store_of(tmp_path).listing() == ["entries/a.json", "gone", "link"]
