@@ -131,16 +131,17 @@ def _read_csv(
     name = "stdin" if source == STREAM else source
     try:
         raw = sys.stdin.buffer.read() if source == STREAM else Path(source).read_bytes()
-        text = raw.decode(dialect.decoder)
-        if "\n" not in text:
-            text = text.replace("\r", "\n")
-        lines = csv.reader(io.StringIO(text), delimiter=dialect.separator)
+        packed = raw[:2] == b"\x1f\x8b"
+        # Held once, as bytes: Python's own streams of text take four a character.
+        text = _as_utf8(raw, dialect.decoder)
+        del raw
+        lines = csv.reader(_lines(text), delimiter=dialect.separator)
         names = next((line for line in lines if any(map(str.strip, line))), [])
         with warnings.catch_warnings():
             # Rows longer than the header: pandas would shift or cut their cells.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             table = pd.read_csv(
-                io.StringIO(text),
+                io.BytesIO(text),
                 sep=dialect.separator,
                 decimal=dialect.decimal,
                 index_col=False,
@@ -150,7 +151,7 @@ def _read_csv(
                 _refuse_a_cut_line(name, text, len(names), dialect.separator)
             if id_column in names:
                 names_of_rows = pd.read_csv(
-                    io.StringIO(text),
+                    io.BytesIO(text),
                     sep=dialect.separator,
                     index_col=False,
                     usecols=[id_column],
@@ -161,7 +162,6 @@ def _read_csv(
     except FileNotFoundError:
         raise InputError(f"no file {source}") from None
     except UnicodeDecodeError as error:
-        packed = raw[:2] == b"\x1f\x8b"
         what = f"is not {dialect.encoding.upper()} text ({error.reason}); give its --encoding"
         if packed:
             what = "is packed by gzip: unpack it"
@@ -185,13 +185,23 @@ def _read_csv(
     return table
 
 
-def _refuse_a_cut_line(name: str, text: str, width: int, separator: str) -> None:
+def _as_utf8(raw: bytes, decoder: str) -> bytes:
+    """The text of `raw` in UTF-8, its lines, where they all end in a carriage return, in "\\n"."""
+    text = raw.decode(decoder)
+    return (text if "\n" in text else text.replace("\r", "\n")).encode()
+
+
+def _lines(text: bytes, newline: str | None = "\n") -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(text), "utf-8", newline=newline)
+
+
+def _refuse_a_cut_line(name: str, text: bytes, width: int, separator: str) -> None:
     """Raise `InputError` where the last line alone has fewer cells than the header.
 
     pandas would fill it up. Where others are short, too, whoever wrote the file leaves empty cells
     at the lines' ends out.
     """
-    lines = csv.reader(io.StringIO(text, newline=None), delimiter=separator)
+    lines = csv.reader(_lines(text, newline=None), delimiter=separator)
     short = []
     try:
         for line in lines:

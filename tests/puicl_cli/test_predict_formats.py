@@ -4,11 +4,14 @@ import gzip
 import importlib
 import io
 import os
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+
+from puicl_model.files import read_table
 
 N = 60
 
@@ -235,3 +238,18 @@ def test_a_files_name_need_not_be_unicode(predict, patients, tmp_path):
     assert code == 0, err
     assert "caf\\udce9.csv" in (tmp_path / "page.html").read_text(encoding="utf-8")
     assert (tmp_path / "scores.csv").exists()
+
+
+def test_text_is_not_held_many_times_over(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(40_000, 20))).rename(columns=str)
+    table.assign(s=1, name=[f"row {row}" for row in range(len(table))]).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    size = (tmp_path / "t.csv").stat().st_size
+    read_table(str(tmp_path / "t.csv"), "s", "name")  # what is loaded but once
+    tracemalloc.start()
+    read_table(str(tmp_path / "t.csv"), "s", "name")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * size
