@@ -33,7 +33,9 @@ def convert_shards(
     """Store every part of `source` that `out` lacks in `out`, in `shard_format`.
 
     `out` becomes, byte for byte, the folder that a generator of that format would have made; only
-    entries of `source` that name no plan, older ones, name none in `out`.
+    entries of `source` that name no plan, older ones, name none in `out`, and zarr parts made of
+    webdataset's have the tags that `prior.extensions` writes in another order: there these are
+    sorted. Content digests are the same.
     Started again it goes on, part by part. Raises `ShardError` where `out` holds anything else,
     or where a part of `source` is damaged.
     """
