@@ -100,9 +100,10 @@ def doubts(
         )
     if n_labeled < FEW_POSITIVES:
         positives = "positive" if n_labeled == 1 else "positives"
+        guess = ", and the estimated share of positives is little more than a guess"
         found.append(
             f"only {n_labeled} labelled {positives}: with fewer than {FEW_POSITIVES} the scores "
-            "depend on which ones they happen to be"
+            f"depend on which ones they happen to be{'' if prior_is_given else guess}"
         )
     alone = [name for name, value in zip(names, relevance, strict=True) if value >= _SEPARATES]
     if n_labeled >= FEW_POSITIVES and alone:

@@ -21,7 +21,7 @@ TABLE = """a,s,b
 
 FEW = (
     "warning: only 2 labelled positives: with fewer than 10 the scores depend on which ones they "
-    "happen to be\n"
+    "happen to be, and the estimated share of positives is little more than a guess\n"
 )
 
 
