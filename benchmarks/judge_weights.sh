@@ -13,13 +13,7 @@ here=$(dirname "$(realpath "$0")")
 mkdir -p "$out"
 export OMP_NUM_THREADS=1
 
-# What is done there was done with the same weights.
-sha256sum "$here"/../puicl_model/weights/default.safetensors "$new" | cut -d " " -f 1 > "$out/weights.now"
-if [ -e "$out/weights.sha256" ] && ! cmp -s "$out/weights.sha256" "$out/weights.now"; then
-    echo "error: $out holds the steps of other weights: give another folder" >&2
-    exit 1
-fi
-mv "$out/weights.now" "$out/weights.sha256"
+"$here"/same_weights.sh "$out" "$here"/../puicl_model/weights/default.safetensors "$new"
 
 step() { # NAME SCRIPT ARGUMENTS...
     local name=$1 script=$2

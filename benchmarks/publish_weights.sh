@@ -16,13 +16,7 @@ out=$(realpath "$4")
 cd "$(dirname "$(realpath "$0")")/.."
 export OMP_NUM_THREADS=1
 
-# What is done there was done with the same weights.
-sha256sum puicl_model/weights/*.safetensors | cut -d " " -f 1 > "$out/weights.now"
-if [ -e "$out/weights.sha256" ] && ! cmp -s "$out/weights.sha256" "$out/weights.now"; then
-    echo "error: $out holds the steps of other weights: give another folder" >&2
-    exit 1
-fi
-mv "$out/weights.now" "$out/weights.sha256"
+benchmarks/same_weights.sh "$out" puicl_model/weights/*.safetensors
 
 step() { # NAME COMMAND...
     local name=$1

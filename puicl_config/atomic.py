@@ -1,6 +1,6 @@
 """Writing a file so that nobody ever sees half of it: temporary name, fsync, rename."""
 
-import contextlib
+import errno
 import os
 import shutil
 import uuid
@@ -36,14 +36,20 @@ def write_atomically(path: Path, content: bytes) -> None:
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder durable, where the system can do that to folders.
 
-    Windows and some network file systems cannot, nor can one who may write there and not read.
+    Windows opens none, nor does anyone for those who may write there and not read; some network
+    file systems sync none. A disk that fails is told, as an `OSError`.
     """
-    with contextlib.suppress(OSError):
+    try:
         descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    except PermissionError:
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def write_synced(path: Path, content: bytes) -> None:

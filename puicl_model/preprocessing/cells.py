@@ -84,7 +84,7 @@ def zone_of(column: pd.Series) -> str | None:
     (name,) = names
     try:
         pd.Timestamp(0, tz=name)
-    except Exception:  # whatever the zone's own library says of a name that it does not know
+    except (KeyError, ValueError, OSError):  # no name, or that of a folder of zones
         return None
     return name
 

@@ -139,3 +139,21 @@ def test_a_plan_without_a_tail_is_generated(tmp_path, stand_ins):
     for line in asked.read_text().splitlines():
         assert "--stages 1-1 " in line
         assert "--tail" not in line
+
+
+def test_a_folder_that_other_weights_were_judged_in_is_refused(tmp_path):
+    out, weights = tmp_path / "out", tmp_path / "new.safetensors"
+    out.mkdir()
+    codes = []
+    for content in ("one", "one", "two", "one"):
+        weights.write_text(content)
+        done = subprocess.run(
+            ["benchmarks/same_weights.sh", out, weights],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        codes.append(done.returncode)
+        assert ("holds the steps of other weights" in done.stderr) == (content == "two")
+    assert codes == [0, 0, 1, 0]

@@ -1,6 +1,7 @@
 """`puicl plot`, `puicl average`: what they write, and what they refuse."""
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -77,7 +78,7 @@ def make_checkpoints(run, steps, digest="run"):
     return saved
 
 
-def test_average_is_the_mean_of_the_checkpoints_weights_and_loads_as_a_model(tmp_path):
+def test_average_is_the_mean_of_the_checkpoints_weights_and_loads_as_a_model(tmp_path, monkeypatch):
     saved = make_checkpoints(tmp_path / "run", [1, 2, 4])
     out = tmp_path / "mean.safetensors"
     command = ["average", str(tmp_path / "run"), "--out", str(out)]
@@ -94,6 +95,8 @@ def test_average_is_the_mean_of_the_checkpoints_weights_and_loads_as_a_model(tmp
         torch.testing.assert_close(tensor.double(), mean, rtol=1e-6, atol=1e-7)
     assert average_checkpoints([saved[2], saved[0]], out) == [1, 4]
     assert [ancestor["step"] for ancestor in load_model(out)[1]["lineage"]] == [1, 4]
+    monkeypatch.chdir(saved[0].parent)
+    assert average_checkpoints([Path(saved[0].name), Path(saved[2].name)], out) == [1, 4]
     assert average_checkpoints(saved[:1], out, "ema") == [1]
     first = load_model(out)[0].state_dict()
     assert all(torch.equal(first[name], 2 * weights[0][name]) for name in first)

@@ -1,5 +1,9 @@
 """Writing a file whole, and what is said where it cannot be."""
 
+import errno
+import os
+from pathlib import Path
+
 import pytest
 
 from puicl_config import InputError, write_atomically
@@ -16,3 +20,32 @@ def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path):
 def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(InputError, match=r"there is no folder .*/nowhere to write a\.txt to"):
         write_atomically(tmp_path / "nowhere" / "a.txt", b"")
+
+
+@pytest.mark.parametrize(
+    ("where", "number", "told"),
+    [
+        ("open", errno.EACCES, False),  # Windows; a folder that may not be read
+        ("open", errno.EMFILE, True),
+        ("fsync", errno.EINVAL, False),  # file systems that do not sync folders
+        ("fsync", errno.EIO, True),
+    ],
+)
+def test_a_folder_that_cannot_be_synced_is_no_error_and_a_failing_disk_is(
+    tmp_path, monkeypatch, where, number, told
+):
+    whole = getattr(os, where)
+
+    def failing(what, *rest, **options):
+        if Path(what if where == "open" else f"/proc/self/fd/{what}").is_dir():
+            raise OSError(number, os.strerror(number))
+        return whole(what, *rest, **options)
+
+    monkeypatch.setattr(os, where, failing)
+    path = tmp_path / "a.txt"
+    if told:
+        with pytest.raises(OSError, match=os.strerror(number)):
+            write_atomically(path, b"one")
+    else:
+        write_atomically(path, b"one")
+    assert path.read_bytes() == b"one"

@@ -116,8 +116,15 @@ def test_entries_that_a_run_has_read_are_needed_and_parts_are_not(
 ):
     run = tmp_path / "run"
     command = arguments(tiny_yaml, own_shards, run)
-    run_command(*command, "train.max_steps=13")
-    for path in (own_shards / "parts").glob("stage-0001-*"):
+    # In the middle of stage 2, of which the first part is read.
+    run_command(*command, "train.max_steps=6")
+    read = [
+        path
+        for stage in ("1-*", "2-part-000*")
+        for path in (own_shards / "parts").glob(f"stage-000{stage}")
+    ]
+    assert len(read) > 2
+    for path in read:
         shutil.rmtree(path)
     hidden = tmp_path / "hidden.json"
     entry = own_shards / "entries" / "stage-0001-part-000.json"
