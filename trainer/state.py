@@ -85,10 +85,15 @@ class TrainState:
     def begin_from(self, tensors: dict[str, Tensor], step: int) -> None:
         """Take over the state of another run after its `step` updates, as this run's step 0.
 
-        Weights and their EMA must fit; the optimizers' moments, and AdamW's counts with them, are
-        taken where the other run kept the same ones, and begin afresh otherwise. Raises
-        `InputError` naming the first parameter that does not fit.
+        Weights and their EMA must fit, and none may be left over; the optimizers' moments, and
+        AdamW's counts with them, are taken where the other run kept the same ones, and begin afresh
+        otherwise. Raises `InputError` naming the first parameter that does not fit.
         """
+        theirs_alone = sorted(
+            name.removeprefix("model.")
+            for name in tensors
+            if name.startswith("model.") and name.removeprefix("model.") not in self.parameters
+        )
         with torch.no_grad():
             for name, p in self.parameters.items():
                 for kind, ours in (("model", p), ("ema", self.ema[name])):
@@ -104,6 +109,11 @@ class TrainState:
                 kept = {m: tensors[f"{m}.{name}"] for m in moments if f"{m}.{name}" in tensors}
                 if len(kept) == len(moments):
                     self._set_moments(p, kept, int(tensors.get(f"step.{name}", step)))
+        if theirs_alone:
+            raise InputError(
+                f"train.init_from: its {theirs_alone[0]} has no place in this model: is it a "
+                "network of more blocks?"
+            )
 
     def _set_moments(self, parameter: Tensor, moments: dict[str, Tensor], count: int) -> None:
         optimizer = self._optimizer_of(parameter)

@@ -170,3 +170,12 @@ def test_where_no_run_can_begin(reference_run, tiny_yaml, all_shards, arguments,
     begin = [arguments(tiny_yaml, all_shards, run, f"train.init_from={at}") for at in sentences]
     for sentence, said in zip(sentences.values(), refused(*begin), strict=True):
         assert sentence in said
+
+
+def test_no_run_begins_from_a_network_of_more_blocks(tiny, tiny_yaml):
+    deeper = load_config(tiny_yaml, [f"model.layers={tiny.model.layers + 1}"])
+    cpu = torch.device("cpu")
+    tensors = TrainState(deeper, cpu).tensors()
+    with pytest.raises(InputError, match=f"its blocks.{tiny.model.layers}.* has no place in this"):
+        TrainState(tiny, cpu).begin_from(tensors, 3)
+    TrainState(deeper, cpu).begin_from(tensors, 3)
