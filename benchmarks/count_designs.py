@@ -73,7 +73,7 @@ def aucs(models: list[str], passes: int, make: Callable, cell: tuple, draw: int)
     networks = (PUICLClassifier(name, n_estimators=passes, random_state=draw) for name in models)
     scores = [network.fit(rows, s).unlabeled_proba_ for network in networks]
     scores.append(matching if roc_auc_score(y, matching) > 0.5 else -matching)
-    scores.append(METHODS["oracle"]().fit_predict(P, U, draw, labels=y).score)
+    scores.append(METHODS["oracle"]().fit_predict(P, U, draw, labels=y).order)
     return [float(roc_auc_score(y, score)) for score in scores]
 
 

@@ -76,7 +76,7 @@ def _figures(table, n_labeled: int, draw: int, models: list, rivals: list) -> li
         told = method.fit_predict(table.x[positives[:n_labeled]], table.x[rows], draw)
         estimate = told.class_prior if told.class_prior is not None else np.nan
         figures.append(
-            (roc_auc_score(y, told.score), (told.label == y).mean(), abs(estimate - y.mean()))
+            (roc_auc_score(y, told.order), (told.label == y).mean(), abs(estimate - y.mean()))
         )
     return figures
 

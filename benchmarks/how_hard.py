@@ -69,7 +69,7 @@ def aucs(x: np.ndarray, y: np.ndarray) -> list[float]:
     warnings.simplefilter("ignore")  # a process of joblib's has filters of its own
     y = y.astype(int)
     scores = (
-        METHODS["oracle"]().fit_predict(x[:0], x, 0, labels=y).score,
+        METHODS["oracle"]().fit_predict(x[:0], x, 0, labels=y).order,
         cross_fitted_scores(BASELINES["logistic"], x, y, 0),
     )
     return [float(roc_auc_score(y, score)) for score in scores]

@@ -91,9 +91,9 @@ def aucs(models: list[str], table: int, make, seed: int, *parameters) -> list[fl
     ]
     linear = make_pipeline(StandardScaler(), LogisticRegression())
     scores.append(linear.fit(task.x, task.s).predict_proba(U)[:, 1])
-    scores.append(METHODS["extra_trees"]().fit_predict(P, U, 0).score)
+    scores.append(METHODS["extra_trees"]().fit_predict(P, U, 0).order)
     scores.append(cross_val_predict(linear, U, task.y, cv=5, method="predict_proba")[:, 1])
-    scores.append(METHODS["oracle"]().fit_predict(P, U, 0, labels=task.y).score)
+    scores.append(METHODS["oracle"]().fit_predict(P, U, 0, labels=task.y).order)
     return [float(roc_auc_score(task.y, score)) for score in scores]
 
 

@@ -125,7 +125,7 @@ def aucs(model: str, P: np.ndarray, U: np.ndarray, y: np.ndarray) -> list[float]
     for name in RIVALS:
         method = METHODS[name]()
         seen = {"labels": y} if "labels" in method.sees else {}
-        scores.append(method.fit_predict(P, U, 0, **seen).score)
+        scores.append(method.fit_predict(P, U, 0, **seen).order)
     return [float(roc_auc_score(y, score)) for score in scores]
 
 

@@ -14,12 +14,14 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 from sklearn.datasets import load_breast_cancer
-from sklearn.metrics import RocCurveDisplay, roc_auc_score
+from sklearn.metrics import RocCurveDisplay
 
+from pu_bench.methods import Prediction
 from pu_bench.methods.crossfit import Logistic
 from pu_bench.methods.in_context import PUICLMethod
 from pu_bench.methods.simple import AllPositive
 from pu_bench.protocol import PUTask, split_pu
+from pu_bench.run.metrics import judge
 from puicl_config import exit_on_input_error, write_atomically
 
 N_SPLITS = 5
@@ -33,20 +35,20 @@ def run_demo(model: Path, out: Path) -> dict[str, tuple[float, float]]:
     table = load_breast_cancer()
     tasks = [split_pu(table.data, table.target == 1, seed) for seed in range(N_SPLITS)]
     methods = (PUICLMethod(model), Logistic(), AllPositive())
-    scores = {
-        method.title: [
-            method.fit_predict(task.P, task.U, seed).score for seed, task in enumerate(tasks)
-        ]
+    told = {
+        method.title: [method.fit_predict(task.P, task.U, seed) for seed, task in enumerate(tasks)]
         for method in methods
     }
-    means = _print_table(tasks, scores)
+    means = _print_table(tasks, told)
     out.mkdir(parents=True, exist_ok=True)
-    _draw(tasks[0], {name: values[0] for name, values in scores.items()}, out / "wdbc.png")
+    _draw(tasks[0], {name: values[0] for name, values in told.items()}, out / "wdbc.png")
     print(f"picture: {out / 'wdbc.png'}")
     return means
 
 
-def _print_table(tasks: list[PUTask], scores: dict) -> dict[str, tuple[float, float]]:
+def _print_table(
+    tasks: list[PUTask], told: dict[str, list[Prediction]]
+) -> dict[str, tuple[float, float]]:
     task = tasks[0]
     shown = Table(
         title=f"Breast cancer (WDBC): {task.n_labeled} labelled benign, {len(task.y)} unlabelled "
@@ -55,11 +57,9 @@ def _print_table(tasks: list[PUTask], scores: dict) -> dict[str, tuple[float, fl
     for heading in ("method", "AUC", "accuracy"):
         shown.add_column(heading, justify="left" if heading == "method" else "right")
     means = {}
-    for name, values in scores.items():
-        auc = [roc_auc_score(task.y, score) for task, score in zip(tasks, values, strict=True)]
-        hits = [
-            ((score >= 0.5) == task.y).mean() for task, score in zip(tasks, values, strict=True)
-        ]
+    for name, values in told.items():
+        judged = [judge(p, task.y, False).metrics for task, p in zip(tasks, values, strict=True)]
+        auc, hits = ([each[metric] for each in judged] for metric in ("auc", "accuracy"))
         shown.add_row(
             name,
             f"{np.mean(auc):.3f} ± {np.std(auc):.3f}",
@@ -70,7 +70,7 @@ def _print_table(tasks: list[PUTask], scores: dict) -> dict[str, tuple[float, fl
     return means
 
 
-def _draw(task: PUTask, scores: dict[str, np.ndarray], path: Path) -> None:
+def _draw(task: PUTask, told: dict[str, Prediction], path: Path) -> None:
     """Score histogram by hidden class, and ROC curves, of one split."""
     mpl.use("Agg")
     import matplotlib.pyplot as plt
@@ -79,7 +79,7 @@ def _draw(task: PUTask, scores: dict[str, np.ndarray], path: Path) -> None:
     bins = np.linspace(0, 1, 26)
     for label, name, colour in ((1, "benign (positive)", "#2a7f62"), (0, "malignant", "#c1432e")):
         left.hist(
-            scores["PUICL"][task.y == label],
+            told["PUICL"].score[task.y == label],
             bins,
             alpha=0.75,
             label=f"{name}, n = {int((task.y == label).sum())}",
@@ -92,11 +92,9 @@ def _draw(task: PUTask, scores: dict[str, np.ndarray], path: Path) -> None:
         xlim=(0, 1),
     )
     left.legend(frameon=False, loc="upper center")
-    for (name, score), colour in zip(
-        scores.items(), ("#1f4e9c", "#d98c21", "#9a9a9a"), strict=True
-    ):
+    for (name, one), colour in zip(told.items(), ("#1f4e9c", "#d98c21", "#9a9a9a"), strict=True):
         RocCurveDisplay.from_predictions(
-            task.y, score, name=name, ax=right, curve_kwargs={"color": colour, "lw": 2}
+            task.y, one.order, name=name, ax=right, curve_kwargs={"color": colour, "lw": 2}
         )
     right.set(
         xlabel="share of malignant rows called positive",

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from puicl_model.preprocessing import NOTHING
+
 MAX_LEVELS = 10
-_MISSING = {"", "?", "nan", "NaN", "None"}
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def _cells(column: Sequence[object]) -> list[str]:
 
 def _text(cell: object) -> str:
     text = str(cell).strip()
-    return "" if text in _MISSING or text == "<NA>" else text
+    return "" if text in NOTHING else text
 
 
 def _numbers(cells: Sequence[str]) -> np.ndarray | None:

@@ -63,7 +63,10 @@ def load_collection(data: Path | None = None, names: Sequence[str] | None = None
 def _load(spec: TaskSpec, data: Path | None) -> Table:
     local = table_path(data, spec.name) if data else None
     if local:
-        columns, rows = read_table(local)
+        try:
+            columns, rows = read_table(local)
+        except InputError as error:
+            raise SourceError(str(error)) from None
         if tuple(columns) != spec.columns:
             raise SourceError(f"{local} has other columns than the pinned table")
         return spec.table(_verified(spec, rows, str(local)))

@@ -11,11 +11,19 @@ class Prediction(NamedTuple):
 
     score: [n_u], higher is more positive. label: [n_u], 1 = positive, 0 = negative.
     class_prior: the estimated share of positives among the unlabelled rows, or None.
+    ranking: [n_u], the same order, but finer: of rows whose scores are equal for having been cut
+    off at the end of a scale. None where there are no such.
     """
 
     score: np.ndarray
     label: np.ndarray
     class_prior: float | None
+    ranking: np.ndarray | None = None
+
+    @property
+    def order(self) -> np.ndarray:
+        """What the rows are ranked by, [n_u]."""
+        return self.score if self.ranking is None else self.ranking
 
 
 class Method(ABC):

@@ -1,5 +1,7 @@
 """Methods that `pulearn` has right: Elkan and Noto's classifier and bagging."""
 
+import contextlib
+
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.svm import SVC
@@ -9,15 +11,18 @@ from pu_bench.methods.base import Method, Prediction
 from pu_bench.methods.extras import extra_package
 from pu_bench.methods.rows import standardized
 
+_DRAWS = 50  # of rows held out, until some of them are labelled and enough are left to be fitted
+
 
 class ElkanNoto(Method):
     """`pulearn.ElkanotoPuClassifier` over an SVM with Platt scaling, as in the paper.
 
     The package divides g = P(labelled | x) by c, the mean of g over labelled rows that it holds
     out: P(positive | x) over labelled and unlabelled rows together. The unlabelled rows' own
-    probability is (1 - c) / c * g / (1 - g), the paper's weight w(x), cut off at 1. Columns are
-    standardised; the SVM is scikit-learn's with balanced
-    classes (else it calls every row unlabelled); its Platt scaling is out of fold.
+    probability is (1 - c) / c * g / (1 - g), the paper's weight w(x), cut off at 1 (rows are
+    ranked by g). Columns are standardised; the SVM is scikit-learn's with balanced classes (else it
+    calls every row unlabelled); its Platt scaling is out of fold. The package holds out a
+    fifth of all rows: where that is none of the labelled ones, or too many, others are drawn.
     """
 
     name = "elkan_noto"
@@ -38,10 +43,14 @@ class ElkanNoto(Method):
         svm = CalibratedClassifierCV(
             SVC(class_weight="balanced", random_state=seed), ensemble=False
         )
-        fitted = pulearn.ElkanotoPuClassifier(svm, 0.2, random_state=seed).fit(x, s)
+        for attempt in range(_DRAWS):
+            with contextlib.suppress(*([ValueError] if attempt < _DRAWS - 1 else [])):
+                fitted = pulearn.ElkanotoPuClassifier(svm, 0.2, random_state=seed + attempt)
+                fitted.fit(x, s)
+                break
         g = np.clip(fitted.predict_proba(U)[:, 1] * fitted.c, 0.0, 1.0 - 1e-12)
         score = np.minimum((1.0 - fitted.c) / fitted.c * g / (1.0 - g), 1.0)
-        return Prediction(score, (score >= 0.5).astype(int), float(score.mean()))
+        return Prediction(score, (score >= 0.5).astype(int), float(score.mean()), ranking=g)
 
 
 class BaggingPU(Method):

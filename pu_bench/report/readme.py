@@ -10,7 +10,7 @@ from pu_bench.report.blocks import Cell, Table, markdown_rows
 from pu_bench.report.generated import renew_from_results, renewed
 from pu_bench.report.results import Results, load_results, published
 from pu_bench.report.statistics import average_ranks
-from pu_bench.report.tables import number, seconds, tasks_run
+from pu_bench.report.tables import lacks_of, number, seconds
 from pu_bench.run.files import RESULTS
 from puicl_config import exit_on_input_error
 
@@ -23,7 +23,7 @@ def short_table(results: Results) -> str:
     ranks = average_ranks(results.judged_auc())
     rows = []
     for name in results.methods + results.references:
-        row = [Cell(results.title(name) + tasks_run(results, name))]
+        row = [Cell(results.title(name) + lacks_of(results, name))]
         row += [Cell(number(results.mean_and_sd(name, metric)[0])) for metric in _METRICS]
         row.append(Cell(number(printed[name]) if name in printed else "–"))
         row.append(Cell(number(ranks[name], 1) if name in ranks else "–"))
@@ -31,7 +31,11 @@ def short_table(results: Results) -> str:
         rows.append(row)
     head = ["method", "AUC", "accuracy", "F1 (negative)", "AUC in the paper", "rank", "s a task"]
     repeats = results.cells.repeat.nunique()
-    marked = " Methods with * are given hidden labels." if results.references else ""
+    marked = (
+        " Methods with * are given hidden labels, or the true share of positives."
+        if results.references
+        else ""
+    )
     return (
         f"{markdown_rows(Table('', head, rows))}\n\n"
         f"Means over {len(results.tasks)} tasks and {repeats} splits of each; rank by AUC; seconds "

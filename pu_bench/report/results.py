@@ -25,8 +25,8 @@ class Results:
     """A folder's cells. `cells`: results.csv and details.csv joined, one row a cell.
 
     `run` and `environments` are the folder's run.json and environment.json. `tasks` are in the
-    collection's order, `methods` by falling mean AUC, behind the others those that were not run on
-    all tasks; those that see hidden labels or the true class prior (`references`) apart.
+    collection's order, `methods` by falling mean AUC, behind the others those that were not run, or
+    failed, on some tasks; `references`, which see hidden labels or the true class prior, apart.
     """
 
     cells: pd.DataFrame
@@ -88,9 +88,15 @@ class Results:
             index=self.tasks, columns=self.methods + self.references, fill_value=False
         )
 
+    @cached_property
+    def told(self) -> pd.DataFrame:
+        """Whether some run of a method on a task succeeded: booleans, tasks x methods."""
+        return self.by_task("auc").notna()
+
     def judged_auc(self) -> pd.DataFrame:
         """AUC by task of the methods that see P and U alone; where a method failed in all
-        repeats of a task, 0.5: ranks and tests leave no failure out.
+        repeats of a task, 0.5: ranks and tests leave no failure out. Over the repeats of a task
+        that all these methods have.
 
         Where a method was not run on a task there is nothing to compare: of the methods and tasks
         that lack some, those that lack the largest part are left out until nothing is lacking.
@@ -102,7 +108,11 @@ class Results:
                 ran = ran.drop(columns=by_method.idxmax())
             else:
                 ran = ran.drop(index=by_task.idxmax())
-        return self.by_task("auc").loc[ran.index, ran.columns].fillna(CHANCE)
+        asked = self.cells[self.cells.method.isin(ran.columns) & self.cells.task.isin(ran.index)]
+        # On the repeats that all of them have, where a run was stopped or another asked for more.
+        everyone = asked.groupby(["task", "repeat"]).method.transform("nunique") == ran.shape[1]
+        auc = asked[everyone].pivot_table("auc", "task", "method", "mean", dropna=False)
+        return auc.reindex(index=ran.index, columns=ran.columns).fillna(CHANCE)
 
     def _pivot(self, metric: str, how: str) -> pd.DataFrame:
         table = self.cells.pivot_table(
@@ -141,11 +151,11 @@ def _arranged(cells: pd.DataFrame, run: dict, environments: list) -> Results:
     present = set(cells.task)
     order = [*TASKS, *run["tables"]] if run["collection"] == PAPER else list(run["tables"])
     auc = cells.groupby(["method", "task"]).auc.mean().groupby("method").mean()
-    n_tasks = cells.groupby("method").task.nunique()
-    # Means over other tasks say nothing beside these: last come those that were not run on all.
+    n_tasks = cells[cells.error.isna()].groupby("method").task.nunique()
+    # Means over other tasks say nothing beside these: last come those that lack some.
     ranked = sorted(
         auc.index,
-        key=lambda name: (n_tasks[name] < len(present), -np.nan_to_num(auc[name], nan=-1.0)),
+        key=lambda name: (n_tasks.get(name, 0) < len(present), -np.nan_to_num(auc[name], nan=-1.0)),
     )
     return Results(
         cells=cells,

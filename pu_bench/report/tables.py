@@ -36,10 +36,13 @@ def seconds(value: float) -> str:
     return "–" if not np.isfinite(value) else f"{value:.3g}"
 
 
-def tasks_run(results: Results, method: str) -> str:
-    """Behind the name of a method that was not run on all tasks: on how many."""
-    ran = results.ran[method]
-    return "" if ran.all() else f" ({ran.sum()} of {len(ran)} tasks)"
+def lacks_of(results: Results, method: str) -> str:
+    """Behind the name of a method that lacks tasks or repeats: how many it has figures for."""
+    told, repeats = results.told[method], results.cells.groupby("method").repeat.nunique()
+    lacks = [] if told.all() else [f"{told.sum()} of {len(told)} tasks"]
+    if repeats[method] < repeats.max():
+        lacks.append(f"{repeats[method]} of {repeats.max()} repeats")
+    return f" ({', '.join(lacks)})" if lacks else ""
 
 
 def summary(results: Results) -> Table:
@@ -50,7 +53,7 @@ def summary(results: Results) -> Table:
         metric: {name: results.mean_and_sd(name, metric) for name in order}
         for metric in (*SUMMARY, "seconds")
     }
-    everywhere = [name for name in results.methods if results.ran[name].all()]
+    everywhere = [name for name in results.methods if results.told[name].all()]
     best = {
         metric: _best(metric, [figures[metric][name][0] for name in everywhere])
         for metric in figures
@@ -58,7 +61,7 @@ def summary(results: Results) -> Table:
     rows = []
     for name in order:
         count = results.count(name)
-        row = [Cell(results.title(name) + tasks_run(results, name))]
+        row = [Cell(results.title(name) + lacks_of(results, name))]
         for metric in SUMMARY:
             mean, sd = figures[metric][name]
             bold = name in everywhere and _is_best(mean, best[metric])

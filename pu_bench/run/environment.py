@@ -9,7 +9,7 @@ import torch
 
 from puicl_config import cpu_name, git_commit
 
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "joblib", "pulearn")
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "joblib", "pulearn", "tabpfn", "tabicl")
 
 
 def describe_environment(jobs: int) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from pu_bench.run.metrics import METRICS
 from pu_bench.run.store import Record
@@ -31,15 +32,26 @@ def write_results(out: Path, records: Sequence[Record]) -> None:
 def read_results(out: Path) -> list[Record]:
     """The records that `write_results` wrote to `out`, figures to 6 digits.
 
-    Raises `InputError` where the two tables do not belong together.
+    Raises `InputError` where they are damaged, or do not belong together.
     """
     rows = [read_rows(out / name) for name in (RESULTS, DETAILS)]
     if [_key(row) for row in rows[0]] != [_key(row) for row in rows[1]]:
         raise InputError(f"{out}: {RESULTS} and {DETAILS} hold different cells")
-    return [
-        {column: value_of(column, text) for column, text in (first | second).items()}
-        for first, second in zip(*rows, strict=True)
-    ]
+    try:
+        return [
+            {column: value_of(column, text) for column, text in (first | second).items()}
+            for first, second in zip(*rows, strict=True)
+        ]
+    except (ValueError, TypeError, AttributeError) as error:
+        raise InputError(f"{out}: {RESULTS} or {DETAILS} is damaged: {error}") from None
+
+
+def read_facts(path: Path) -> Any:
+    """What a JSON file of a results folder holds; raises `InputError` where it is damaged."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} is damaged: {' '.join(str(error).split())}") from None
 
 
 def to_six_digits(record: Record) -> Record:

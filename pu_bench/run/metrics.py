@@ -37,15 +37,18 @@ class Judged:
 def judge(prediction: Prediction, y: np.ndarray, is_probability: bool) -> Judged:
     """Hold a prediction against y [n_u], 1 = positive.
 
-    F1 is 0 where a class is never predicted. Brier score and ECE (10 equal bins, weighted by
-    rows) are for probabilities; `pi_error` is the distance of the estimated share of positives
-    from the true one. Raises `ValueError` for an answer of another length, scores or an estimate
-    that are not finite, labels other than 0 and 1, and probabilities outside [0, 1].
+    AUC is of `Prediction.order`, where scores that were cut off at 1 tie no rows. F1 is 0 where a
+    class is never predicted. Brier score and ECE (10 equal bins, weighted by rows) are for
+    probabilities; `pi_error` is the distance of the estimated share of positives from the true one.
+    Raises `ValueError` for an answer of another length, scores or an estimate that are not finite,
+    labels other than 0 and 1, and probabilities outside [0, 1].
     """
     score, label = np.asarray(prediction.score, float), np.asarray(prediction.label)
+    order = np.asarray(prediction.order, float)
     _check(score, label, prediction.class_prior, y, is_probability)
+    _check_scores(order, y)
     metrics: dict[str, float | None] = {
-        "auc": float(roc_auc_score(y, score)),
+        "auc": float(roc_auc_score(y, order)),
         "accuracy": float((label == y).mean()),
         "f1_negative": float(f1_score(y, label, pos_label=0, zero_division=0.0)),
         "f1_positive": float(f1_score(y, label, pos_label=1, zero_division=0.0)),
@@ -66,22 +69,26 @@ def judge(prediction: Prediction, y: np.ndarray, is_probability: bool) -> Judged
         ]
     if prediction.class_prior is not None:
         metrics["pi_error"] = float(abs(prediction.class_prior - y.mean()))
-    return Judged(metrics, reliability, collapsed=bool(np.ptp(score) == 0))
+    return Judged(metrics, reliability, collapsed=bool(np.ptp(order) == 0))
 
 
 def _check(score, label, class_prior, y, is_probability) -> None:
-    if score.shape != y.shape or label.shape != y.shape:
-        raise ValueError(
-            f"scores {score.shape} and labels {label.shape} for {len(y)} unlabelled rows"
-        )
-    if not np.isfinite(score).all():
-        raise ValueError(f"{int((~np.isfinite(score)).sum())} scores are not finite")
+    _check_scores(score, y)
+    if label.shape != y.shape:
+        raise ValueError(f"labels {label.shape} for {len(y)} unlabelled rows")
     if not np.isin(label, (0, 1)).all():
         raise ValueError("labels other than 0 and 1")
     if is_probability and (score.min() < 0 or score.max() > 1):
         raise ValueError(f"probabilities from {score.min():.3g} to {score.max():.3g}")
     if class_prior is not None and not np.isfinite(class_prior):
         raise ValueError("the estimated class prior is not finite")
+
+
+def _check_scores(score, y) -> None:
+    if score.shape != y.shape:
+        raise ValueError(f"scores {score.shape} for {len(y)} unlabelled rows")
+    if not np.isfinite(score).all():
+        raise ValueError(f"{int((~np.isfinite(score)).sum())} scores are not finite")
 
 
 def _reliability(score: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -21,6 +21,7 @@ from pu_bench.run.files import (
     ENVIRONMENT,
     RESULTS,
     RUN,
+    read_facts,
     read_results,
     write_results,
 )
@@ -29,7 +30,8 @@ from pu_bench.run.store import CellLog, Record, is_done, only_run_in
 from puicl_config import InputError, ProgressReport, write_atomically
 
 # Raised whenever the same cell would see other rows or be judged in another way.
-PROTOCOL = 1
+# 2: probabilities that were cut off at 1 no longer tie the rows in AUC.
+PROTOCOL = 2
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,7 @@ def _claim(out: Path, plan: Plan, log: CellLog) -> None:
     path = out / RUN
     with log.begun_from(out / RESULTS, lambda _: read_results(out)):
         if path.is_file():
-            before = json.loads(path.read_text(encoding="utf-8"))
+            before = read_facts(path)
             now = _continued(before, now, out)
             now = give_way(out, log, before, now, plan.new_weights)
     write_atomically(path, (json.dumps(now, indent=1) + "\n").encode())
@@ -219,7 +221,7 @@ def _continued(before: dict[str, Any], now: dict[str, Any], out: Path) -> dict[s
 
 def _record_environment(path: Path, jobs: int) -> None:
     """Append to the folder's list of environments where this one differs from the last."""
-    before = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    before = read_facts(path) if path.is_file() else []
     here = describe_environment(jobs)
     if not before or before[-1] != here:
         write_atomically(path, (json.dumps([*before, here], indent=1) + "\n").encode())

@@ -111,7 +111,7 @@ def _numbers(cells: pd.DataFrame) -> Table:
     tables = {metric: summary(cells, metric) for metric in METRICS}
     failed = cells[cells.error.notna()].groupby(["kind", "method", "value"]).size()
     rows = []
-    for kind, method, value in tables["auc"].index:
+    for kind, method, value in sorted(set(zip(cells.kind, cells.method, cells.value, strict=True))):
         row = [Cell(METHODS[method].title if method in METHODS else method)]
         row += [Cell(kind), Cell(f"{value:g}")]
         for table in tables.values():
@@ -120,7 +120,9 @@ def _numbers(cells: pd.DataFrame) -> Table:
                 continue
             mean, sem, _ = table.loc[(kind, method, value)]
             row.append(Cell(f"{mean:.3f}", spread=f"± {sem:.3f}" if np.isfinite(sem) else ""))
-        row.append(Cell(f"{tables['auc'].loc[(kind, method, value), 'count']:.0f}"))
+        told = (kind, method, value) in tables["auc"].index
+        count = tables["auc"].loc[(kind, method, value), "count"] if told else 0
+        row.append(Cell(f"{count:.0f}"))
         row.append(Cell(str(failed.get((kind, method, value), 0))))
         rows.append(row)
     return Table(

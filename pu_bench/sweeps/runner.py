@@ -14,9 +14,16 @@ from pu_bench.data.canonical import task_digest
 from pu_bench.protocol import PUTask
 from pu_bench.run.cells import Cell, run_cell, seed_of
 from pu_bench.run.environment import describe_environment
-from pu_bench.run.files import SWEEP_CELLS, SWEEP_RESULTS, SWEEP_RUN, read_rows, value_of
+from pu_bench.run.files import (
+    SWEEP_CELLS,
+    SWEEP_RESULTS,
+    SWEEP_RUN,
+    read_facts,
+    read_rows,
+    value_of,
+)
 from pu_bench.run.networks import give_way, network_facts
-from pu_bench.run.runner import make_method
+from pu_bench.run.runner import PROTOCOL, make_method
 from pu_bench.run.store import CellLog, Record, is_done, only_run_in
 from pu_bench.sweeps.pools import Composition, Pool, draw
 from pu_bench.sweeps.sweeps import SWEEPS
@@ -118,6 +125,7 @@ def _cell_of(record: Record) -> Cell:
 def _claim(out: Path, plan: SweepPlan, log: CellLog) -> None:
     path = out / SWEEP_RUN
     now = {
+        "protocol": PROTOCOL,
         "shards": plan.shards_digest,
         "pools": {
             pool.name: task_digest(pool.x, pool.positive)
@@ -126,7 +134,9 @@ def _claim(out: Path, plan: SweepPlan, log: CellLog) -> None:
         },
         **network_facts(make_method(name, plan.model) for name in plan.methods),
     }
-    before = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    before = read_facts(path) if path.is_file() else {}
+    if before and before.get("protocol", 1) != PROTOCOL:
+        raise InputError(f"{out} holds sweeps that were judged in another way; give another --out")
     here = describe_environment(plan.jobs)
     earlier = [each for each in before.get("environments", []) if each != here]
     now["environments"] = [*earlier, here]

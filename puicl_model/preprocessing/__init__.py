@@ -1,6 +1,6 @@
 """From tables as people have them to the numbers the network reads."""
 
-from puicl_model.preprocessing.reading import is_missing, read_table
+from puicl_model.preprocessing.reading import NOTHING, is_missing, read_table
 from puicl_model.preprocessing.rotations import ROTATED
 from puicl_model.preprocessing.scaling import (
     SCALINGS,
@@ -12,6 +12,7 @@ from puicl_model.preprocessing.scaling import (
 from puicl_model.preprocessing.table import TablePreprocessor
 
 __all__ = [
+    "NOTHING",
     "ROTATED",
     "SCALINGS",
     "TURNED",

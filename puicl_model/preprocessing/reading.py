@@ -162,14 +162,14 @@ def _from_arrow(column: pd.Series) -> pd.Series:
 
 
 # What files write where there is nothing: what pandas takes for it in a CSV file, and "?".
-_NOTHING = frozenset(
+NOTHING = frozenset(
     {"", "?", "NaN", "nan", "-NaN", "-nan", "NA", "<NA>", "#NA", "N/A", "n/a", "#N/A", "#N/A N/A"}
     | {"NULL", "null", "None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"}
 )
 
 
 def is_missing(column: pd.Series) -> np.ndarray:
-    """Boolean [n]: where `column` has no value or one of `_NOTHING`."""
+    """Boolean [n]: where `column` has no value or one of `NOTHING`."""
     missing = column.isna().to_numpy(dtype=bool)
     if isinstance(column.dtype, pd.CategoricalDtype):
         # Where a cell is missing, its code is -1, which takes the last.
@@ -182,4 +182,4 @@ def is_missing(column: pd.Series) -> np.ndarray:
 
 
 def _are_nothing(cells: Iterable[Any]) -> np.ndarray:
-    return np.array([isinstance(v, str) and v.strip() in _NOTHING for v in cells], dtype=bool)
+    return np.array([isinstance(v, str) and v.strip() in NOTHING for v in cells], dtype=bool)

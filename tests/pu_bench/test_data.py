@@ -43,6 +43,12 @@ def test_spelling_and_order_of_rows_do_not_change_the_canonical_table():
     assert one.digest() == other.digest() != changed.digest()
 
 
+def test_what_files_write_where_there_is_nothing_is_missing_here_as_for_the_classifier():
+    texts = [1, "NA", "N/A", "#N/A", "null", "<NA>", " NA ", "2.5"]
+    table = canonical_table(("a", "target"), [(text, "p") for text in texts])
+    assert table.column("a") == ["", "", "", "", "", "", "1", "2.5"]
+
+
 def test_a_sources_class_names_are_translated_only_where_all_are_known():
     codes = {"tested_negative": "0", "tested_positive": "1"}
     rows = [(1, "tested_negative"), (2, "tested_positive")]
@@ -134,6 +140,13 @@ def test_a_task_whose_local_file_was_altered_is_left_out_with_the_reason(tmp_pat
     collection = load_collection(tmp_path, ["monk1", "monk2"])
     assert list(collection.tables) == ["monk2"]
     assert "monk1.csv is not the pinned table" in collection.unavailable["monk1"]
+
+
+def test_a_task_whose_local_file_is_damaged_is_left_out_and_the_rest_is_there(tmp_path, no_network):
+    (tmp_path / "wdbc.csv.gz").write_bytes(b"no gzip")
+    collection = load_collection(tmp_path, ["wdbc", "monk1"])
+    assert list(collection.tables) == ["monk1"]
+    assert "wdbc.csv.gz cannot be read" in collection.unavailable["wdbc"]
 
 
 def test_a_folder_with_an_index_is_a_collection_of_its_own(little_tables):

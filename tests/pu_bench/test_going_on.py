@@ -55,6 +55,26 @@ def test_more_methods_tasks_and_repeats_leave_old_cells_alone(collection, tmp_pa
     assert environment[-1]["numpy"] == np.__version__
 
 
+@pytest.mark.parametrize("name", ["run.json", "environment.json", "results.csv"])
+def test_a_damaged_file_of_results_is_one_sentence(name, collection, tmp_path):
+    plan = plan_of(collection, ["all_positive"], 1)
+    run_benchmark(plan, tmp_path)
+    (tmp_path / "cells.jsonl").unlink()
+    text = (tmp_path / name).read_text().replace("0.5", "half")
+    (tmp_path / name).write_text(text if name == "results.csv" else text[: len(text) // 2])
+    with pytest.raises(InputError, match=f"{name}.* is damaged"):
+        run_benchmark(plan, tmp_path)
+
+
+def test_results_judged_in_another_way_are_refused(collection, tmp_path):
+    plan = plan_of(collection, ["all_positive"], 1)
+    run_benchmark(plan, tmp_path)
+    run = json.loads((tmp_path / "run.json").read_text())
+    (tmp_path / "run.json").write_text(json.dumps({**run, "protocol": 1}))
+    with pytest.raises(InputError, match="of protocol 1, not 2"):
+        run_benchmark(plan, tmp_path)
+
+
 def test_a_line_that_a_kill_cut_off_is_no_record_and_harms_no_other(tmp_path):
     log = CellLog(tmp_path / "cells.jsonl")
     log.append({"n": 1})

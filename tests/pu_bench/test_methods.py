@@ -150,6 +150,25 @@ def test_posterior_of_the_true_g_is_the_true_posterior_where_classes_are_disjoin
     np.testing.assert_allclose(posterior(g, np.array([g[0], 0.0])), [1.0, 0.0])
 
 
+@pytest.mark.parametrize("name", ["logistic", "elkan_noto"])
+def test_what_a_probability_cuts_off_still_ranks_the_rows(name, task):
+    P, U, _ = task
+    told = METHODS[name]().fit_predict(P, U, 0)
+    top = told.score == 1
+    assert top.sum() > 2
+    assert len(np.unique(told.order[top])) == len(np.unique(U[top], axis=0))
+    assert told.order[top].min() > told.order[~top].max()
+    below = ~top
+    np.testing.assert_array_equal(np.argsort(told.order[below]), np.argsort(told.score[below]))
+
+
+def test_elkan_and_notos_classifier_takes_a_handful_of_labelled_rows():
+    rng = np.random.default_rng(0)
+    P, U = rng.normal(2, 1, (6, 3)), rng.normal(0, 2, (200, 3))
+    for seed in range(12):  # some of them hold out none of the six, or too many
+        assert np.isfinite(METHODS["elkan_noto"]().fit_predict(P, U, seed).score).all()
+
+
 def test_no_row_is_scored_by_a_classifier_that_saw_it():
     seen = []
 

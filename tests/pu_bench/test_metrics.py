@@ -41,6 +41,18 @@ def test_metrics_have_the_values_worked_out_by_hand():
     assert not judged.collapsed
 
 
+def test_rows_are_ranked_finer_than_scores_that_were_cut_off():
+    cut, y = np.array([1.0, 1.0, 1.0, 0.2, 0.1]), np.array([1, 1, 0, 1, 0])
+    finer = Prediction(cut, (cut >= 0.5).astype(int), 0.6, ranking=np.array([5.0, 4, 3, 2, 1]))
+    plain, ranked = judge(finer._replace(ranking=None), y, True), judge(finer, y, True)
+    # Of six pairs a positive is above the negative in 2 + 2 + 1; tied pairs count one half.
+    assert plain.metrics["auc"] == pytest.approx(4 / 6)
+    assert plain.reliability == ranked.reliability
+    assert ranked.metrics == pytest.approx({**plain.metrics, "auc": 5 / 6})
+    with pytest.raises(ValueError, match="1 scores are not finite"):
+        judge(finer._replace(ranking=np.array([5.0, np.nan, 3, 2, 1])), y, True)
+
+
 def test_calibration_error_weighs_bins_by_their_rows():
     y = np.array([1, 1, 1, 0, 0, 0, 0, 1])
     judged = judge(prediction([0.75] * 4 + [0.25] * 4), y, True)

@@ -141,7 +141,7 @@ def test_the_papers_table_has_the_averages_that_the_paper_prints():
 
 def test_means_and_counts_are_those_of_the_cells(results_folder):
     results = load_results(results_folder)
-    assert results.methods == ["puicl", "empu", "logistic"]
+    assert results.methods == ["puicl", "logistic", "empu"]  # which failed on a task
     assert results.references == ["oracle"]
     mean, sd = results.mean_and_sd("puicl", "auc")
     assert mean == pytest.approx(0.9 - 0.02 * 3.5 + 0.005)
@@ -181,6 +181,37 @@ def test_a_method_run_on_few_tasks_takes_no_part_and_heads_no_table(results_fold
     assert "**" not in row
     assert "0.990" in row
     assert "EMPU (2 of 8 tasks)" in with_table(f"{BEGIN}\n{END}", results_folder)
+
+
+def test_a_method_that_failed_on_a_task_heads_no_table_for_it(results_folder):
+    table = pd.read_csv(results_folder / RESULTS)
+    table.loc[(table.method == "empu") & table.error.isna(), "auc"] = 0.99
+    table.to_csv(results_folder / RESULTS, index=False)
+    assert load_results(results_folder).methods == ["puicl", "logistic", "empu"]
+    write_report(results_folder)
+    report = (results_folder / "report.md").read_text()
+    (row,) = re.findall(r"^\| EMPU \(7 of 8 tasks\) \|.*$", report, re.MULTILINE)
+    assert row.split("|")[2].strip().startswith("0.990")
+    assert "**" not in row.split("|")[2]
+
+
+def test_methods_are_ranked_on_the_repeats_that_all_have(results_folder):
+    table = pd.read_csv(results_folder / RESULTS)
+    table.loc[(table.method == "puicl") & (table.repeat == 1), "auc"] = 0.1
+    table.to_csv(results_folder / RESULTS, index=False)
+    results = without(results_folder, lambda t: (t.method == "logistic") & (t.repeat == 1))
+    judged = results.judged_auc()
+    assert (judged.puicl > judged.logistic).all()  # in repeat 0, which is all there is of logistic
+    assert judged.puicl.tolist() == pytest.approx([0.9 - 0.02 * place for place in range(8)])
+    write_report(results_folder)
+    assert "logistic P vs U (1 of 2 repeats)" in (results_folder / "report.md").read_text()
+
+
+def test_a_run_of_which_every_cell_failed_has_a_report(results_folder):
+    results = without(results_folder, lambda t: (t.method != "empu") | (t.task != "diabetes"))
+    assert results.count("empu") == {"cells": 2, "failed": 2, "collapsed": 0, "tasks": 0}
+    write_report(results_folder)
+    assert "&lt;no&gt;" in (results_folder / "report.html").read_text()
 
 
 def test_a_task_that_a_run_has_not_come_through_yet_counts_for_no_method(results_folder):

@@ -295,7 +295,17 @@ def test_failed_cells_of_a_sweep_are_retried_when_asked(tmp_path):
         "".join(json.dumps(r) + "\n" for r in (failed, *first[1:]))
     )
     assert run_sweeps(plan(), tmp_path)[0]["error"] == "ValueError: no"
+    write_sweep_report(tmp_path)
+    rows = (tmp_path / "sweeps.md").read_text(encoding="utf-8").splitlines()
+    (of_the_failed,) = [
+        row for row in rows if row.startswith(f"| random | real | {failed['value']:g} ")
+    ]
+    assert [cell.strip() for cell in of_the_failed.split("|")[-3:-1]] == ["0", "1"]
     assert run_sweeps(plan(retry_failed=True), tmp_path)[0]["auc"] == first[0]["auc"]
+    facts = json.loads((tmp_path / "sweeps.json").read_text())
+    (tmp_path / "sweeps.json").write_text(json.dumps({**facts, "protocol": 1}))
+    with pytest.raises(InputError, match="judged in another way"):
+        run_sweeps(plan(), tmp_path)
 
 
 def test_the_command_runs_a_sweep_and_names_the_shards_it_lacks(bench, tmp_path, monkeypatch):
