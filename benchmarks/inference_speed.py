@@ -8,7 +8,7 @@ import statistics
 import time
 
 import torch
-from plain_models import Batched
+from plain_models import Batched, check_logits
 
 from puicl_config import load_config
 from puicl_model import PUICL, load_model
@@ -27,6 +27,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     model = load_model(options.model)[0] if options.model else PUICL(load_config("paper").model)
     model.eval()
+    check_logits(model)
     plain = Batched(model)
     generator = torch.Generator().manual_seed(0)
     rows = options.labeled + options.unlabeled

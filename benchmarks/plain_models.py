@@ -1,6 +1,6 @@
 """The same network as one would write it first: what the trainer's step is compared with.
 
-Both share PUICL's weights and give its logits; `trainer_speed.py` checks that before it measures.
+Both share PUICL's weights and give its logits (`check_logits`).
 """
 
 import torch
@@ -36,7 +36,8 @@ class Literal(nn.Module):
     def forward(self, x: Tensor, n_labeled: int) -> Tensor:
         """Logits [R - n_labeled, 2] of one table [R, d]."""
         model = self.model
-        h = model.embed(standardize(x[None], x[None], n_labeled, model.config), n_labeled)[0]
+        h = model.embed(standardize(x[None], x[None], n_labeled, model.config), n_labeled)
+        h = model.think(h)[0]
         for number, block in enumerate(model.blocks):
             across_features, across_rows = self.attentions[2 * number : 2 * number + 2]
             h = block.feature_norm(h + across_features(h, h, h)[0])  # R C E
@@ -45,7 +46,7 @@ class Literal(nn.Module):
             h = block.row_norm(h + attended)
             inner = F.gelu(block.feedforward.inner(h))
             h = block.feedforward_norm(h + block.feedforward.outer(inner))
-        return model.decoder(h[n_labeled:, -1])
+        return model.decoder(h[model.config.thinking_rows + n_labeled :, -1])
 
 
 class Batched(nn.Module):
@@ -58,14 +59,25 @@ class Batched(nn.Module):
     def forward(self, x: Tensor, n_labeled: int) -> Tensor:
         """Logits [B, R - n_labeled, 2] of tables [B, R, d]."""
         model = self.model
-        h = model.embed(standardize(x, x, n_labeled, model.config), n_labeled)
+        h = model.think(model.embed(standardize(x, x, n_labeled, model.config), n_labeled))
         for block in model.blocks:
             h = block.feature_norm(h + _fused(block.feature_attention, h))  # B R C E
             attended = _fused(block.row_attention, h.transpose(1, 2)).transpose(1, 2)
             h = block.row_norm(h + attended)
             inner = F.gelu(block.feedforward.inner(h))
             h = block.feedforward_norm(h + block.feedforward.outer(inner))
-        return model.decoder(h[:, n_labeled:, -1])
+        return model.decoder(h[:, model.config.thinking_rows + n_labeled :, -1])
+
+
+def check_logits(model: PUICL) -> None:
+    """Raise `SystemExit` where the plain networks are not this one: a recipe that they lack."""
+    x = torch.randn(1, 30, 5, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        ours = model(x, 10)
+        for theirs in (Batched(model)(x, 10), Literal(model)(x[0], 10)[None]):
+            apart = (ours - theirs).abs().max().item()
+            if not apart < 1e-3:
+                raise SystemExit(f"the plain network is another one: its logits differ by {apart}")
 
 
 def _fused(attention: nn.Module, x: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from statistics import median
 
 import torch
 import torch.nn.functional as F
-from plain_models import Batched, Literal
+from plain_models import Batched, Literal, check_logits
 
 from puicl_config import Config, duration, load_config
 from trainer.freed_memory import keep_freed_memory
@@ -193,12 +193,15 @@ def main() -> None:
         ways.remove("bfloat16")
         print("without bfloat16, which this processor would compute in float32")
     config = load_config(options.config)
-    peaks = {t: matmul_peak(t, options.threads) for t in (torch.float32, torch.bfloat16)}
+    check_logits(TrainState(config, torch.device("cpu")).model)
+    # Of bfloat16 only where it is measured: without instructions for it a product takes minutes.
+    kinds = [torch.float32, *([torch.bfloat16] if "bfloat16" in ways else [])]
+    peaks = {kind: matmul_peak(kind, options.threads) for kind in kinds}
     flops = flops_of_a_cell(config, options.rows, options.features)
     print(
         f"{options.tasks} tasks of {options.rows} rows x {options.features} features, the model of "
         f"{options.config}.yaml, {options.threads} cores; matrix products reach "
-        f"{peaks[torch.float32]:.0f} GFLOP/s in float32, {peaks[torch.bfloat16]:.0f} in bfloat16"
+        + ", ".join(f"{peak:.0f} GFLOP/s in {str(kind)[6:]}" for kind, peak in peaks.items())
     )
     layouts = [(1, options.threads)]
     if options.threads > 1:
