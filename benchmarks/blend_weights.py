@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from compare_networks import digest
-from real_tables import measured, read_split, table_names
+from real_tables import data_digest, measured, read_split, table_names
 from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 
@@ -27,7 +27,7 @@ from puicl_model.trees import cross_fitted, taught_by
 
 SHARES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
 TEACHERS = ("network", "labels")
-KEY = ["weights", "passes", "table", "split", "levels", "teacher", "share"]
+KEY = ["weights", "passes", "data", "table", "split", "levels", "teacher", "share"]
 
 
 def main() -> None:
@@ -42,14 +42,12 @@ def main() -> None:
     arguments = parser.parse_args()
     weights = digest(arguments.model)
     cells = [
-        (weights, arguments.passes, name, split)
+        (weights, arguments.passes, data_digest(arguments.data, name), name, split)
         for split in range(arguments.splits)
         for name in table_names(arguments.data)
     ]
     measure_one = partial(measure, arguments.data, arguments.model)
     frame = measured(arguments.out, KEY, ["AUC"], cells, measure_one, arguments.jobs)
-    frame = frame[(frame["weights"] == weights) & (frame["passes"] == arguments.passes)]
-    frame = frame[frame["split"] < arguments.splits]
     for levels, kind in ((False, "measurements"), (True, "levels alone")):
         print(f"\n| trees' share, tables of {kind} | taught by the network | by the labels |")
         print("|---|---|---|")
@@ -60,11 +58,11 @@ def main() -> None:
 
 
 def measure(
-    data: Path, model: str, weights: str, passes: int, name: str, split: int
+    folder: Path, model: str, weights: str, passes: int, data: str, name: str, split: int
 ) -> list[tuple]:
     """(levels alone, teacher, share, AUC) of each share on one split of one table."""
     warnings.simplefilter("ignore")
-    x, s, y = read_split(data, name, split)
+    x, s, y = read_split(folder, name, split)
     fitted = PUICLClassifier(model, n_estimators=passes, random_state=split).fit(x, s)
     log_odds = fitted.estimator_log_odds_.mean(axis=0)
     X, labeled = TablePreprocessor().fit_quietly(x), s == 1

@@ -133,14 +133,16 @@ def show_left_out(swept: list[Answer], splits: list[Answer], interval: dict) -> 
 
 
 def synthetic(folder: str, count: int) -> Iterator[Task]:
-    """`count` tasks, as many of each microbatch, evenly spaced over the shards."""
+    """`count` tasks, as many of each microbatch or one more, evenly spaced over the shards."""
     shards = open_shards(folder)
     places = [
         (part, position) for part in shards.published_parts() for position in shards.positions(part)
     ]
-    for part, position in places[:: max(1, len(places) // count)]:
+    chosen = np.linspace(0, len(places) - 1, min(count, len(places))).round().astype(int)
+    for number, place in enumerate(chosen):
+        part, position = places[place]
         batch = shards.part(part)[position]
-        each = min(len(batch.x), -(-count // len(places)))
+        each = min(len(batch.x), (count + number) // len(chosen))
         for x, y in zip(batch.x[:each].astype(float), batch.y[:each], strict=True):
             yield Task(x[: batch.n_labeled], x[batch.n_labeled :], y)
 

@@ -20,13 +20,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from ensembling import thin
-from real_tables import measured, read_split, table_names
+from real_tables import data_digest, measured, read_split, table_names
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from puicl_model import PUICLClassifier, find_weights
 
 FIGURES = ["AUC", "accuracy", "share", "Brier"]
-KEY = ["weights", "passes", "rows", "table", "split"]
+KEY = ["weights", "passes", "rows", "data", "table", "split"]
 
 
 def main() -> None:
@@ -43,7 +43,7 @@ def main() -> None:
     arguments = parser.parse_args()
     models = dict(zip(map(digest, arguments.models), arguments.models, strict=True))
     cells = [
-        (weights, n, arguments.rows, name, split)
+        (weights, n, arguments.rows, data_digest(arguments.data, name), name, split)
         for split in range(arguments.splits)
         for name in arguments.tables or table_names(arguments.data)
         for weights in models
@@ -64,11 +64,18 @@ def digest(model: str) -> str:
 
 
 def measure(
-    data: Path, models: dict[str, str], weights: str, n: int, rows: int, name: str, split: int
+    folder: Path,
+    models: dict[str, str],
+    weights: str,
+    n: int,
+    rows: int,
+    data: str,
+    name: str,
+    split: int,
 ) -> list[tuple]:
-    """One row of figures: one network, `n` passes, on one split of one table."""
+    """One row of figures: one network, `n` passes, on one split of one table (digest: `data`)."""
     warnings.simplefilter("ignore")
-    x, s, y = read_split(data, name, split)
+    x, s, y = read_split(folder, name, split)
     if rows:
         kept = thin(len(s) - len(y), len(y), rows)
         x, s, y = x.iloc[kept], s[kept], y[kept[kept >= len(s) - len(y)] - (len(s) - len(y))]

@@ -5,9 +5,9 @@
 For tables with few or many labelled positives and unlabelled rows, the same single forward pass
 with contexts of other shapes: the weights' card is copied with another `trained_range`. Folder
 and splits: see `real_tables.py`; of each split so many labelled and unlabelled rows are kept.
-The last column scores unlabelled rows against one fitted context (`predict_proba`) which they are
-no part of: what new rows get. The defaults take some five minutes on one core; `--most 100` takes
-every table there is.
+The last column scores the same unlabelled rows as if they were new ones: against the one context
+that `fit` keeps, in which they may stand already. The defaults take some five minutes on one core;
+`--most 100` takes every table there is.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import numpy as np
 from real_tables import read_tables, split_rows
 from sklearn.metrics import roc_auc_score
 
-from puicl_model import PUICLClassifier
+from puicl_model import PUICLClassifier, find_weights
 
 # (labelled, unlabelled) rows there are, and the limits tried: labelled, unlabelled in a context.
 TRIED = {
@@ -47,7 +47,7 @@ def with_range(model: Path, folder: Path, n_labeled: int, n_unlabeled: int) -> P
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--model", type=find_weights, required=True)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--splits", type=int, default=1)
     parser.add_argument("--tables", nargs="*")
@@ -77,10 +77,10 @@ def measure(arguments, folder: Path, there: tuple[int, int], limits: list) -> No
             for limit in limits:
                 model = with_range(arguments.model, folder, *limit)
                 fitted = PUICLClassifier(model, n_estimators=1, random_state=seed).fit(x, s)
-                slightly = x.copy()  # not equal to a fitted row, so scored as a new one
-                numeric = slightly.select_dtypes(float).columns
-                slightly[numeric] = slightly[numeric] * (1 + 1e-9)
-                new = fitted.predict_proba(slightly.iloc[len(labeled) :])[:, 1]
+                # `predict_proba` would know them.
+                new = fitted._new_rows(
+                    fitted._preprocess(x.iloc[len(labeled) :], reset=False), fitted.batch_rows
+                ).mean(axis=0)
                 found[limit].append(
                     (roc_auc_score(y, fitted.unlabeled_proba_), roc_auc_score(y, new))
                 )

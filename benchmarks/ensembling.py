@@ -9,6 +9,7 @@ The defaults take some five minutes on one core; `--rows 2000 --splits 3` is the
 """
 
 import argparse
+import hashlib
 import time
 import warnings
 from pathlib import Path
@@ -16,14 +17,13 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
-from real_tables import read_tables, split_rows
+from real_tables import data_digest, measured, read_split, table_names
 from scipy.special import expit, logit
 from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 
 from pu_bench.methods.crossfit import posterior
-from puicl_config import write_atomically
-from puicl_model import PUICLClassifier
+from puicl_model import PUICLClassifier, find_weights
 from puicl_model.preprocessing import TablePreprocessor
 from puicl_model.trees import cross_fitted
 
@@ -114,7 +114,7 @@ def variants(model: Path, x: pd.DataFrame, s: np.ndarray, seed: int) -> dict[str
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--model", default="default")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--splits", type=int, default=1)
     parser.add_argument("--rows", type=int, default=400, help="taken of each split, at most")
@@ -122,29 +122,28 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="CSV of every AUC; what it holds is not redone")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    columns = ["table", "split", "variant", "auc"]
-    frame, start = pd.DataFrame(columns=columns), time.monotonic()
-    if arguments.out and arguments.out.exists():
-        frame = pd.read_csv(arguments.out)
-    for name, table, positive in read_tables(arguments.data, arguments.tables):
-        for seed in range(arguments.splits):
-            if ((frame["table"] == name) & (frame["split"] == seed)).any():
-                continue
-            x, s, y = split_rows(table, positive, seed)
-            n_labeled = int(s.sum())
-            kept = thin(n_labeled, len(y), arguments.rows)
-            x, s = x.iloc[kept].reset_index(drop=True), s[kept]
-            y = y[kept[kept >= n_labeled] - n_labeled]
-            rows = [
-                (name, seed, variant, roc_auc_score(y, score))
-                for variant, score in variants(arguments.model, x, s, seed).items()
-            ]
-            new = pd.DataFrame(rows, columns=columns)
-            frame = pd.concat([frame, new]) if len(frame) else new
-            if arguments.out:
-                write_atomically(arguments.out, frame.to_csv(index=False).encode())
-        print(f"{name}: {time.monotonic() - start:.0f} s", flush=True)
-    print_table(frame)
+    model, folder = find_weights(arguments.model), arguments.data
+    weights = hashlib.sha256(model.read_bytes()).hexdigest()[:16]
+
+    def measure(weights: str, rows: int, data: str, name: str, seed: int) -> list[tuple]:
+        """Variant and AUC of each."""
+        x, s, y = read_split(folder, name, seed)
+        n_labeled = int(s.sum())
+        kept = thin(n_labeled, len(y), rows)
+        x, s = x.iloc[kept].reset_index(drop=True), s[kept]
+        y = y[kept[kept >= n_labeled] - n_labeled]
+        found = variants(model, x, s, seed).items()
+        print(f"{name}, split {seed}: {time.monotonic() - start:.0f} s", flush=True)
+        return [(variant, roc_auc_score(y, score)) for variant, score in found]
+
+    start = time.monotonic()
+    cells = [
+        (weights, arguments.rows, data_digest(folder, name), name, seed)
+        for name in arguments.tables or table_names(folder)
+        for seed in range(arguments.splits)
+    ]
+    key = ["weights", "rows", "data", "table", "split", "variant"]
+    print_table(measured(arguments.out, key, ["auc"], cells, measure))
 
 
 def print_table(frame: pd.DataFrame) -> None:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,9 @@ def main() -> None:
         write_tables(folder / "data", options)
         first = None
         for number, (backend, jobs) in enumerate(WAYS):
+            if backend in ("dask", "ray") and find_spec(backend) is None:
+                print(f"| {backend} | not installed | | |")
+                continue
             out = folder / f"out{number}"
             seconds = score(folder / "data", out, backend, jobs or options.jobs)
             written = {path.name: path.read_bytes() for path in out.glob("t*.csv")}

@@ -2,7 +2,7 @@
 
     python benchmarks/insert_blocks.py --model default --after 3,5 --shards DIR --out M.safetensors
     torchrun trainer/main.py --config CONFIG --shards DIR \\
-        model.layers=8 train.init_from=M.safetensors
+        model.layers=12 train.init_from=M.safetensors
 
 A new block is a copy of the one that it follows, with what its three sublayers add set to nothing,
 so that gradients find attention that looks where it is of use. Each sublayer ends in a norm, which

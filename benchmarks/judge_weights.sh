@@ -13,7 +13,8 @@ here=$(dirname "$(realpath "$0")")
 mkdir -p "$out"
 export OMP_NUM_THREADS=1
 
-"$here"/same_weights.sh "$out" "$here"/../puicl_model/weights/default.safetensors "$new"
+"$here"/same_weights.sh "$out" "$here"/../puicl_model/weights/default.safetensors "$new" \
+    "$data"/index.json "$data"/*.csv.gz
 
 step() { # NAME SCRIPT ARGUMENTS...
     local name=$1 script=$2

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from compare_networks import FIGURES, digest, figures_of
 from joblib import Parallel, delayed
-from real_tables import read_split, table_names
+from real_tables import data_digest, read_split, table_names
 from scipy import special
 
 from puicl_config import write_atomically
@@ -77,7 +77,7 @@ def mixture(text: str) -> Mixture:
             raise argparse.ArgumentTypeError(
                 f'"{part.strip()}": write a scaling ({", ".join(SCALINGS)}) and a number above 0'
             )
-        counts[kind] = int(n)
+        counts[kind] = counts.get(kind, 0) + int(n)
     return counts
 
 
@@ -118,7 +118,8 @@ def passes(
     s: np.ndarray,
 ) -> dict[str, np.ndarray]:
     """Log-odds [passes, n_u] by scaling, at least as many passes of each as in `turns`; kept."""
-    path = arguments.passes / f"{digest(arguments.model)}-{name}-{split}.npz"
+    key = f"{digest(arguments.model)}-{data_digest(arguments.data, name)}"
+    path = arguments.passes / f"{key}-{name}-{split}.npz"
     if path.exists():
         with np.load(path) as kept:
             found = dict(kept)
@@ -136,7 +137,9 @@ def passes(
 
 
 def show(title: str, frame: pd.DataFrame, mixtures: list[Mixture]) -> None:
-    """Print one Markdown table."""
+    """Print one Markdown table, where there are such tables."""
+    if frame.empty:
+        return
     print(f"{title}\n\n| passes | mixture |", " | ".join(FIGURES), "|")
     print("|---|---|" + "---|" * len(FIGURES))
     means = frame.groupby(["mixture", "split"])[FIGURES].mean()

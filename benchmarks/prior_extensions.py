@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from ablations import is_done
 
 from prior_gen.generator import generate_shards
 from puicl_config import load_config
@@ -86,19 +87,21 @@ def results_of(variant: str, seed: int, options: argparse.Namespace) -> pd.DataF
     """Scores of a variant's network on each table, trained and measured unless it was."""
     folder = options.out / f"{'-'.join(re.findall(r'[a-z]+', variant))}-{seed}"
     overrides = settings(variant, seed, options)
+    overrides.append(f"train.init_from={options.init}")
     config = load_config(options.config, overrides)
     generate_shards(config, folder / "shards", range(1, config.prior.total_stages + 1), jobs=1)
     run, bench = folder / "run", folder / "bench"
-    if not (run / "model.safetensors").is_file():
+    # Both go on, find that all is done, or refuse a folder of other options.
+    if not is_done(run) or load_config(run / "config.yaml") != config:
         command = [sys.executable, MAIN, "--config", options.config, "--shards", folder / "shards"]
-        command += ["--out", run, *overrides, f"train.init_from={options.init}"]
+        command += ["--out", run, *overrides]
         subprocess.run([str(word) for word in command], check=True)
-    if not (bench / "results.csv").is_file():
-        command = [Path(sys.executable).parent / "puicl", "bench", "--data", options.data]
-        command += ["--methods", "puicl_single", "--model", run / "model.safetensors"]
-        command += ["--repeats", options.repeats, "--jobs", 1, "--out", bench]
-        subprocess.run([str(word) for word in command], check=True)
+    command = [Path(sys.executable).parent / "puicl", "bench", "--data", options.data]
+    command += ["--methods", "puicl_single", "--model", run / "model.safetensors"]
+    command += ["--repeats", options.repeats, "--jobs", 1, "--out", bench, "--new-weights"]
+    subprocess.run([str(word) for word in command], check=True)
     results = pd.read_csv(bench / "results.csv")
+    results = results[results.repeat < options.repeats]
     return results.assign(seed=seed, cells=cells_of(folder / "shards"))
 
 

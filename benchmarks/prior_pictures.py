@@ -14,7 +14,7 @@ from prior_gen.canary import canary_digest, software
 from prior_gen.generator import write_parts
 from prior_gen.preview import write_preview
 from puicl_config import Config, load_config
-from shard_io import Manifest, PartId, claim_folder
+from shard_io import Manifest, PartId, claim_folder, open_shards
 
 STAGES = (*range(1, 101, 3), 101, 112, 123, 134)
 
@@ -28,11 +28,13 @@ def make_shards(folder: Path, jobs: int) -> None:
         canary=canary_digest(config.prior),
         software=software(),
     )
-    write_parts(claim_folder(folder, manifest), folder, [PartId(s, 0) for s in STAGES], jobs)
+    manifest, parts = claim_folder(folder, manifest), [PartId(s, 0) for s in STAGES]
+    there = set(open_shards(folder).published_parts())
+    write_parts(manifest, folder, [part for part in parts if part not in there], jobs)
 
 
 def main() -> None:
-    """Make the shards (or take those of --shards), then the pictures."""
+    """Make the shards (those that --shards lacks), then the pictures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("docs/images/prior"))
     parser.add_argument("--shards", type=Path, help="folder to keep the slice in")
@@ -41,8 +43,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         shards = arguments.shards or Path(temporary) / "shards"
-        if not shards.exists():
-            make_shards(shards, arguments.jobs)
+        make_shards(shards, arguments.jobs)
         page = Path(temporary) / "page"
         write_preview(shards, page, tasks=arguments.tasks)
         arguments.out.mkdir(parents=True, exist_ok=True)

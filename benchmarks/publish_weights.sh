@@ -29,7 +29,8 @@ step() { # NAME COMMAND...
 
 step interval python benchmarks/calibrate_class_prior.py --shards "$heldout" --tasks 400 --data "$data" \
     --widen --jobs 2 --write
-if [ -n "$(git status --porcelain puicl_model)" ]; then
+changed=$(git status --porcelain puicl_model)
+if [ -n "$changed" ]; then
     echo "the weights and their card are not committed: commit them, then call this again" >&2
     exit 1
 fi

@@ -1,10 +1,12 @@
 """What scripts over folders of real tables share: tables, splits, and a CSV of what was measured.
 
 A folder holds `index.json` (name to {"positive": value of the last column}) and `NAME.csv.gz`;
-splits are the benchmark's (`pu_bench.split_pu`): each labels a third of at most 600 positives and
-adds as many negatives as positives are left.
+splits are made as the benchmark's (`pu_bench.split_pu`): each labels a third of at most 600
+positives and adds as many negatives as positives are left. They hold other rows than split k of
+`puicl bench`, which sorts the rows of a table first.
 """
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -41,6 +43,13 @@ def split_rows(
     return table.iloc[task.x[:, 0].astype(int)].reset_index(drop=True), task.s, task.y
 
 
+def data_digest(folder: Path, name: str) -> str:
+    """The first digits of the SHA-256 of a table's file and of which class is positive."""
+    index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+    content = (folder / f"{name}.csv.gz").read_bytes() + str(index[name]["positive"]).encode()
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
 def read_split(folder: Path, name: str, split: int) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
     """`split_rows` of one table of a folder."""
     _, table, positive = next(read_tables(folder, [name]))
@@ -58,11 +67,15 @@ def measured(
     """One or more rows, `key` and `figures`, of each cell; those that `out` holds are not redone.
 
     cells: values of as many of `key`'s first columns as name a cell; measure: takes them and
-    returns the cell's rows, each without these values. Whoever stops it loses a cell or two.
+    returns the cell's rows, each without these values. Whoever stops it loses a cell or two. Raises
+    `SystemExit` where `out` has other columns.
     """
     frame = pd.DataFrame(columns=[*key, *figures])
     if out and out.exists():
-        frame = pd.read_csv(out)
+        # Digests may look like numbers.
+        frame = pd.read_csv(out, dtype={"weights": str, "data": str})
+        if list(frame.columns) != [*key, *figures]:
+            raise SystemExit(f"{out} has columns {', '.join(frame)}: give another --out")
     cells = list(cells)
     n = len(cells[0]) if cells else 0
     done = set(frame[key[:n]].itertuples(index=False, name=None))
@@ -73,4 +86,6 @@ def measured(
         frame = pd.concat([frame, new]) if len(frame) else new
         if out:
             write_atomically(out, frame.to_csv(index=False).encode())
-    return frame
+    if not cells:
+        return frame
+    return frame[pd.MultiIndex.from_frame(frame[key[:n]]).isin(cells)]

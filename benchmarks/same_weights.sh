@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Refuses a folder whose steps were done with other weights; the first call notes which.
+# Refuses a folder whose steps were done with other weights or tables; the first call notes which.
 #
-#     benchmarks/same_weights.sh OUT WEIGHTS.safetensors...
+#     benchmarks/same_weights.sh OUT FILE...
 set -euo pipefail
 out=$1
 shift
@@ -9,6 +9,6 @@ now=$(sha256sum "$@" | cut -d " " -f 1)
 if [ ! -e "$out/weights.sha256" ]; then
     echo "$now" > "$out/weights.sha256"
 elif [ "$(cat "$out/weights.sha256")" != "$now" ]; then
-    echo "error: $out holds the steps of other weights: give another folder" >&2
+    echo "error: $out holds the steps of other weights, or on other tables: give another folder" >&2
     exit 1
 fi

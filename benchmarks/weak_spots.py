@@ -18,6 +18,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.stats import sem
 from sklearn.metrics import roc_auc_score
 
 from pu_bench.methods import METHODS
@@ -64,7 +65,7 @@ def main() -> None:
     print("|---" * (len(columns) + 3) + "|")
     for source, rows in by_source.items():
         rows = np.array(rows)
-        figures = [rows[:, 0].mean(), rows[:, 0].std() / np.sqrt(len(rows)), *rows[:, 1:].mean(0)]
+        figures = [rows[:, 0].mean(), sem(rows[:, 0]), *rows[:, 1:].mean(0)]
         print(" | ".join([f"| {source}", str(len(rows)), *(f"{x:.3f}" for x in figures)]), "|")
 
 

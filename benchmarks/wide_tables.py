@@ -30,7 +30,7 @@ from sklearn.metrics import roc_auc_score
 
 from pu_bench import split_pu
 from pu_bench.data import load_collection
-from puicl_model import PUICLClassifier, TablePreprocessor
+from puicl_model import PUICLClassifier, TablePreprocessor, find_weights
 from puicl_model.contexts import column_relevance
 from puicl_model.preprocessing import fit_scaling
 from puicl_model.trees import cross_fitted
@@ -42,7 +42,7 @@ _TREES = "cross-fitted trees"
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--model", type=find_weights, required=True)
     parser.add_argument("--shards")
     parser.add_argument("--tasks", type=int, default=16)
     parser.add_argument("--rows", type=int, default=300, help="taken of each task, at most")
@@ -71,7 +71,8 @@ def main() -> None:
             seconds = time.monotonic() - start
             print(f"{number} of {len(tasks)} tasks, {seconds:.0f} s", file=sys.stderr, flush=True)
     widths = [x.shape[1] for x, *_ in tasks]
-    print(f"{len(tasks)} tasks of {min(widths)} to {max(widths)} columns\n")
+    n_measured = len(next(iter(found.values())))
+    print(f"{n_measured} tasks of {min(widths)} to {max(widths)} columns\n")
     print("| what | mean AUC | against all columns at once | Brier score | error of the share |")
     print("|---|---|---|---|---|")
     for variant, values in found.items():
