@@ -4,7 +4,7 @@
 #     benchmarks/pretrain_weights.sh CONFIG START OUT [KEY=VALUE...]
 #
 # CONFIG is a path or a shipped name, START `default` or a .safetensors file, KEY=VALUE overrides it
-# (prior.seed=76). The generator writes OUT/shards, the trainer follows it into OUT/run; then OUT/end.safetensors
+# (prior.seed=77). The generator writes OUT/shards, the trainer follows it into OUT/run; then OUT/end.safetensors
 # is the run's end, OUT/quarter and OUT/half lie a quarter and half of the way back to START, in bfloat16.
 # Killed, or out of time (train.max_seconds=500), the same command goes on. JOBS generator processes and
 # PROCESSES of the trainer; unless given, on a CPU as many as there are cores, on GPUs one process each and

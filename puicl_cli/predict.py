@@ -17,7 +17,10 @@ def predict(
         ),
     ],
     label_column: Annotated[
-        str, typer.Option(help="Column that is 1 for labelled positives, 0 or empty otherwise.")
+        str,
+        typer.Option(
+            help="Column that is 1 or True for labelled positives; 0, -1, False or empty otherwise."
+        ),
     ],
     out: Annotated[
         str, typer.Option(help="CSV or Parquet file to write; - is CSV to stdout; or a folder.")
@@ -41,18 +44,24 @@ def predict(
         ),
     ] = None,
     n_estimators: Annotated[
-        int | None, typer.Option(min=1, help="Forward passes to average; 1 is the single one.")
+        int | None,
+        typer.Option(min=1, help="Forward passes to average (default: 16); 1 is the single one."),
     ] = None,
     blend: Annotated[
         Literal["trees"] | None, typer.Option(help="Average ranks with cross-fitted trees.")
     ] = None,
     random_state: Annotated[
-        int | None, typer.Option(min=0, help="Of orders and draws; another moves scores a little.")
+        int | None,
+        typer.Option(
+            min=0, help="Of orders and draws (default: 0); another moves scores a little."
+        ),
     ] = None,
     report: Annotated[
         Path | None, typer.Option(help="Also write a page (HTML) on the answer.")
     ] = None,
-    model: Annotated[Path | None, typer.Option(help="Weights: a shipped name or a path.")] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="Weights: a shipped name (default: default) or a path.")
+    ] = None,
     separator: Annotated[
         str, typer.Option(help="What separates cells in CSV: a character, or tab.")
     ] = ",",

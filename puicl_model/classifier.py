@@ -43,10 +43,11 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         `model.safetensors` with its `model.json` beside it, as the trainer writes them.
     n_estimators : int
         Forward passes to average a row's log-odds over. Each has its own column order, scaling
-        and, where rows or columns do not all fit, contexts and column subsets; columns of two
-        values are read as they are or the other way round, at random. Every other pass reads
-        tables of levels alone from the other end, where the network was trained on such
-        (`prior.extensions.mirrored`). The first has columns and rows as given; 1 is the single
+        and, where rows or columns do not all fit, contexts and column subsets; where columns are
+        scaled one by one, those of two values are read as they are or the other way round, at
+        random. Not so in tables of levels alone of which some column has more than two: of these
+        every other pass reads all columns from the other end, where the network was trained on
+        such (`prior.extensions.mirrored`). The first has columns and rows as given; 1 is the single
         forward pass of the paper.
     scalings : "auto" or sequence of str
         Taken in turn by the estimators. "standard", "robust", "quantile" and "uniform" (ranks)

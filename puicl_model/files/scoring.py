@@ -10,6 +10,7 @@ import pandas as pd
 from puicl_config import InputError
 from puicl_model.classifier import PUICLClassifier
 from puicl_model.files.formats import Dialect, read_table
+from puicl_model.preprocessing.table import KEEP_THEM
 from puicl_model.weights import find_weights
 
 # Columns of the scores, beside the id column.
@@ -151,7 +152,7 @@ _OPTIONS = {
     "give positive_label=": "give --positive-label",
     "give class_prior": "give --class-prior",
     ", or name the column in categorical_features": ", or give it as --categorical-column",
-    ", or drop_identifiers=False": "",
+    KEEP_THEM: "",
 }
 
 

@@ -31,6 +31,8 @@ from puicl_model.preprocessing.reading import column_names, is_missing, read_tab
 
 # Levels that a warning names.
 _MOST_NAMED = 5
+# How to have row numbers and names kept, behind a sentence of those that were not.
+KEEP_THEM = ", or preprocessing=TablePreprocessor(drop_identifiers=False)"
 
 
 class TablePreprocessor(TransformerMixin, BaseEstimator):
@@ -49,7 +51,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         Columns of numbers that are codes of categories, by name or position, or as a mask. A
         number is a position, whatever the columns' names. Text is always taken for categories.
     one_hot_levels : int
-        Categories of up to so many levels make one column a level, others one of codes.
+        Categories of up to so many levels make one column a level (of two levels, one in all),
+        others one of codes; missing cells are a level, and so are rare ones together.
     rare_below : int
         Levels of fewer rows are taken together.
     indicator_share : float
@@ -253,7 +256,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             return ""
         sentence = f"left out: {', '.join(told)}; give numbers or groups to have them used"
         kept = {ROW_NUMBER, FREE_TEXT} & set(self.dropped_.values())
-        return sentence + (", or drop_identifiers=False" if kept else "")
+        return sentence + (KEEP_THEM if kept else "")
 
     def _taken_for_categories(self) -> str:
         """A sentence on columns of text that look like numbers or dates; or nothing."""

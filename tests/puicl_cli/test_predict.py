@@ -282,3 +282,13 @@ def test_a_categorical_column_that_is_no_feature_is_refused(predict, tmp_path, c
     check_refused(
         result, tmp_path, "no column 'd'" if column == "d" else f"--categorical-column {column}"
     )
+
+
+def test_the_help_names_the_classifiers_defaults(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["puicl", "predict", "--help"])
+    with pytest.raises(SystemExit):
+        main()
+    told = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    defaults = PUICLClassifier().get_params()
+    for name in ("n_estimators", "random_state"):
+        assert f"(default: {defaults[name]})" in told
