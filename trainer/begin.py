@@ -16,7 +16,7 @@ from trainer.checkpoint import (
 from trainer.data import DataChain
 from trainer.ledger import read_ledger
 from trainer.run_folder import recorded_start
-from trainer.start import is_there, load_start, start_digest
+from trainer.start import is_there, load_start, reads_otherwise, start_digest
 from trainer.state import TrainState
 from trainer.world import World
 
@@ -42,7 +42,7 @@ def begin_or_resume(
         if world.is_first:
             set_aside(path)
     if found is None:
-        return _begin(state, config.train.init_from)
+        return _begin(state, config.train.init_from, say)
     _check_start(out, found[0].lineage, config.train.init_from)
     _resume(state, chain, *found, config, out)
     return found[0].lineage
@@ -76,12 +76,14 @@ def _check_start(out: Path, lineage: Lineage, init_from: str | None) -> None:
         )
 
 
-def _begin(state: TrainState, init_from: str | None) -> Lineage:
+def _begin(state: TrainState, init_from: str | None, say: Callable[[str], None]) -> Lineage:
     """Begin a run: from its seed, or from another run's weights, which are recorded."""
     if init_from is None:
         return Lineage()
     about, tensors = load_start(init_from)
     state.begin_from(tensors, about.step)
+    if otherwise := reads_otherwise(init_from, state.model.config):
+        say(f"note: this network reads the weights at {init_from} in another way: {otherwise}")
     return Lineage((*about.lineage.ancestors, about.as_ancestor()))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from puicl_config import InputError
+from puicl_config import InputError, ModelConfig, load_config
 from puicl_model import find_weights, load_model, shipped_weights
 from trainer.checkpoint import CheckpointState, Lineage, load_checkpoint, read_state
 
@@ -61,6 +61,39 @@ def load_start(init_from: str) -> tuple[CheckpointState, dict[str, Tensor]]:
     )
     kinds = ("model", "ema")
     return about, {f"{kind}.{name}": t for kind in kinds for name, t in tensors.items()}
+
+
+def reads_otherwise(init_from: str, model: ModelConfig) -> str:
+    """How `model` reads the weights at `init_from` in another way than they were trained; or "".
+
+    Of networks of the same shapes: with as many parameters in other heads, groups of columns,
+    scales. What nobody recorded (a checkpoint outside its run's folder) is not known.
+    """
+    weights = _weights_file(init_from)
+    if weights is not None:
+        theirs = load_model(weights)[0].config
+    else:
+        recorded = Path(init_from).resolve().parent.parent / "config.yaml"
+        if not recorded.is_file():
+            return ""
+        try:
+            theirs = load_config(recorded).model
+        except InputError:  # of a version that had other keys
+            return ""
+    there, here = _resolved(theirs), _resolved(model)
+    return ", ".join(
+        f"model.{name} {here[name]} (there {there[name]})"
+        for name in here
+        if here[name] != there[name]
+    )
+
+
+def _resolved(model: ModelConfig) -> dict[str, Any]:
+    """The model's settings, heads that are left to `heads` by their number."""
+    values = model.model_dump()
+    for name in ("feature_heads", "row_heads"):
+        values[name] = values[name] or values["heads"]
+    return {name: value for name, value in values.items() if name != "heads"}
 
 
 def _weights_file(init_from: str) -> Path | None:

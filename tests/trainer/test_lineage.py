@@ -16,7 +16,7 @@ from puicl_model import load_model
 from trainer import average_checkpoints
 from trainer.checkpoint import checkpoints, load_checkpoint, read_state
 from trainer.provenance import export_weights
-from trainer.start import load_start
+from trainer.start import load_start, reads_otherwise
 from trainer.state import TrainState
 
 
@@ -170,6 +170,21 @@ def test_where_no_run_can_begin(reference_run, tiny_yaml, all_shards, arguments,
     begin = [arguments(tiny_yaml, all_shards, run, f"train.init_from={at}") for at in sentences]
     for sentence, said in zip(sentences.values(), refused(*begin), strict=True):
         assert sentence in said
+
+
+def test_a_run_says_where_its_network_reads_the_weights_in_another_way(
+    reference_run, tiny, tiny_yaml
+):
+    start = str(checkpoints(reference_run / "checkpoints")[-1])
+    weights = str(reference_run / "model.safetensors")
+    heads = 2 * tiny.model.heads
+    for begin in (start, weights):
+        assert reads_otherwise(begin, tiny.model) == ""
+        same = tiny.model.model_copy(update={"row_heads": tiny.model.heads})
+        assert reads_otherwise(begin, same) == ""
+        other = tiny.model.model_copy(update={"row_heads": heads})
+        told = reads_otherwise(begin, other)
+        assert told == f"model.row_heads {heads} (there {tiny.model.heads})"
 
 
 def test_no_run_begins_from_a_network_of_more_blocks(tiny, tiny_yaml):
