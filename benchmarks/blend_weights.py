@@ -15,8 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from compare_networks import digest
-from real_tables import data_digest, measured, read_split, table_names
+from real_tables import data_digest, digest, measured, read_split, table_names
 from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 

@@ -11,7 +11,6 @@ some two minutes a network and split. `--rows` thins each split, for tables of f
 """
 
 import argparse
-import hashlib
 import warnings
 from collections.abc import Iterator
 from functools import partial
@@ -20,10 +19,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from ensembling import thin
-from real_tables import data_digest, measured, read_split, table_names
+from real_tables import data_digest, digest, measured, read_split, table_names
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
-from puicl_model import PUICLClassifier, find_weights
+from puicl_model import PUICLClassifier
 
 FIGURES = ["AUC", "accuracy", "share", "Brier"]
 KEY = ["weights", "passes", "rows", "data", "table", "split"]
@@ -56,11 +55,6 @@ def main() -> None:
     for n in arguments.passes:
         for line in lines(frame[frame["passes"] == n], models):
             print(f"| {line[0]} | {n} |", " | ".join(line[1:]), "|")
-
-
-def digest(model: str) -> str:
-    """The first digits of the SHA-256 of a network's weights."""
-    return hashlib.sha256(find_weights(model).read_bytes()).hexdigest()[:16]
 
 
 def measure(

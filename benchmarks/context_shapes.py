@@ -47,7 +47,7 @@ def with_range(model: Path, folder: Path, n_labeled: int, n_unlabeled: int) -> P
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=find_weights, required=True)
+    parser.add_argument("--model", type=find_weights, default="default")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--splits", type=int, default=1)
     parser.add_argument("--tables", nargs="*")

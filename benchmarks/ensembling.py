@@ -9,7 +9,6 @@ The defaults take some five minutes on one core; `--rows 2000 --splits 3` is the
 """
 
 import argparse
-import hashlib
 import time
 import warnings
 from pathlib import Path
@@ -17,7 +16,7 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
-from real_tables import data_digest, measured, read_split, table_names
+from real_tables import data_digest, digest, measured, read_split, table_names
 from scipy.special import expit, logit
 from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
@@ -123,7 +122,7 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     model, folder = find_weights(arguments.model), arguments.data
-    weights = hashlib.sha256(model.read_bytes()).hexdigest()[:16]
+    weights = digest(arguments.model)
 
     def measure(weights: str, rows: int, data: str, name: str, seed: int) -> list[tuple]:
         """Variant and AUC of each."""

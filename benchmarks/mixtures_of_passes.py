@@ -20,9 +20,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from compare_networks import FIGURES, digest, figures_of
+from compare_networks import FIGURES, figures_of
 from joblib import Parallel, delayed
-from real_tables import data_digest, read_split, table_names
+from real_tables import data_digest, digest, read_split, table_names
 from scipy import special
 
 from puicl_config import write_atomically

@@ -17,6 +17,7 @@ from joblib import Parallel, delayed
 
 from pu_bench import split_pu
 from puicl_config import write_atomically
+from puicl_model import find_weights
 
 
 def table_names(folder: Path) -> list[str]:
@@ -41,6 +42,11 @@ def split_rows(
     """Rows of a split, labelled ones first, their labels s and the classes y of the others."""
     task = split_pu(np.arange(len(table), dtype=float)[:, None], positive, split)
     return table.iloc[task.x[:, 0].astype(int)].reset_index(drop=True), task.s, task.y
+
+
+def digest(model: str) -> str:
+    """The first digits of the SHA-256 of a network's weights."""
+    return hashlib.sha256(find_weights(model).read_bytes()).hexdigest()[:16]
 
 
 def data_digest(folder: Path, name: str) -> str:

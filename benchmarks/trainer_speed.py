@@ -193,7 +193,8 @@ def main() -> None:
         ways.remove("bfloat16")
         print("without bfloat16, which this processor would compute in float32")
     config = load_config(options.config)
-    check_logits(TrainState(config, torch.device("cpu")).model)
+    exact = load_config(options.config, ["train.device=cpu", "train.precision=float32"])
+    check_logits(TrainState(exact, torch.device("cpu")).model)
     # Of bfloat16 only where it is measured: without instructions for it a product takes minutes.
     kinds = [torch.float32, *([torch.bfloat16] if "bfloat16" in ways else [])]
     peaks = {kind: matmul_peak(kind, options.threads) for kind in kinds}

@@ -42,7 +42,7 @@ _TREES = "cross-fitted trees"
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=find_weights, required=True)
+    parser.add_argument("--model", type=find_weights, default="default")
     parser.add_argument("--shards")
     parser.add_argument("--tasks", type=int, default=16)
     parser.add_argument("--rows", type=int, default=300, help="taken of each task, at most")

@@ -1,7 +1,5 @@
 """Methods that `pulearn` has right: Elkan and Noto's classifier and bagging."""
 
-import contextlib
-
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.svm import SVC
@@ -44,10 +42,13 @@ class ElkanNoto(Method):
             SVC(class_weight="balanced", random_state=seed), ensemble=False
         )
         for attempt in range(_DRAWS):
-            with contextlib.suppress(*([ValueError] if attempt < _DRAWS - 1 else [])):
-                fitted = pulearn.ElkanotoPuClassifier(svm, 0.2, random_state=seed + attempt)
+            fitted = pulearn.ElkanotoPuClassifier(svm, 0.2, random_state=seed + attempt)
+            try:
                 fitted.fit(x, s)
                 break
+            except ValueError:
+                if attempt == _DRAWS - 1:
+                    raise
         g = np.clip(fitted.predict_proba(U)[:, 1] * fitted.c, 0.0, 1.0 - 1e-12)
         score = np.minimum((1.0 - fitted.c) / fitted.c * g / (1.0 - g), 1.0)
         return Prediction(score, (score >= 0.5).astype(int), float(score.mean()), ranking=g)

@@ -164,8 +164,8 @@ def test_what_a_probability_cuts_off_still_ranks_the_rows(name, task):
 
 def test_elkan_and_notos_classifier_takes_a_handful_of_labelled_rows():
     rng = np.random.default_rng(0)
-    P, U = rng.normal(2, 1, (6, 3)), rng.normal(0, 2, (200, 3))
-    for seed in range(12):  # some of them hold out none of the six, or too many
+    P, U = rng.normal(2, 1, (4, 3)), rng.normal(0, 2, (200, 3))
+    for seed in range(12):  # a third of them hold out none of the four, or too many
         assert np.isfinite(METHODS["elkan_noto"]().fit_predict(P, U, seed).score).all()
 
 
