@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from puicl_model.classifier import PUICLClassifier
     from puicl_model.contexts import TrainedRange, auto_scalings
     from puicl_model.many import fit_many, predict_many
-    from puicl_model.preprocessing import TURNED, TablePreprocessor
+    from puicl_model.preprocessing import NOTHING, TURNED, TablePreprocessor
 
 _LATER = {
     "PUICLClassifier": "puicl_model.classifier",
+    "NOTHING": "puicl_model.preprocessing",
     "TablePreprocessor": "puicl_model.preprocessing",
     "TURNED": "puicl_model.preprocessing",
     "TrainedRange": "puicl_model.contexts",
@@ -35,6 +36,7 @@ _LATER = {
 }
 
 __all__ = [
+    "NOTHING",
     "PUICL",
     "TURNED",
     "ModelConfig",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from puicl_model.preprocessing import NOTHING
+from puicl_model import NOTHING
 
 MAX_LEVELS = 10
 
