@@ -9,6 +9,7 @@ microbatches are held against those of a CPU in float32.
 
 import argparse
 import time
+from collections.abc import Iterator
 
 import torch
 
@@ -29,6 +30,7 @@ def main() -> None:
     parser.add_argument("--microbatches", type=int, default=32)
     parser.add_argument("--ways", nargs="+", default=["eager"])
     parser.add_argument("--deterministic", type=int, nargs="+", default=[0])
+    parser.add_argument("--streams", type=int, nargs="+", default=[2], help="of graphs")
     parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--profile", type=int, default=0, help="lines of the longest kernels")
@@ -42,11 +44,20 @@ def main() -> None:
         if asked.compare:
             compare(config, batches[: asked.compare], asked.device)
         for deterministic in asked.deterministic:
-            for way in asked.ways:
+            for way, streams in ways(asked):
+                train = config.train.model_copy(update={"cuda_streams": streams})
+                config = config.model_copy(update={"train": train})
                 try:
                     measure(config, batches, way, bool(deterministic), asked)
                 except Exception as error:  # the other ways are worth their time
                     print(f"{way}: {type(error).__name__}: {str(error)[-1500:]}", flush=True)
+
+
+def ways(asked: argparse.Namespace) -> Iterator[tuple[str, int]]:
+    """Each way with each number of streams, which only graphs have."""
+    for way in asked.ways:
+        for streams in asked.streams if way == "graphs" else [1]:
+            yield way, streams
 
 
 def make_batches(config: Config, count: int) -> list[Batch]:
@@ -94,15 +105,18 @@ def measure(
         state.model.compile(dynamic=True)
     each = config.prior.microbatches_per_step
     recorded = RecordedGradients(state, config.train) if way == "graphs" else None
+    rows = torch.zeros(each, state.gradient.numel() + 1, device=asked.device)
 
     def round_of(some: list[Batch]) -> None:
         for place, batch in enumerate(some):
             if recorded:
-                gradient = recorded(batch)
+                recorded(batch, out=rows[place % each])
             else:
-                gradient = microbatch_gradient(state, batch, config.train)
+                rows[place % each] = microbatch_gradient(state, batch, config.train)
             if (place + 1) % each == 0:
-                state.update(gradient[:-1], 1e-6)
+                if recorded:
+                    recorded.join()
+                state.update(rows[:, :-1].mean(0), 1e-6)
 
     began = time.perf_counter()
     round_of(batches)
@@ -128,8 +142,9 @@ def measure(
     cells = sum(b.x.shape[0] * b.x.shape[1] * (b.x.shape[2] + 1) for b in batches)
     tasks = sum(len(b.x) for b in batches)
     print(
-        f"{way}, deterministic {deterministic}, {len(batches[0].x)} tasks a microbatch: first "
-        f"round {first:.1f} s; {1e3 * spent / rounds / len(batches):.2f} ms a microbatch, update "
+        f"{way}, {config.train.cuda_streams} streams, deterministic {deterministic}, "
+        f"{len(batches[0].x)} tasks a microbatch: first round {first:.1f} s; "
+        f"{1e3 * spent / rounds / len(batches):.2f} ms a microbatch, update "
         f"{1e3 * update:.2f} ms; {rounds * cells / spent / 1e6:.3f} M cells/s, "
         f"{rounds * tasks / spent:.0f} tasks/s, {rounds * len(batches) / each / spent:.2f} steps/s",
         flush=True,
