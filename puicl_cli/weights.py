@@ -66,13 +66,24 @@ def export(
     bfloat16: Annotated[
         bool, typer.Option("--bfloat16", help="Round to bfloat16: half the size.")
     ] = False,
+    unfinished: Annotated[
+        bool, typer.Option("--unfinished", help="Take a run that was stopped as it stands.")
+    ] = False,
 ) -> None:
     """Write a run's final weights with a card that `verify` can check."""
     if out.suffix != ".safetensors":
         raise InputError(f"--out {out}: give a file that ends in .safetensors")
     from trainer import export_weights
 
-    export_weights(run, shards, out, start_share=start_share, back_to=back_to, bfloat16=bfloat16)
+    export_weights(
+        run,
+        shards,
+        out,
+        start_share=start_share,
+        back_to=back_to,
+        bfloat16=bfloat16,
+        unfinished=unfinished,
+    )
     print(f"{out} and {out.with_suffix('.json')} are written")
 
 

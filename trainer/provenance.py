@@ -42,6 +42,7 @@ def export_weights(
     start_share: float = 0.0,
     back_to: str | None = None,
     bfloat16: bool = False,
+    unfinished: bool = False,
 ) -> None:
     """Write the run's final weights to `out` (NAME.safetensors) with a card that can be checked.
 
@@ -55,7 +56,8 @@ def export_weights(
     To what the trainer wrote come the whole config, environments, seconds of training, the content
     digests of the stages that the first `steps` steps read, and those steps' ledger. What is in
     the card of `out` already and is no fact of a run (an interval) is not kept: it belonged to
-    other weights. Raises `InputError` where the run is unfinished, its folder incomplete, the
+    other weights. A run that was stopped for good is taken as it stands where `unfinished`. Raises
+    `InputError` where a run is unfinished otherwise, its folder incomplete, the
     checkpoint at its start not the one it began from, `back_to` none of its ancestors or without a
     `start_share`, or `shards` not those it was trained on.
     """
@@ -67,10 +69,13 @@ def export_weights(
             f"{run}/model.safetensors is a mean of checkpoints (`puicl average`), not what the run "
             "ended with: start the trainer again, which writes that, and average to another file"
         )
-    if card["steps"] < card["of_steps"]:
+    if card["steps"] < card["of_steps"] and not unfinished:
         raise InputError(
-            f"{run} stands at step {card['steps']} of {card['of_steps']}; finish the run first"
+            f"{run} stands at step {card['steps']} of {card['of_steps']}; finish the run first, or "
+            "say that it is to be taken unfinished"
         )
+    if card["steps"] < card["of_steps"]:
+        card["unfinished"] = True
     if not (run / "config.yaml").is_file():
         raise InputError(f"{run} lacks config.yaml: give the run's folder as the trainer left it")
     config = load_config(run / "config.yaml")
@@ -173,11 +178,13 @@ def recorded_stages(card: Mapping[str, Any]) -> tuple[Config, list[int]]:
     config = parse_config(card["config"], where="the weights' card")
     ancestors = card["lineage"]
     parent = ancestors[-1]["tensors_digest"] if ancestors else None
+    recorded, total = len(card["recorded"]["ledger"]), config.prior.total_steps
+    stopped = card.get("unfinished") is True and recorded <= card["steps"] < total
     for key, stated in {
         "plan_digest": plan_digest(config.prior),
         "run_digest": run_digest(config, parent),
-        "of_steps": config.prior.total_steps,
-        "steps": config.prior.total_steps,
+        "of_steps": total,
+        "steps": card["steps"] if stopped else total,
         "model": config.model.model_dump(mode="json"),
     }.items():
         if card[key] != stated:
@@ -185,8 +192,7 @@ def recorded_stages(card: Mapping[str, Any]) -> tuple[Config, list[int]]:
                 f"the weights' card contradicts itself: {key} is {card[key]}, its config says "
                 f"{stated}"
             )
-    steps = len(card["recorded"]["ledger"])
-    return config, sorted(stages_of_steps(config.prior, config.train, 0, steps))
+    return config, sorted(stages_of_steps(config.prior, config.train, 0, recorded))
 
 
 def differing_parts(card: Mapping[str, Any], shards: str | Path) -> list[str]:

@@ -5,9 +5,11 @@ import shutil
 
 import pytest
 from safetensors.numpy import load_file, save_file
+from typer.testing import CliRunner
 from verify_command import verify
 
 from prior_gen import generate_shards
+from puicl_cli.main import app
 from puicl_config import InputError, parse_config, plan_digest, run_digest
 from puicl_model import PUICLClassifier, find_weights, load_model, shipped_weights
 from shard_io import slice_shards
@@ -225,6 +227,21 @@ def test_weights_without_a_record_and_unfinished_runs_are_refused(
     with pytest.raises(InputError, match="step 7 of 18"):
         export_weights(run, all_shards, tmp_path / "out.safetensors")
     assert not (tmp_path / "out.safetensors").exists()
+
+
+def test_a_run_that_was_stopped_for_good_can_be_exported_and_checked(
+    run_command, arguments, tiny_yaml, all_shards, tmp_path
+):
+    run, out = tmp_path / "run", tmp_path / "out.safetensors"
+    run_command(*arguments(tiny_yaml, all_shards, run, "train.max_steps=7"))
+    with pytest.raises(InputError, match="step 7 of 18"):
+        export_weights(run, all_shards, out)
+    asked = ["weights", "export", str(run), "--shards", str(all_shards), "--out", str(out)]
+    assert CliRunner().invoke(app, [*asked, "--unfinished"]).exit_code == 0
+    card = load_model(out)[1]
+    assert (card["steps"], card["of_steps"]) == (7, 18)
+    code, told = verify(out, "--replay")
+    assert code == 0, told
 
 
 @pytest.mark.parametrize(
