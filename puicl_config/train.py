@@ -98,7 +98,7 @@ class TrainConfig(Section):
     checkpoint_every: Positive = 500
     keep_checkpoints: Positive = 3
     loader_threads: int = Field(default=1, ge=0)
-    # Of `cuda_graphs`: streams that microbatches pass through in turn.
+    # Of `cuda_graphs`: streams that microbatches pass through side by side.
     cuda_streams: Positive = 2
     # Processes that read instead of threads, so that a GPU's own thread need not wait for them.
     loader_processes: int = Field(default=0, ge=0)

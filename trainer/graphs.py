@@ -13,6 +13,7 @@ from torch import Tensor
 from puicl_config import InputError, TrainConfig
 from trainer.loader import Batch
 from trainer.precision import computed_in
+from trainer.shares import cost
 from trainer.state import TrainState
 
 # Rows below the first bound are cut to multiples of the first step, and so on.
@@ -119,7 +120,7 @@ class _Lane:
 class RecordedGradients:
     """Gradient and loss of microbatches, as `microbatch_gradient` has them but for their rounding.
 
-    On a GPU they pass through `train.cuda_streams` streams in turn, so that the kernels of one
+    On a GPU they pass through `train.cuda_streams` streams side by side, so that the kernels of one
     microbatch fill what those of another leave idle; a microbatch's bits do not depend on it. The
     first microbatch of a shape, and of a stream, is computed kernel by kernel, which also loads
     them; the next that a stream meets is recorded there. Recordings of a stream share their memory.
@@ -137,7 +138,7 @@ class RecordedGradients:
         state.model.recompute = train.recompute
         streams = train.cuda_streams if state.gradient.is_cuda else 1
         self._lanes = [_Lane(state) for _ in range(streams)]
-        self._turn = 0
+        self._loads = [0.0] * streams
         self._known: set[torch.Size] = set()
 
     def __call__(self, batch: Batch, out: Tensor) -> None:
@@ -145,8 +146,9 @@ class RecordedGradients:
         batch = cut_rows(batch)
         first = batch.x.shape not in self._known
         self._known.add(batch.x.shape)
-        lane = self._lanes[self._turn % len(self._lanes)]
-        self._turn += 1
+        place = self._loads.index(min(self._loads))
+        self._loads[place] += cost(*batch.x.shape)
+        lane = self._lanes[place]
         if lane.stream is None:
             lane(batch, out, first)
             return
@@ -156,6 +158,7 @@ class RecordedGradients:
 
     def join(self) -> None:
         """Have what follows on the current stream wait for all that was asked for."""
+        self._loads = [0.0] * len(self._lanes)
         for lane in self._lanes:
             if lane.stream is not None:
                 torch.cuda.current_stream().wait_stream(lane.stream)
