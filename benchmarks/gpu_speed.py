@@ -4,7 +4,8 @@ python benchmarks/gpu_speed.py [--tasks 8 16] [--ways eager graphs blocks model]
 
 Each way computes the same microbatches of the config's prior, made here; a way's first passes,
 in which kernels are compiled, are timed apart. With `--compare` the gradients of the first
-microbatches are held against those of a CPU in float32.
+microbatches are held against those of a CPU in float32; with `--check` recorded graphs on
+several streams against kernels one by one.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import torch
 from prior_gen.microbatch import generate_microbatch
 from puicl_config import Config, load_config
 from trainer.gradient import microbatch_gradient
-from trainer.graphs import RecordedGradients
+from trainer.graphs import RecordedGradients, cut_rows
 from trainer.loader import Batch, as_batch, rounded
 from trainer.state import TrainState
 from trainer.world import choose_algorithms
@@ -28,13 +29,14 @@ def main() -> None:
     parser.add_argument("--config", default="gpu")
     parser.add_argument("--tasks", type=int, nargs="+", default=[8])
     parser.add_argument("--microbatches", type=int, default=32)
-    parser.add_argument("--ways", nargs="+", default=["eager"])
+    parser.add_argument("--ways", nargs="*", default=["eager"])
     parser.add_argument("--deterministic", type=int, nargs="+", default=[0])
     parser.add_argument("--streams", type=int, nargs="+", default=[2], help="of graphs")
     parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--profile", type=int, default=0, help="lines of the longest kernels")
     parser.add_argument("--compare", type=int, default=0, help="microbatches, on a CPU, too")
+    parser.add_argument("--check", type=int, default=0, help="microbatches, recorded and not")
     asked = parser.parse_args()
     for tasks in asked.tasks:
         config = load_config(
@@ -43,6 +45,8 @@ def main() -> None:
         batches = make_batches(config, asked.microbatches)
         if asked.compare:
             compare(config, batches[: asked.compare], asked.device)
+        if asked.check:
+            check_graphs(config, batches[: asked.check], asked.device)
         for deterministic in asked.deterministic:
             for way, streams in ways(asked):
                 train = config.train.model_copy(update={"cuda_streams": streams})
@@ -87,6 +91,29 @@ def compare(config: Config, batches: list[Batch], device: str) -> None:
             f"gradient of {list(batch.x.shape)}: cosine {angle:.5f} with float32, lengths "
             f"{found[:-1].norm():.4f} and {expected[:-1].norm():.4f}, losses {found[-1]:.5f} and "
             f"{expected[-1]:.5f}",
+            flush=True,
+        )
+
+
+def check_graphs(config: Config, batches: list[Batch], device: str) -> None:
+    """Print how far what graphs compute, several at once, lies from one kernel after the other.
+
+    Four rounds: each shape is computed, recorded, and replayed on each stream.
+    """
+    state = TrainState(config, torch.device(device))
+    batches = [cut_rows(batch) for batch in batches]
+    expected = torch.stack([microbatch_gradient(state, batch, config.train) for batch in batches])
+    recorded = RecordedGradients(state, config.train)
+    for _ in range(4):
+        rows = torch.full_like(expected, torch.nan)
+        for row, batch in zip(rows, batches, strict=True):
+            recorded(batch, out=row)
+        recorded.join()
+        angles = torch.cosine_similarity(rows[:, :-1], expected[:, :-1], dim=1)
+        loss = (rows[:, -1] - expected[:, -1]).abs()
+        print(
+            f"recorded: cosine {angles.min():.6f} or more with kernel by kernel, losses differ by "
+            f"{loss.max():.6f} or less",
             flush=True,
         )
 
