@@ -4,13 +4,12 @@ python benchmarks/gpu_speed.py [--tasks 8 16] [--ways eager graphs blocks model]
 
 Each way computes the same microbatches of the config's prior, made here; a way's first passes,
 in which kernels are compiled, are timed apart. With `--compare` the gradients of the first
-microbatches are held against those of a CPU in float32; with `--check` recorded graphs on
-several streams against kernels one by one.
+microbatches are held against those of a CPU in float32; with `--check` recorded graphs
+against kernels one by one.
 """
 
 import argparse
 import time
-from collections.abc import Iterator
 
 import torch
 
@@ -31,7 +30,6 @@ def main() -> None:
     parser.add_argument("--microbatches", type=int, default=32)
     parser.add_argument("--ways", nargs="*", default=["eager"])
     parser.add_argument("--deterministic", type=int, nargs="+", default=[0])
-    parser.add_argument("--streams", type=int, nargs="+", default=[2], help="of graphs")
     parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--profile", type=int, default=0, help="lines of the longest kernels")
@@ -48,20 +46,11 @@ def main() -> None:
         if asked.check:
             check_graphs(config, batches[: asked.check], asked.device)
         for deterministic in asked.deterministic:
-            for way, streams in ways(asked):
-                train = config.train.model_copy(update={"cuda_streams": streams})
-                config = config.model_copy(update={"train": train})
+            for way in asked.ways:
                 try:
                     measure(config, batches, way, bool(deterministic), asked)
                 except Exception as error:  # the other ways are worth their time
                     print(f"{way}: {type(error).__name__}: {str(error)[-1500:]}", flush=True)
-
-
-def ways(asked: argparse.Namespace) -> Iterator[tuple[str, int]]:
-    """Each way with each number of streams, which only graphs have."""
-    for way in asked.ways:
-        for streams in asked.streams if way == "graphs" else [1]:
-            yield way, streams
 
 
 def make_batches(config: Config, count: int) -> list[Batch]:
@@ -96,19 +85,16 @@ def compare(config: Config, batches: list[Batch], device: str) -> None:
 
 
 def check_graphs(config: Config, batches: list[Batch], device: str) -> None:
-    """Print how far what graphs compute, several at once, lies from one kernel after the other.
+    """Print how far what graphs compute lies from one kernel after the other.
 
-    Four rounds: each shape is computed, recorded, and replayed on each stream.
+    Three rounds: each shape is computed, recorded and replayed.
     """
     state = TrainState(config, torch.device(device))
     batches = [cut_rows(batch) for batch in batches]
     expected = torch.stack([microbatch_gradient(state, batch, config.train) for batch in batches])
     recorded = RecordedGradients(state, config.train)
-    for _ in range(4):
-        rows = torch.full_like(expected, torch.nan)
-        for row, batch in zip(rows, batches, strict=True):
-            recorded(batch, out=row)
-        recorded.join()
+    for _ in range(3):
+        rows = torch.stack([recorded(batch) for batch in batches])
         angles = torch.cosine_similarity(rows[:, :-1], expected[:, :-1], dim=1)
         loss = (rows[:, -1] - expected[:, -1]).abs()
         print(
@@ -137,12 +123,10 @@ def measure(
     def round_of(some: list[Batch]) -> None:
         for place, batch in enumerate(some):
             if recorded:
-                recorded(batch, out=rows[place % each])
+                rows[place % each] = recorded(batch)
             else:
                 rows[place % each] = microbatch_gradient(state, batch, config.train)
             if (place + 1) % each == 0:
-                if recorded:
-                    recorded.join()
                 state.update(rows[:, :-1].mean(0), 1e-6)
 
     began = time.perf_counter()
@@ -169,7 +153,7 @@ def measure(
     cells = sum(b.x.shape[0] * b.x.shape[1] * (b.x.shape[2] + 1) for b in batches)
     tasks = sum(len(b.x) for b in batches)
     print(
-        f"{way}, {config.train.cuda_streams} streams, deterministic {deterministic}, "
+        f"{way}, deterministic {deterministic}, "
         f"{len(batches[0].x)} tasks a microbatch: first round {first:.1f} s; "
         f"{1e3 * spent / rounds / len(batches):.2f} ms a microbatch, update "
         f"{1e3 * update:.2f} ms; {rounds * cells / spent / 1e6:.3f} M cells/s, "

@@ -98,8 +98,6 @@ class TrainConfig(Section):
     checkpoint_every: Positive = 500
     keep_checkpoints: Positive = 3
     loader_threads: int = Field(default=1, ge=0)
-    # Of `cuda_graphs`: streams that microbatches pass through side by side.
-    cuda_streams: Positive = 2
     # Processes that read instead of threads, so that a GPU's own thread need not wait for them.
     loader_processes: int = Field(default=0, ge=0)
     # Less memory for more time: activations are computed again for the gradient, to the same bits.
@@ -122,8 +120,6 @@ class TrainConfig(Section):
         for key in ("loader_processes", "cuda_graphs"):
             if not plain.get(key):
                 plain.pop(key, None)
-        if self.cuda_streams == 2:
-            plain.pop("cuda_streams", None)
         if not self.self_distillation.weight:
             plain.pop("self_distillation", None)
         return plain
@@ -141,7 +137,6 @@ RUN_DIGEST_EXCLUDES = frozenset(
         "keep_checkpoints",
         "loader_threads",
         "loader_processes",
-        "cuda_streams",
         "recompute",
         "follow",
         "follow_timeout",

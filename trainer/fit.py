@@ -171,11 +171,9 @@ def _steps(
                 break
             batch = here[index] if chosen else following()
             if recorded:
-                recorded(batch, out=rows[row, :-1])
+                rows[row, :-1] = recorded(batch)
             else:
                 rows[row, :-1] = microbatch_gradient(state, batch, train, share)
-        if recorded:
-            recorded.join()
         rows[:, -1] = 2.0 if broken_off else float(asked())
         everyone = world.gather(rows, rounds * world.size)
         if asked.breaks_off and everyone[:, -1].amax() > 1:

@@ -13,7 +13,6 @@ from torch import Tensor
 from puicl_config import InputError, TrainConfig
 from trainer.loader import Batch
 from trainer.precision import computed_in
-from trainer.shares import cost
 from trainer.state import TrainState
 
 # Rows below the first bound are cut to multiples of the first step, and so on.
@@ -59,71 +58,11 @@ class _Slot:
         self.n_labeled.fill_(batch.n_labeled)
 
 
-class _Lane:
-    """A stream with recordings, memory and a gradient of its own; on a CPU only the last."""
-
-    def __init__(self, state: TrainState):
-        self._state = state
-        self._gradient = torch.zeros_like(state.gradient)
-        sizes = [p.numel() for p in state.parameters.values()]
-        parts = zip(state.parameters.values(), self._gradient.split(sizes), strict=True)
-        self._gradients = [part.view_as(p) for p, part in parts]
-        self._slots: dict[torch.Size, _Slot] = {}
-        self.stream, self._pool = None, None
-        self._warm = False
-        if state.gradient.is_cuda:
-            self.stream, self._pool = torch.cuda.Stream(), torch.cuda.graph_pool_handle()
-
-    def __call__(self, batch: Batch, out: Tensor, first: bool) -> None:
-        """Write gradient and loss to `out` [n_parameters + 1]; `first`: no lane knows the shape."""
-        slot = self._slots.get(batch.x.shape)
-        if slot is None:
-            slot = self._slots[batch.x.shape] = _Slot(batch.x, self._gradient.device)
-        slot.fill(batch)
-        if first or not self._warm or self.stream is None:
-            self._compute(slot)
-            self._warm = True
-        else:
-            if slot.graph is None:
-                self._record(slot)
-            slot.graph.replay()
-        out[:-1].copy_(self._gradient)
-        out[-1].copy_(slot.loss)
-
-    def _record(self, slot: _Slot) -> None:
-        graph = torch.cuda.CUDAGraph()
-        torch.cuda.synchronize()
-        # As torch.cuda.graph, but for its collection of garbage: some hundred shapes are recorded.
-        graph.capture_begin(pool=self._pool)
-        self._compute(slot)
-        graph.capture_end()
-        torch.cuda.synchronize()
-        slot.graph = graph
-
-    def _compute(self, slot: _Slot) -> None:
-        self._gradient.zero_()
-        parameters = self._state.parameters.values()
-        others = [p.grad for p in parameters]
-        for p, own in zip(parameters, self._gradients, strict=True):
-            p.grad = own
-        labeled = slot.rows < slot.n_labeled
-        logits = self._state.model.forward_masked(slot.x, labeled)
-        losses = F.cross_entropy(logits.float().flatten(0, 1), slot.y.flatten(), reduction="none")
-        share = ~labeled / (~labeled).sum()
-        loss = (losses.view_as(slot.y) * share).sum() / len(slot.x)
-        loss.backward()
-        slot.loss.copy_(loss.detach())
-        for p, other in zip(parameters, others, strict=True):
-            p.grad = other
-
-
 class RecordedGradients:
     """Gradient and loss of microbatches, as `microbatch_gradient` has them but for their rounding.
 
-    On a GPU they pass through `train.cuda_streams` streams side by side, so that the kernels of one
-    microbatch fill what those of another leave idle; a microbatch's bits do not depend on it. The
-    first microbatch of a shape, and of a stream, is computed kernel by kernel, which also loads
-    them; the next that a stream meets is recorded there. Recordings of a stream share their memory.
+    A shape's first microbatch is computed kernel by kernel, which also loads them; the second
+    records. Recordings share their memory, so that only one may run at a time.
     """
 
     def __init__(self, state: TrainState, train: TrainConfig):
@@ -134,34 +73,52 @@ class RecordedGradients:
                 "train.cuda_graphs computes the plain loss alone: without reveal and "
                 "self_distillation"
             )
+        self._state = state
         state.model.precision = computed_in(train.precision, state.gradient.device)
         state.model.recompute = train.recompute
-        streams = train.cuda_streams if state.gradient.is_cuda else 1
-        self._lanes = [_Lane(state) for _ in range(streams)]
-        self._loads = [0.0] * streams
-        self._known: set[torch.Size] = set()
+        self._slots: dict[torch.Size, _Slot] = {}
+        self._stream: torch.cuda.Stream | None = None
+        self._pool = None
+        self._recorded = state.gradient.is_cuda
 
-    def __call__(self, batch: Batch, out: Tensor) -> None:
-        """Write [n_parameters + 1], the loss last, to `out`, which holds it after `join`."""
+    def __call__(self, batch: Batch) -> Tensor:
+        """[n_parameters + 1], the loss last."""
         batch = cut_rows(batch)
-        first = batch.x.shape not in self._known
-        self._known.add(batch.x.shape)
-        place = self._loads.index(min(self._loads))
-        self._loads[place] += cost(*batch.x.shape)
-        lane = self._lanes[place]
-        if lane.stream is None:
-            lane(batch, out, first)
-            return
-        lane.stream.wait_stream(torch.cuda.current_stream())  # that updated the weights
-        with torch.cuda.stream(lane.stream):
-            lane(batch, out, first)
+        slot = self._slots.get(batch.x.shape)
+        first = slot is None
+        if slot is None:
+            slot = self._slots[batch.x.shape] = _Slot(batch.x, self._state.gradient.device)
+        slot.fill(batch)
+        if first or not self._recorded:
+            self._compute(slot)
+        else:
+            if slot.graph is None:
+                self._record(slot)
+            slot.graph.replay()
+        return torch.cat([self._state.gradient, slot.loss.reshape(1)])
 
-    def join(self) -> None:
-        """Have what follows on the current stream wait for all that was asked for."""
-        self._loads = [0.0] * len(self._lanes)
-        for lane in self._lanes:
-            if lane.stream is not None:
-                torch.cuda.current_stream().wait_stream(lane.stream)
+    def _record(self, slot: _Slot) -> None:
+        if self._stream is None:
+            self._stream, self._pool = torch.cuda.Stream(), torch.cuda.graph_pool_handle()
+        graph = torch.cuda.CUDAGraph()
+        torch.cuda.synchronize()
+        # As torch.cuda.graph, but for its collection of garbage: some hundred shapes are recorded.
+        with torch.cuda.stream(self._stream):
+            graph.capture_begin(pool=self._pool)
+            self._compute(slot)
+            graph.capture_end()
+        torch.cuda.synchronize()
+        slot.graph = graph
+
+    def _compute(self, slot: _Slot) -> None:
+        self._state.gradient.zero_()
+        labeled = slot.rows < slot.n_labeled
+        logits = self._state.model.forward_masked(slot.x, labeled)
+        losses = F.cross_entropy(logits.float().flatten(0, 1), slot.y.flatten(), reduction="none")
+        share = ~labeled / (~labeled).sum()
+        loss = (losses.view_as(slot.y) * share).sum() / len(slot.x)
+        loss.backward()
+        slot.loss.copy_(loss.detach())
 
 
 def _pinned(tensor: Tensor, device: torch.device) -> Tensor:
