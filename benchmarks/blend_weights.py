@@ -1,16 +1,19 @@
-"""What trees should learn and weigh in a blend, in tables of levels alone and in others.
+"""What students of the network should weigh in a blend, in tables of levels alone and in others.
 
     python benchmarks/blend_weights.py --model default --data DIR --splits 3 --out blend.csv
 
-AUC of the default's passes, of cross-fitted trees (`puicl_model.trees`) that learn the network's
-probabilities (`blend="trees"`) or to tell labelled rows from unlabelled ones, and of both by rank,
-by the trees' share; folder and splits: see `real_tables.py`. Behind +-, the standard error over
-tables and splits of the difference from the network alone.
+AUC of the default's passes, and of these blended by rank with students that learn the network's
+probabilities (`blend="trees"`): trees, the nearest rows, or both, by what they weigh together and
+by the power of their agreement with the network that it is multiplied by (0: not at all); also
+with trees that learn to tell labelled rows from unlabelled ones. Folder and splits: see
+`real_tables.py`. Behind +-, the standard error over tables and splits of the difference from the
+network alone.
 """
 
 import argparse
 import warnings
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -20,17 +23,19 @@ from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 
 from puicl_model import PUICLClassifier
+from puicl_model.blend import Students, taught_by
 from puicl_model.contexts import levels_alone
 from puicl_model.preprocessing import TablePreprocessor
-from puicl_model.trees import cross_fitted, taught_by
+from puicl_model.trees import cross_fitted
 
-SHARES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
-TEACHERS = ("network", "labels")
-KEY = ["weights", "passes", "data", "table", "split", "levels", "teacher", "share"]
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
+POWERS = (0, 4)
+STUDENTS = ("trees", "nearest rows", "both", "trees by the labels")
+KEY = ["weights", "passes", "data", "table", "split", "levels", "students", "power", "share"]
 
 
 def main() -> None:
-    """Measure and print two Markdown tables."""
+    """Measure and print Markdown tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="default")
     parser.add_argument("--data", type=Path, required=True)
@@ -47,31 +52,36 @@ def main() -> None:
     ]
     measure_one = partial(measure, arguments.data, arguments.model)
     frame = measured(arguments.out, KEY, ["AUC"], cells, measure_one, arguments.jobs)
-    for levels, kind in ((False, "measurements"), (True, "levels alone")):
-        print(f"\n| trees' share, tables of {kind} | taught by the network | by the labels |")
-        print("|---|---|---|")
-        these = frame[frame["levels"].astype(bool) == levels]
-        by = [these[these["teacher"] == teacher] for teacher in TEACHERS]
+    for (levels, kind), power in product(((False, "measurements"), (True, "levels alone")), POWERS):
+        print(f"\n| weigh together, times agreement^{power}: {kind} |", " | ".join(STUDENTS), "|")
+        print("|---|" + "---|" * len(STUDENTS))
+        these = frame[(frame["levels"].astype(bool) == levels) & (frame["power"] == power)]
         for share in SHARES:
-            print(f"| {share:.2f} |", " | ".join(against_none(part, share) for part in by), "|")
+            by = [these[these["students"] == name] for name in STUDENTS]
+            print(f"| {share} |", " | ".join(against_none(part, share) for part in by), "|")
 
 
 def measure(
     folder: Path, model: str, weights: str, passes: int, data: str, name: str, split: int
 ) -> list[tuple]:
-    """(levels alone, teacher, share, AUC) of each share on one split of one table."""
+    """(levels alone, students, power, share, AUC) of each blend on one split of one table."""
     warnings.simplefilter("ignore")
     x, s, y = read_split(folder, name, split)
     fitted = PUICLClassifier(model, n_estimators=passes, random_state=split).fit(x, s)
     log_odds = fitted.estimator_log_odds_.mean(axis=0)
     X, labeled = TablePreprocessor().fit_quietly(x), s == 1
-    network, found = rankdata(log_odds), []
-    for teacher, answers in zip(TEACHERS, (taught_by(log_odds, labeled), labeled), strict=True):
-        scores, _ = cross_fitted(X, labeled, answers, np.random.default_rng(split))
-        trees = rankdata(scores[~labeled])
-        for share in SHARES:
-            auc = roc_auc_score(y, (1 - share) * network + share * trees)
-            found.append((levels_alone(X), teacher, share, auc))
+    network, rng = rankdata(log_odds), np.random.default_rng(split)
+    _, (trees, near) = Students.taught(X, labeled, taught_by(log_odds, labeled), rng)
+    told, _ = cross_fitted(X, labeled, labeled, np.random.default_rng(split))
+    trees, near, told = (rankdata(scores[~labeled]) for scores in (trees, near, told))
+    found = []
+    for students, some in zip(STUDENTS, ([trees], [near], [trees, near], [told]), strict=True):
+        agreement = [max(0.0, np.corrcoef(network, ranks)[0, 1]) for ranks in some]
+        for power, share in product(POWERS, (0.0, *SHARES)):
+            weighs = [share / len(some) * each**power for each in agreement]
+            mixed = (1 - sum(weighs)) * network
+            mixed += sum(weight * ranks for weight, ranks in zip(weighs, some, strict=True))
+            found.append((levels_alone(X), students, power, share, roc_auc_score(y, mixed)))
     return found
 
 
@@ -82,8 +92,7 @@ def against_none(frame: pd.DataFrame, share: float) -> str:
         return "–"
     difference = by[share] - by[0.0]
     error = difference.std(ddof=1) / np.sqrt(len(by))
-    cell = f"{by[share].mean():.4f}"
-    return f"{cell} ({difference.mean():+.4f} ± {error:.4f})" if share else cell
+    return f"{by[share].mean():.4f} ({difference.mean():+.4f} ± {error:.4f})"
 
 
 if __name__ == "__main__":

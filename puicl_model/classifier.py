@@ -14,6 +14,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from puicl_model import class_prior as priors
+from puicl_model.blend import Blend, Students, taught_by
 from puicl_model.contexts import TrainedRange, column_relevance, levels_alone
 from puicl_model.ensemble import NewRows, keep_references, row_keys, score_unlabeled
 from puicl_model.inference import resolve_device, threads
@@ -23,7 +24,7 @@ from puicl_model.parameters import check_parameters
 from puicl_model.plan import Plan, plan_table
 from puicl_model.preprocessing import TablePreprocessor, read_table
 from puicl_model.report import make_report
-from puicl_model.trees import Blend, check_enough, cross_fitted, taught_by
+from puicl_model.trees import check_enough
 from puicl_model.weights import find_weights, load_model
 
 
@@ -62,9 +63,11 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         How columns are dealt out where there are more than the network reads at once; "all" reads
         them together all the same.
     blend : {None, "trees"}
-        "trees" averages the network's ranks (weight 4) with those of cross-fitted extremely
-        randomised trees (weight 1) that learn the network's probabilities on the table. Tables of
-        levels alone (at most ten values a column) are left to the network, which reads rules there.
+        "trees" averages the network's ranks with those of two students that learn its
+        probabilities on the table, cross-fitted extremely randomised trees and the mean of the
+        twenty nearest rows. Each weighs a fifth, less where it does not follow the network
+        (`puicl_model.blend`). Tables of levels alone (at most ten values a column) are left to the
+        network, which reads rules there.
     positive_label : object or None
         The entry of `s` that marks labelled positives, all else being unlabelled; None: 1, True.
     preprocessing : "auto", None or a scikit-learn transformer
@@ -181,7 +184,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             with threads(self.n_threads):
                 scores = self._new_rows(X[new], self.batch_rows).mean(axis=0)
             if self._blend is not None:
-                scores = self._blend(scores, self._trees(X[new]))
+                scores = self._blend(scores, self._students(X[new]))
             log_odds[new] = scores + self._offset
         return log_odds
 
@@ -297,11 +300,11 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         self.estimator_log_odds_ = log_odds = _mean_by(log_odds, inverse)
         log_odds = log_odds.mean(axis=0)
 
-        self._trees = self._blend = None
+        self._students = self._blend = None
         if self.blend == "trees" and not levels_alone(X):
             answers = taught_by(log_odds, labeled)
-            scores, self._trees = cross_fitted(X, labeled, answers, task.rng)
-            self._blend = Blend(log_odds, _mean_by(scores[~labeled][None], inverse)[0])
+            self._students, scores = Students.taught(X, labeled, answers, task.rng)
+            self._blend = Blend(log_odds, _mean_by(scores[:, ~labeled], inverse))
             log_odds = self._blend.fitted
         self._set_prior(log_odds, int(labeled.sum()), task.class_prior)
         log_odds = log_odds + self._offset

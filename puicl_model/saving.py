@@ -16,11 +16,13 @@ from safetensors.numpy import save
 from sklearn.utils.validation import check_is_fitted
 
 from puicl_config import InputError, parse_config, write_atomically
+from puicl_model.blend import Blend, Students
 from puicl_model.ensemble import NewRows, Reference
 from puicl_model.inference import resolve_device
 from puicl_model.model import PUICL
+from puicl_model.neighbors import Neighbors
 from puicl_model.preprocessing import ROTATED, TablePreprocessor, scaling_from_state
-from puicl_model.trees import Blend, Forest
+from puicl_model.trees import Forest
 from puicl_model.weights import weights_digest
 
 _FORMAT = "puicl-classifier-1"
@@ -32,7 +34,9 @@ _FORMAT_QUANTILE_AXES = "puicl-classifier-3"
 _FORMAT_ROTATED = "puicl-classifier-4"
 # Likewise, with scalings to ranks as they are.
 _FORMAT_UNIFORM = "puicl-classifier-5"
-_PACKED = (_FORMAT_ROTATED, _FORMAT_UNIFORM)
+# Likewise, with a blend of several students.
+_FORMAT_STUDENTS = "puicl-classifier-6"
+_PACKED = (_FORMAT_ROTATED, _FORMAT_UNIFORM, _FORMAT_STUDENTS)
 _FORMATS = (_FORMAT, _FORMAT_TURNED, _FORMAT_QUANTILE_AXES, *_PACKED)
 _FITTED = (
     "unlabeled_proba_",
@@ -43,7 +47,6 @@ _FITTED = (
     "_key_log_odds",
 )
 _PLAIN = ("class_prior_", "class_prior_interval_", "report_", "n_features_in_", "_offset")
-_BLEND = ("network", "trees", "mixed")
 
 
 def save_classifier(classifier: Any, path: str | Path) -> None:
@@ -72,8 +75,12 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
         turned |= bool((reference.signs < 0).any())
         references.append([reference.estimators, reference.scaling, reference.n_labeled])
     if classifier._blend is not None:
-        arrays |= {f"blend.{name}": getattr(classifier._blend, name) for name in _BLEND}
-        arrays |= {f"forest.{name}": getattr(classifier._trees, name) for name in Forest.arrays}
+        for kind, part in {
+            "blend": classifier._blend,
+            "forest": classifier._students.forest,
+            "neighbors": classifier._students.neighbors,
+        }.items():
+            arrays |= {f"{kind}.{name}": getattr(part, name) for name in part.arrays}
     parameters = classifier.get_params(deep=False)
     if isinstance(parameters["preprocessing"], TablePreprocessor):
         parameters["preprocessing"] = parameters["preprocessing"].get_params()
@@ -88,7 +95,9 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     names = getattr(classifier, "feature_names_in_", None)
     preprocessor = classifier.preprocessor_
     scalings = classifier._new_rows.scalings
-    if any(kind.endswith("uniform") for kind in scalings):
+    if classifier._blend is not None:
+        form = _FORMAT_STUDENTS
+    elif any(kind.endswith("uniform") for kind in scalings):
         form = _FORMAT_UNIFORM
     elif any(kind in ROTATED for kind in scalings):
         form = _FORMAT_ROTATED
@@ -190,10 +199,16 @@ def _restored(cls: type, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
         for number, (estimators, scaling, n_labeled) in enumerate(about["references"])
     ]
     classifier._new_rows = NewRows(classifier.network_, references, scalings)
-    classifier._blend = classifier._trees = None
+    classifier._blend = classifier._students = None
+    if "blend.trees" in arrays:
+        raise InputError("it was saved with blend='trees' as it was in older versions: fit anew")
     if "blend.mixed" in arrays:
-        classifier._blend = Blend.from_sorted(*(arrays[f"blend.{name}"] for name in _BLEND))
-        classifier._trees = Forest(**{name: arrays[f"forest.{name}"] for name in Forest.arrays})
+        blend, forest, neighbors = (
+            {name: arrays[f"{kind}.{name}"] for name in part.arrays}
+            for kind, part in (("blend", Blend), ("forest", Forest), ("neighbors", Neighbors))
+        )
+        classifier._blend = Blend.from_arrays(**blend)
+        classifier._students = Students(Forest(**forest), Neighbors(**neighbors))
     classifier.preprocessor_ = None
     if about["preprocessor"] is not None:
         classifier.preprocessor_ = TablePreprocessor.from_state(about["preprocessor"])

@@ -1,18 +1,14 @@
-"""Cross-fitted extremely randomised trees that learn from the network: the blend's other half."""
+"""Cross-fitted extremely randomised trees, students of the network (`puicl_model.blend`)."""
 
 from typing import Self
 
 import numpy as np
-from scipy.special import expit
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.model_selection import StratifiedKFold
 
 _FOLDS = 5
 _TREES = 100
 _LEAF = 3
-# What the network's rank weighs in the blend, where the trees' weighs 1: measured on development
-# tables (benchmarks/blend_weights.py). A whole number, so that equal mean ranks are equal.
-NETWORK_WEIGHT = 4
 # More rows teach these trees little and make them large.
 _MOST_ROWS = 20_000
 
@@ -74,10 +70,10 @@ def cross_fitted(
     """What trees answer that have not seen the row [n], and all of the trees.
 
     X: [n, w] of any scale; labeled: boolean [n], at least 2 of each kind; answers: what the trees
-    learn [n], for example `taught_by`. At most `_MOST_ROWS` rows are learnt from; the others are
+    learn [n]. At most `_MOST_ROWS` rows are learnt from; the others are
     scored by all trees.
     """
-    kept = np.sort(_thin(labeled, rng))
+    kept = np.sort(thin(labeled, rng))
     least = check_enough(labeled)
     folds = StratifiedKFold(min(_FOLDS, least), shuffle=True, random_state=int(rng.integers(2**31)))
     forests, scores = [], np.full(len(X), np.nan)
@@ -96,18 +92,6 @@ def cross_fitted(
     return scores, together
 
 
-def taught_by(log_odds: np.ndarray, labeled: np.ndarray) -> np.ndarray:
-    """P(positive) [n] by the network: 1 where a row is labelled, else of its `log_odds` [n_u].
-
-    Trees that tell labelled rows from unlabelled ones take each unlabelled row for a negative.
-    These learn what the network makes of it, and smooth that over rows that are alike
-    (distillation: Hinton, Vinyals and Dean, 2015; cross-fitted, so that no row keeps its own).
-    """
-    answers = np.ones(len(labeled))
-    answers[~labeled] = expit(log_odds)
-    return answers
-
-
 def check_enough(labeled: np.ndarray) -> int:
     """How many rows the smaller kind has; raises `ValueError` for fewer than the trees need."""
     least = int(min(labeled.sum(), (~labeled).sum()))
@@ -116,54 +100,12 @@ def check_enough(labeled: np.ndarray) -> int:
     return least
 
 
-class Blend:
-    """The network's log-odds averaged with the trees' answers by rank.
-
-    A row's rank is its place among the unlabelled rows of the fit. The mean of both ranks, the
-    network's weighing four fifths, is turned back into log-odds through the network's own: the
-    blend orders the rows, the network says how many are positive. A function of (fit, row),
-    increasing in both scores.
-    """
-
-    def __init__(self, network: np.ndarray, trees: np.ndarray):
-        """Scores [n_u] of the unlabelled rows of the fit."""
-        self.network, self.trees = np.sort(network), np.sort(trees)
-        mixed = self._mixed(network, trees)
-        self.mixed = np.sort(mixed)
-        self.fitted = self._through(mixed)
-
-    @classmethod
-    def from_sorted(cls, network: np.ndarray, trees: np.ndarray, mixed: np.ndarray) -> Self:
-        """The blend with these attributes."""
-        self = cls.__new__(cls)
-        self.network, self.trees, self.mixed = network, trees, mixed
-        return self
-
-    def __call__(self, network: np.ndarray, trees: np.ndarray) -> np.ndarray:
-        """Log-odds [m] of other rows."""
-        return self._through(self._mixed(network, trees))
-
-    def _mixed(self, network: np.ndarray, trees: np.ndarray) -> np.ndarray:
-        return NETWORK_WEIGHT * _rank(self.network, network) + _rank(self.trees, trees)
-
-    def _through(self, mixed: np.ndarray) -> np.ndarray:
-        n = len(self.network)
-        return np.interp((_rank(self.mixed, mixed) - 1) / 2, np.arange(n), self.network)
-
-
-def _rank(sorted_scores: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """How many of `sorted_scores` lie below each score, twice; equal ones count once."""
-    below = np.searchsorted(sorted_scores, scores, side="left")
-    upto = np.searchsorted(sorted_scores, scores, side="right")
-    return below + upto  # whole numbers, so that equal mean ranks are equal
-
-
 def _small(X: np.ndarray) -> np.ndarray:
     """Within float32, which the trees need."""
     return np.clip(X, -1e30, 1e30).astype(np.float32)
 
 
-def _thin(labeled: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def thin(labeled: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """At most `_MOST_ROWS` positions, as many of each kind as there are, up to half of them."""
     kinds = [rng.permutation(np.flatnonzero(kind)) for kind in (labeled, ~labeled)]
     half = _MOST_ROWS // 2

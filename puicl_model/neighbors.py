@@ -1,0 +1,59 @@
+"""The nearest rows of a table as one more student of the network (`puicl_model.blend`)."""
+
+import numpy as np
+from scipy.special import ndtri
+from sklearn.neighbors import NearestNeighbors
+
+# Of a table of fewer rows than ten times as many, a tenth of them.
+_NEAREST = 20
+
+
+class Neighbors:
+    """The mean answer of the rows nearest to a row, in normal scores of the columns.
+
+    As flat arrays, so that it can be saved without pickling: `values` [n, w], each column's values
+    in order; `rows` [n, w], the table's rows as normal scores; `answers` [n].
+    """
+
+    arrays = ("values", "rows", "answers")
+
+    def __init__(self, **arrays: np.ndarray):
+        for name in self.arrays:
+            setattr(self, name, arrays[name])
+        self.nearest = min(_NEAREST, max(1, len(self.rows) // 10))
+
+    @classmethod
+    def of(cls, X: np.ndarray, answers: np.ndarray) -> "Neighbors":
+        """Of a table X [n, w] of any scale, n at least 2, and what is known of its rows [n]."""
+        values = np.sort(X, axis=0)
+        return cls(values=values, rows=_normal_scores(values, X), answers=answers)
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """Mean answer [m] of the rows nearest to each of X [m, w]."""
+        found = self._index(self.nearest).kneighbors(
+            _normal_scores(self.values, X), return_distance=False
+        )
+        return self.answers[found].mean(axis=1)
+
+    def of_others(self) -> np.ndarray:
+        """For each row of the table the mean answer [n] of the rows nearest to it, itself not."""
+        found = self._index(self.nearest + 1).kneighbors(self.rows, return_distance=False)
+        itself = found == np.arange(len(found))[:, np.newaxis]
+        # Where more rows are equal than are asked for, a row need not be among its own nearest.
+        itself[~itself.any(axis=1), -1] = True
+        return self.answers[found[~itself].reshape(len(found), -1)].mean(axis=1)
+
+    def _index(self, nearest: int) -> NearestNeighbors:
+        return NearestNeighbors(n_neighbors=nearest).fit(self.rows)
+
+
+def _normal_scores(values: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """The normal quantiles of the middle ranks of X [m, w] among sorted columns [n, w]."""
+    n = len(values)
+    ranks = np.column_stack(
+        [
+            np.searchsorted(column, x, side="left") + np.searchsorted(column, x, side="right")
+            for column, x in zip(values.T, X.T, strict=True)
+        ]
+    )
+    return ndtri(np.clip(ranks / (2 * n), 0.5 / n, 1 - 0.5 / n)).astype(np.float32)
