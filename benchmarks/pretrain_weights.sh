@@ -18,6 +18,8 @@ mkdir -p "$3"
 out=$(realpath "$3")
 shift 3
 cd "$(dirname "$(realpath "$0")")/.."
+# The card names it: as it lies in the checkout, wherever that is.
+[ -e "$start" ] && start=$(realpath --relative-base="$PWD" "$start")
 export OMP_NUM_THREADS=1
 cores=$(python -c "import os; print(os.cpu_count() or 1)")
 gpus=$(python -c "import torch; print(torch.cuda.device_count())")

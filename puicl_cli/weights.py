@@ -93,10 +93,12 @@ def _verify_origin(card: dict, folder: Path, do_replay: bool, checkpoint: Path |
     from trainer import differing_parts, gave_bits_up, recorded_stages, replay
 
     config, stages = recorded_stages(card)
-    print(
-        "card: config, digests and numbers of steps agree (name, hardware and times stand there on "
-        "trust)"
-    )
+    on_trust = "name, hardware and times"
+    if card.get("unfinished"):
+        on_trust = (
+            f"that it was stopped after {card['steps']} of {card['of_steps']} steps, {on_trust}"
+        )
+    print(f"card: config, digests and numbers of steps agree ({on_trust} stand there on trust)")
     shards = folder / "shards"
     try:
         generate_shards(config, shards, stages)

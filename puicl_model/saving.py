@@ -154,6 +154,10 @@ def load_classifier(cls: type, path: str | Path, device: str | None = None) -> A
     # Files of older versions lack it.
     if about.get("arrays_digest") not in (None, _digest(arrays)):
         raise InputError(f"{path} is damaged: its arrays are not those that were saved")
+    if "blend.trees" in arrays:
+        raise InputError(
+            f"{path} holds a blend as older versions made it, of trees alone: fit anew"
+        )
     if device is not None:
         about.get("parameters", {})["device"] = device
     try:
@@ -200,8 +204,6 @@ def _restored(cls: type, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
     ]
     classifier._new_rows = NewRows(classifier.network_, references, scalings)
     classifier._blend = classifier._students = None
-    if "blend.trees" in arrays:
-        raise InputError("it was saved with blend='trees' as it was in older versions: fit anew")
     if "blend.mixed" in arrays:
         blend, forest, neighbors = (
             {name: arrays[f"{kind}.{name}"] for name in part.arrays}

@@ -70,8 +70,7 @@ def cross_fitted(
     """What trees answer that have not seen the row [n], and all of the trees.
 
     X: [n, w] of any scale; labeled: boolean [n], at least 2 of each kind; answers: what the trees
-    learn [n]. At most `_MOST_ROWS` rows are learnt from; the others are
-    scored by all trees.
+    learn [n]. At most `_MOST_ROWS` rows are learnt from; the others are scored by all trees.
     """
     kept = np.sort(thin(labeled, rng))
     least = check_enough(labeled)

@@ -57,9 +57,9 @@ def export_weights(
     digests of the stages that the first `steps` steps read, and those steps' ledger. What is in
     the card of `out` already and is no fact of a run (an interval) is not kept: it belonged to
     other weights. A run that was stopped for good is taken as it stands where `unfinished`. Raises
-    `InputError` where a run is unfinished otherwise, its folder incomplete, the
-    checkpoint at its start not the one it began from, `back_to` none of its ancestors or without a
-    `start_share`, or `shards` not those it was trained on.
+    `InputError` where a run is unfinished otherwise, its folder incomplete, the checkpoint at its
+    start not the one it began from, `back_to` none of its ancestors or without a `start_share`, or
+    `shards` not those it was trained on.
     """
     if back_to and not start_share:
         raise InputError(f"how far back to {back_to}? start_share says so, and is 0")
@@ -179,12 +179,15 @@ def recorded_stages(card: Mapping[str, Any]) -> tuple[Config, list[int]]:
     ancestors = card["lineage"]
     parent = ancestors[-1]["tensors_digest"] if ancestors else None
     recorded, total = len(card["recorded"]["ledger"]), config.prior.total_steps
-    stopped = card.get("unfinished") is True and recorded <= card["steps"] < total
+    steps: Any = total
+    if card.get("unfinished"):
+        stopped = card["steps"] in range(recorded, total)
+        steps = card["steps"] if stopped else f"{recorded} to {total - 1}, unfinished"
     for key, stated in {
         "plan_digest": plan_digest(config.prior),
         "run_digest": run_digest(config, parent),
         "of_steps": total,
-        "steps": card["steps"] if stopped else total,
+        "steps": steps,
         "model": config.model.model_dump(mode="json"),
     }.items():
         if card[key] != stated:

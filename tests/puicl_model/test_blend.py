@@ -137,3 +137,12 @@ def test_no_row_of_many_equal_ones_keeps_its_own_answer():
         other = answers.copy()
         other[row] = 1e6
         assert Neighbors.of(x, other).of_others()[row] == before[row]
+
+
+def test_nearest_rows_of_a_new_row_do_not_depend_on_the_others_asked_about():
+    """Among few levels many rows are equally near."""
+    rng = np.random.default_rng(0)
+    x, new = (rng.integers(0, 3, size=(n, 20)).astype(float) for n in (600, 40))
+    neighbors = Neighbors.of(x, rng.random(600))
+    one_by_one = [neighbors(row[np.newaxis])[0] for row in new]
+    np.testing.assert_array_equal(neighbors(new), one_by_one)

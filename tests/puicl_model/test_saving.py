@@ -240,3 +240,17 @@ def test_a_device_that_is_not_there_can_be_replaced_on_loading(weights, tmp_path
     loaded = PUICLClassifier.load(tmp_path / "c", device="cpu")
     assert loaded.device == "cpu"
     np.testing.assert_array_equal(loaded.predict_proba(frame()), fitted.predict_proba(frame()))
+
+
+def test_a_blend_of_an_older_version_is_refused_in_a_sentence(weights, tmp_path):
+    path = tmp_path / "old.puicl"
+    PUICLClassifier(weights, blend="trees", random_state=5).fit(frame(), S).save(path)
+    with safe_open(path, framework="np") as file:
+        about = json.loads(file.metadata()["puicl"])
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    del about["arrays_digest"]
+    about["format"] = "puicl-classifier-4"
+    arrays["blend.trees"] = arrays.pop("blend.students")[0]
+    save_file(arrays, path, {"puicl": json.dumps(about)})
+    with pytest.raises(InputError, match="of trees alone: fit anew"):
+        PUICLClassifier.load(path)

@@ -242,6 +242,11 @@ def test_a_run_that_was_stopped_for_good_can_be_exported_and_checked(
     assert (card["steps"], card["of_steps"]) == (7, 18)
     code, told = verify(out, "--replay")
     assert code == 0, told
+    assert "that it was stopped after 7 of 18 steps" in told
+    for steps in (2, 18, "7"):  # fewer than are recorded, all of them, no number
+        change(out, ("steps",), steps)
+        code, told = verify(out)
+        assert (code, "its config says 3 to 17, unfinished" in told) == (1, True), told
 
 
 @pytest.mark.parametrize(
