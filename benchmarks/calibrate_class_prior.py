@@ -9,7 +9,8 @@ judge what the other half gave. `--write` puts the result of all tasks into the 
 real tables: with the share of positives swept from .1 to .9, and split as the benchmark splits
 them. With `--rivals` best-bin estimation, KM2 and EMPU estimate the shares of the same rows; with
 `--widen` the interval is widened until it covers its share of the real ones, too, and what that
-gives is told by leaving out one table at a time. Errors are those of the share; the calibration
+gives is told by leaving out one table at a time. The folder `--kept` holds every answer, by weights
+and rows, so that a run that was stopped goes on. Errors are those of the share; the calibration
 error (10 bins, all rows pooled) and accuracy are those of the probabilities.
 """
 
@@ -21,7 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Memory, Parallel, delayed
+from real_tables import digest
 from scipy.special import expit
 
 from pu_bench.data import load_collection
@@ -64,6 +66,7 @@ def main() -> None:
     parser.add_argument("--n-estimators", type=int, default=PUICLClassifier().n_estimators)
     parser.add_argument("--jobs", type=int, default=1, help="processes; the figures are the same")
     parser.add_argument("--data", type=Path)
+    parser.add_argument("--kept", type=Path, help="folder of answers; not for other code")
     parser.add_argument("--rivals", action="store_true")
     parser.add_argument("--widen", action="store_true")
     parser.add_argument("--write", action="store_true")
@@ -71,10 +74,17 @@ def main() -> None:
     if arguments.widen and not arguments.data:
         parser.error("--widen needs --data")
     path = find_weights(arguments.model)
+    kept = Memory(arguments.kept, verbose=0).cache(ask, ignore=["model"])
+    model = (path, digest(arguments.model))
 
     def answers(tasks: Iterable[Task]) -> list[Answer]:
-        asked = (delayed(answer)(path, arguments.n_estimators, task) for task in tasks)
-        return Parallel(n_jobs=arguments.jobs)(asked)
+        tasks = list(tasks)
+        asked = (delayed(kept)(*model, arguments.n_estimators, task.P, task.U) for task in tasks)
+        said = Parallel(n_jobs=arguments.jobs)(asked)
+        return [
+            Answer(**vars(task), log_odds=log_odds)
+            for task, log_odds in zip(tasks, said, strict=True)
+        ]
 
     tasks = answers(synthetic(arguments.shards, arguments.tasks))
     print(
@@ -101,14 +111,12 @@ def main() -> None:
         print(f"written to {path.with_suffix('.json')}: {interval}")
 
 
-def answer(model: Path, n_estimators: int, task: Task) -> Answer:
-    """What the classifier says of one task."""
+def ask(model: Path, weights: str, n_estimators: int, P: np.ndarray, U: np.ndarray) -> np.ndarray:
+    """Log-odds [n_u] the classifier gives the rows U; `weights` is the digest of `model`."""
     warnings.simplefilter("ignore")
     classifier = PUICLClassifier(model, n_estimators=n_estimators, random_state=0)
-    x = np.concatenate([task.P, task.U])
-    fitted = classifier.fit(x, np.arange(len(x)) < len(task.P))
-    log_odds = fitted.estimator_log_odds_.mean(axis=0)
-    return Answer(task.P, task.U, task.y, task.table, log_odds=log_odds)
+    x = np.concatenate([P, U])
+    return classifier.fit(x, np.arange(len(x)) < len(P)).estimator_log_odds_.mean(axis=0)
 
 
 def interval_of(answers: list[Answer], known: dict | None = None) -> dict:
