@@ -54,7 +54,8 @@ def export_weights(
     With `bfloat16` what is written is rounded to it, for a file of half the size.
 
     To what the trainer wrote come the whole config, environments, seconds of training, the content
-    digests of the stages that the first `steps` steps read, and those steps' ledger. What is in
+    digests of the stages that the first `steps` steps read (all where the run has fewer), and those
+    steps' ledger. What is in
     the card of `out` already and is no fact of a run (an interval) is not kept: it belonged to
     other weights. A run that was stopped for good is taken as it stands where `unfinished`. Raises
     `InputError` where a run is unfinished otherwise, its folder incomplete, the checkpoint at its
@@ -84,6 +85,7 @@ def export_weights(
             f"{run}/config.yaml has train.init_from={config.train.init_from}, which its weights' "
             f"lineage of {len(card['lineage'])} contradicts: put the config back that it began with"
         )
+    steps = min(steps, card["steps"])
     ledger = list(islice(read_ledger(run / "ledger.jsonl"), steps))
     if [line["step"] for line in ledger] != list(range(steps)):
         raise InputError(f"{run}/ledger.jsonl lacks some of the first {steps} steps")

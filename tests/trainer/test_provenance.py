@@ -249,6 +249,17 @@ def test_a_run_that_was_stopped_for_good_can_be_exported_and_checked(
         assert (code, "its config says 3 to 17, unfinished" in told) == (1, True), told
 
 
+def test_a_run_of_fewer_steps_than_are_recorded_is_exported_with_all_of_them(
+    run_command, arguments, tiny_yaml, all_shards, tmp_path
+):
+    run, out = tmp_path / "run", tmp_path / "out.safetensors"
+    run_command(*arguments(tiny_yaml, all_shards, run, "train.max_steps=2"))
+    export_weights(run, all_shards, out, unfinished=True)
+    assert [line["step"] for line in load_model(out)[1]["recorded"]["ledger"]] == [0, 1]
+    code, told = verify(out, "--replay")
+    assert (code, "replay: 2 steps" in told) == (0, True), told
+
+
 @pytest.mark.parametrize(
     ("lost", "emptied"),
     [
