@@ -5,9 +5,10 @@
 #
 # DEVELOPMENT is the folder of the 16 development tables. Six splits of them in one pass and 16, eight of their
 # like with 300 rows, 5 to 50 labelled rows beside 200 others, designs of counts (four draws; complete ones,
-# three) and noisy sums, beside the default weights; into OUT/*.md. A step that is done is not done again. In
-# the project's environment, or with PYTHON set.
+# three) and noisy sums, beside the default weights; into OUT/*.md. A step that is done is not done again. JOBS
+# processes (2 unless given), which share a GPU where there is one. In the project's environment, or with PYTHON set.
 set -euo pipefail
+: "${JOBS:=2}"
 new=$(realpath "$1") data=$(realpath "$2") out=$3
 here=$(dirname "$(realpath "$0")")
 mkdir -p "$out"
@@ -24,12 +25,12 @@ step() { # NAME SCRIPT ARGUMENTS...
     mv "$out/$name.part" "$out/$name.md"
 }
 
-step development compare_networks.py --models default "$new" --data "$data" --splits 6 --passes 1 16 --jobs 2 \
+step development compare_networks.py --models default "$new" --data "$data" --splits 6 --passes 1 16 --jobs "$JOBS" \
     --out "$out/development.csv"
-step few_rows compare_networks.py --models default "$new" --data "$data" --rows 300 --splits 8 --passes 1 16 --jobs 2 \
+step few_rows compare_networks.py --models default "$new" --data "$data" --rows 300 --splits 8 --passes 1 16 --jobs "$JOBS" \
     --out "$out/few_rows.csv"
-step few_labeled few_labeled.py --models default "$new" --data "$data" --draws 9 --jobs 2
-step counts count_designs.py --models default "$new" --draws 4 --jobs 2
-step complete_designs count_designs.py --models default "$new" --draws 3 --complete --jobs 2
-step noisy_sums noisy_sums.py --models default "$new" --jobs 2
+step few_labeled few_labeled.py --models default "$new" --data "$data" --draws 9 --jobs "$JOBS"
+step counts count_designs.py --models default "$new" --draws 4 --jobs "$JOBS"
+step complete_designs count_designs.py --models default "$new" --draws 3 --complete --jobs "$JOBS"
+step noisy_sums noisy_sums.py --models default "$new" --jobs "$JOBS"
 tail -n 8 "$out"/*.md

@@ -8,8 +8,10 @@
 # stops; commit, so that results name the commit they are from, and call again. Then: the exam, the replay,
 # the sweeps, one pass on two splits of the development tables (the learning curve's), rare shares, noisy
 # sums, the guide's pictures, README and card. A step that is done is not done again; interval, exam and
-# sweeps go on where they stopped. In the project's environment (puicl, prior-gen and python on the PATH).
+# sweeps go on where they stopped. JOBS processes for the interval (2 unless given). In the project's environment
+# (puicl, prior-gen and python on the PATH).
 set -euo pipefail
+: "${JOBS:=2}"
 exam=$(realpath "$1") data=$(realpath "$2") heldout=$(realpath "$3")
 mkdir -p "$4"
 out=$(realpath "$4")
@@ -28,7 +30,7 @@ step() { # NAME COMMAND...
 }
 
 step interval python benchmarks/calibrate_class_prior.py --shards "$heldout" --tasks 400 --data "$data" \
-    --widen --kept "$out/answers" --jobs 2 --write
+    --widen --kept "$out/answers" --jobs "$JOBS" --write
 changed=$(git status --porcelain puicl_model)
 if [ -n "$changed" ]; then
     echo "the weights and their card are not committed: commit them, then call this again" >&2
