@@ -55,12 +55,11 @@ def export_weights(
 
     To what the trainer wrote come the whole config, environments, seconds of training, the content
     digests of the stages that the first `steps` steps read (all where the run has fewer), and those
-    steps' ledger. What is in
-    the card of `out` already and is no fact of a run (an interval) is not kept: it belonged to
-    other weights. A run that was stopped for good is taken as it stands where `unfinished`. Raises
-    `InputError` where a run is unfinished otherwise, its folder incomplete, the checkpoint at its
-    start not the one it began from, `back_to` none of its ancestors or without a `start_share`, or
-    `shards` not those it was trained on.
+    steps' ledger. What is in the card of `out` already and is no fact of a run (an interval) is not
+    kept: it belonged to other weights. A run that was stopped for good is taken as it stands where
+    `unfinished`. Raises `InputError` where a run is unfinished otherwise, its folder incomplete,
+    the checkpoint at its start not the one it began from, `back_to` none of its ancestors or
+    without a `start_share`, or `shards` not those it was trained on.
     """
     if back_to and not start_share:
         raise InputError(f"how far back to {back_to}? start_share says so, and is 0")
