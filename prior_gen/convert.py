@@ -73,6 +73,11 @@ def convert_part(
     for position in range(len(stored)):
         drop_if_told()
         microbatches.append(stored[position])
+    if [batch.address for batch in microbatches] != reader.layout.addresses(part):
+        raise ShardError(
+            f"{part.name} in {source} holds other microbatches than its place in the plan; "
+            f"`prior-gen repair {source}` makes it again"
+        )
     entry = reader.entry(part)
     if content_digest(microbatches) != entry.content_digest:
         raise ShardError(

@@ -85,7 +85,7 @@ def replace_whole(root: Path, name: str, content: bytes) -> None:
         write_synced(staging / "content", content)
         target.parent.mkdir(exist_ok=True)
         (staging / "content").replace(target)
-    sync_folder(target.parent)
+    _sync_folders([target], root)
 
 
 @contextlib.contextmanager
@@ -162,6 +162,7 @@ def _remove(folder: Path) -> None:
 def publish_files(source: Path, target: Path) -> list[Path]:
     """Move every file under `source` to the same place under `target`, synced, one by one.
 
+    Durable afterwards are the names that lead to them, too, from the folder that `target` lies in.
     Files that stand there already are replaced: what a killed writer left, or another writer's
     equal bytes. Returns the paths relative to `target`, sorted.
     """
@@ -170,9 +171,15 @@ def publish_files(source: Path, target: Path) -> list[Path]:
         _sync(source / path)
         (target / path).parent.mkdir(parents=True, exist_ok=True)
         (source / path).replace(target / path)
-    for folder in sorted({(target / path).parent for path in relative}):
-        sync_folder(folder)
+    _sync_folders([target / path for path in relative], target.parent)
     return relative
+
+
+def _sync_folders(paths: Iterable[Path], root: Path) -> None:
+    """Make the names durable that lead from ROOT to `paths`: any of the folders may be new."""
+    above = {folder for path in paths for folder in path.parents if folder.is_relative_to(root)}
+    for folder in sorted(above, reverse=True):
+        sync_folder(folder)
 
 
 def _sync(path: Path) -> None:

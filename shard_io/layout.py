@@ -101,6 +101,10 @@ class Layout:
         step, index = divmod(number, self.prior.microbatches_per_step)
         return stage, step, index
 
+    def addresses(self, part: PartId) -> list[tuple[int, int, int]]:
+        """[stage, step, index] of each of the part's microbatches, in order."""
+        return [self.address(part.stage, number) for number in self.span(part)]
+
     def locate(self, stage: int, step: int, index: int) -> tuple[PartId, int]:
         """The part that holds [stage, step, index] and its place within the part.
 

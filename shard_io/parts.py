@@ -120,11 +120,11 @@ def publish_entry(folder: Path | Store, entry: PartEntry) -> None:
     store_of(folder).replace(entry.id.entry_path, entry.to_bytes())
 
 
-def read_entry(folder: Path | Store, part: PartId, plan: PlanId | None = None) -> PartEntry | None:
+def read_entry(folder: Path | Store, part: PartId) -> PartEntry | None:
     """The part's entry, or None where the part is not published.
 
-    `plan` is the one that the part must be of, where its entry names one; None: any. Raises
-    `ShardError` where the entry is damaged, or speaks of another part or another plan.
+    Raises `ShardError` where the entry is damaged, or speaks of another part. Whether the part is
+    one of the folder's own, `own_entry` says.
     """
     try:
         raw = store_of(folder).read(part.entry_path)
@@ -140,12 +140,6 @@ def read_entry(folder: Path | Store, part: PartId, plan: PlanId | None = None) -
         _check_file_records(entry)
     except (ValueError, KeyError, TypeError) as error:
         raise ShardError(f"{folder / part.entry_path} is damaged: {error}") from None
-    if plan and entry.plan not in (None, plan):
-        raise ShardError(
-            f"{folder / part.entry_path} is of {entry.plan}, and {folder} holds {plan}: two plans' "
-            f"folders were put together. Keep each in its own; `prior-gen repair {folder}` makes "
-            f"{part.name} again by the folder's plan"
-        )
     return entry
 
 

@@ -12,8 +12,9 @@ from shard_io.files import check_sizes
 from shard_io.layout import PartId
 from shard_io.manifest import Manifest, read_manifest
 from shard_io.microbatch import Microbatch
-from shard_io.parts import Part, PartEntry, open_part, read_entry
+from shard_io.parts import Part, PartEntry
 from shard_io.store import Store, folder_of, store_of
+from shard_io.strangers import open_own, own_entry
 
 _OPEN_PARTS = 64
 
@@ -38,7 +39,6 @@ class ShardReader:
         self._store = store_of(folder)
         self.manifest: Manifest = read_manifest(folder)
         self.layout = self.manifest.layout
-        self._plan = self.manifest.plan_id
         self._lock = threading.Lock()
         self._open: OrderedDict[PartId, Part] = OrderedDict()
         self._entries: dict[PartId, PartEntry] = {}
@@ -52,12 +52,7 @@ class ShardReader:
         """
         part_id, position = self.part_of(address)
         microbatch = self.part(part_id)[position]
-        stored = self.layout.address(part_id.stage, self.layout.span(part_id)[position])
-        if microbatch.address != stored:
-            raise ShardError(
-                f"{part_id.data_path(self.manifest.storage.format)} in {self.folder} holds "
-                f"{list(microbatch.address)} where {list(stored)} belongs"
-            )
+        self._check_place(part_id, position, microbatch.tags)
         return microbatch
 
     def part_of(self, address: tuple[int, int, int]) -> tuple[PartId, int]:
@@ -116,8 +111,8 @@ class ShardReader:
         return [position for position, number in enumerate(span) if number in survivors]
 
     def entry(self, part_id: PartId) -> PartEntry:
-        """The part's entry; raises `ShardError` where it is not published, or another plan's."""
-        entry = self._entries.get(part_id) or read_entry(self.folder, part_id, self._plan)
+        """The part's entry; raises `ShardError` where it is not published, or another folder's."""
+        entry = self._entries.get(part_id) or own_entry(self.folder, part_id, self.manifest)
         if entry is None:
             raise ShardError(f"{self.folder} lacks {part_id.name}")
         self._entries[part_id] = entry
@@ -134,7 +129,8 @@ class ShardReader:
         """Tags of the part's microbatches that some address reads, in order.
 
         Reads, and checks the hashes of, no more of the part than its format forces it to: the
-        metadata of zarr, the whole of a webdataset tar.
+        metadata of zarr, the whole of a webdataset tar. Raises `ShardError` where the part is not
+        published or damaged.
         """
         if self.manifest.storage.format == "zarr":
             files = self.entry(part_id).files
@@ -144,8 +140,12 @@ class ShardReader:
                 if part_id not in self._roots:
                     self._roots[part_id] = self._store.bring(self.entry(part_id).files)
                 root = self._roots[part_id]
-        part = open_part(root, part_id, self.manifest.storage.format)
-        return [part.tags(position) for position in self.positions(part_id)]
+        part = open_own(self.folder, part_id, self.manifest, root)
+        positions = self.positions(part_id)
+        found = [part.tags(position) for position in positions]
+        for position, tags in zip(positions, found, strict=True):
+            self._check_place(part_id, position, tags)
+        return found
 
     def missing_parts(self, stages: Iterable[int]) -> list[PartId]:
         """Parts of these stages that are not published, in order."""
@@ -175,13 +175,23 @@ class ShardReader:
             if part_id not in self._open:
                 if part_id not in self._roots:
                     self._roots[part_id] = self._store.bring(self.entry(part_id).files)
-                self._open[part_id] = open_part(
-                    self._roots[part_id], part_id, self.manifest.storage.format
+                self._open[part_id] = open_own(
+                    self.folder, part_id, self.manifest, self._roots[part_id]
                 )
                 if len(self._open) > _OPEN_PARTS:
                     self._open.popitem(last=False)
             self._open.move_to_end(part_id)
             return self._open[part_id]
+
+    def _check_place(self, part_id: PartId, position: int, tags: dict[str, Any]) -> None:
+        """Raise `ShardError` unless the microbatch that stands at `position` belongs there."""
+        stored = self.layout.address(part_id.stage, self.layout.span(part_id)[position])
+        found = tags["stage"], tags["step"], tags["index"]
+        if found != stored:
+            raise ShardError(
+                f"{part_id.data_path(self.manifest.storage.format)} in {self.folder} holds "
+                f"{list(found)} where {list(stored)} belongs"
+            )
 
     def _unpublished(self, parts: list[PartId]) -> list[PartId]:
         published = self._store.present([part.entry_path for part in parts])

@@ -9,9 +9,10 @@ from shard_io.errors import ShardError, told_as_shard_error
 from shard_io.layout import BYSTANDERS, MANIFEST, STAGING, PartId, other_homes
 from shard_io.manifest import Manifest, read_manifest
 from shard_io.merge import is_disputed, merged_entries
-from shard_io.parts import content_digest, describe_part, open_part, read_entry
+from shard_io.parts import content_digest, describe_part
 from shard_io.reader import ShardReader
 from shard_io.store import Store, store_of
+from shard_io.strangers import open_own, own_entry
 
 
 def problems_of(folder: Path | Store) -> Iterator[str]:
@@ -32,22 +33,21 @@ def problems_of(folder: Path | Store) -> Iterator[str]:
 
 
 def verify_part(folder: Path | Store, part: PartId, manifest: Manifest | None = None) -> str | None:
-    """What is wrong with a published part, or None: entry, plan, hashes, addresses and content.
+    """What is wrong with a published part, or None: entry, plan, storage, hashes and content.
 
     Reads the place itself, never a cache. `manifest` is the folder's, where it is read already.
     """
     manifest = manifest or read_manifest(folder)
     try:
-        entry = read_entry(folder, part, manifest.plan_id)
+        entry = own_entry(folder, part, manifest)
         if entry is None:
             return f"{part.name} is not published"
         with told_as_shard_error(folder), store_of(folder).fresh(entry.files) as root:
-            opened = open_part(root, part, manifest.storage.format)
+            opened = open_own(folder, part, manifest, root)
             microbatches = [opened[position] for position in range(len(opened))]
     except ShardError as error:
         return str(error)
-    addresses = [manifest.layout.address(part.stage, n) for n in manifest.layout.span(part)]
-    if [batch.address for batch in microbatches] != addresses:
+    if [batch.address for batch in microbatches] != manifest.layout.addresses(part):
         return f"{part.name} holds other microbatches than its place in the plan"
     if content_digest(microbatches) != entry.content_digest:
         return f"{part.name} does not match its content digest"

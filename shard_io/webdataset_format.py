@@ -62,6 +62,11 @@ class WebdatasetPart:
         """The microbatch's tags without its arrays."""
         return json.loads(self._read(position, "json"))
 
+    @property
+    def x_dtype(self) -> str:
+        """Name of the dtype that x is stored in, by the first microbatch."""
+        return self[0].x.dtype.name
+
     def _read(self, position: int, extension: str) -> bytes:
         member = self._samples[self._keys[position]][extension]
         with self._lock:  # one file handle, several loader threads

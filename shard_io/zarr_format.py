@@ -82,6 +82,11 @@ class ZarrPart:
         """The microbatch's tags without its arrays."""
         return self._records[position]["tags"]
 
+    @property
+    def x_dtype(self) -> str:
+        """Name of the dtype that x is stored in, by its metadata."""
+        return json.loads((self._path / "x" / "zarr.json").read_bytes())["data_type"]
+
     # Opened when first asked for: behind a URL, whoever reads tags alone has no arrays here.
     @functools.cached_property
     def _x(self) -> ZarrChunks | zarr.Array:

@@ -18,6 +18,7 @@ from pu_bench.run.cells import Cell, run_cell
 from pu_bench.run.environment import describe_environment
 from pu_bench.run.files import (
     CELLS,
+    DETAILS,
     ENVIRONMENT,
     RESULTS,
     RUN,
@@ -93,8 +94,8 @@ def run_benchmark(plan: Plan, out: Path) -> list[Record]:
     Each finished cell is appended to `out`/cells.jsonl before the next begins, so that a run that
     was killed goes on where it stood. `results.csv` and `details.csv` are written from it at the
     end and when the run is stopped; where it is gone, they stand for it. Raises `InputError` where
-    `out` holds results of other tables, other weights or another protocol, or another run is at
-    work there.
+    `out` holds results of other tables, other weights or another protocol, or results without the
+    run.json that says what they are of, or another run is at work there.
     """
     out.mkdir(parents=True, exist_ok=True)
     log = CellLog(out / CELLS)
@@ -190,6 +191,7 @@ def _claim(out: Path, plan: Plan, log: CellLog) -> None:
         "skipped": plan.skipped,
     }
     path = out / RUN
+    _refuse_unclaimed(out)
     with log.begun_from(out / RESULTS, lambda _: read_results(out)):
         if path.is_file():
             before = read_facts(path)
@@ -197,6 +199,19 @@ def _claim(out: Path, plan: Plan, log: CellLog) -> None:
             now = give_way(out, log, before, now, plan.new_weights)
     write_atomically(path, (json.dumps(now, indent=1) + "\n").encode())
     _record_environment(out / ENVIRONMENT, plan.jobs)
+
+
+def _refuse_unclaimed(out: Path) -> None:
+    """Raise `InputError` where results lie there without their run.json.
+
+    A run writes that before its first cell, so that no kill leaves a folder so.
+    """
+    there = [name for name in (CELLS, RESULTS, DETAILS) if (out / name).exists()]
+    if there and not (out / RUN).is_file():
+        raise InputError(
+            f"{out} holds {' and '.join(there)} without the {RUN} that says which tables and "
+            f"weights they are of: put {RUN} back, or give another --out"
+        )
 
 
 def _continued(before: dict[str, Any], now: dict[str, Any], out: Path) -> dict[str, Any]:

@@ -1,14 +1,15 @@
 """Finished cells on disk: one line of JSON each, kept at once and through any kill."""
 
 import contextlib
-import fcntl
 import json
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from puicl_config import InputError, write_atomically
+from puicl_config.locks import take_lock
 
 Record = dict[str, Any]
 
@@ -27,7 +28,8 @@ class CellLog:
         line = json.dumps(record, allow_nan=False, separators=(",", ":")).encode() + b"\n"
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            # Where there are no locks, a line is one write to the file's end all the same.
+            take_lock(descriptor, wait=True)
             size = os.fstat(descriptor).st_size
             if size and os.pread(descriptor, 1, size - 1) != b"\n":
                 line = b"\n" + line
@@ -76,10 +78,19 @@ def is_done(record: Record | None, retry_failed: bool) -> bool:
 
 @contextlib.contextmanager
 def only_run_in(folder: Path) -> Iterator[None]:
-    """Hold a folder's lock; raises `InputError` where another run holds it."""
+    """Hold a folder's lock; raises `InputError` where another run holds it.
+
+    Where the file system keeps no locks, that is said, and the run goes on.
+    """
     with (folder / ".lock").open("w") as lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+            locked = take_lock(lock, wait=False)
+        except BlockingIOError:
             raise InputError(f"another `puicl bench` is running in {folder}") from None
+        if not locked:
+            print(
+                f"{folder} is on a file system without locks: see that no other `puicl bench` runs "
+                "there",
+                file=sys.stderr,
+            )
         yield

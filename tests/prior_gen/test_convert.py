@@ -106,6 +106,21 @@ def test_a_source_whose_entry_lies_about_its_content_is_never_converted(own_shar
         convert_shards(own_shards, tmp_path / "new", "webdataset", jobs=1)
 
 
+def test_a_source_that_was_cut_otherwise_is_never_converted(tiny_yaml, tmp_path):
+    # The parts' second is 3 to 5 of 16 microbatches where there are five, 2 to 4 where six.
+    second = PartId(1, 1)
+    for count in (5, 6):
+        config = load_config(tiny_yaml, [f"shards.parts_per_stage={count}"])
+        generate_shards(config, tmp_path / str(count), [1], jobs=1)
+    for path in (second.entry_path, second.data_path("zarr")):
+        target = tmp_path / "5" / path
+        shutil.rmtree(target, ignore_errors=True)
+        (tmp_path / "6" / path).replace(target)
+    with pytest.raises(ShardError, match="holds other microbatches than its place in the plan"):
+        convert_shards(tmp_path / "5", tmp_path / "new", "webdataset", jobs=1)
+    assert second not in open_shards(tmp_path / "new").published_parts()
+
+
 def test_the_command_converts_and_says_so(own_shards, tmp_path, run_command):
     shutil.rmtree(tmp_path / "new", ignore_errors=True)
     arguments = ["convert", own_shards, tmp_path / "new", "--format", "webdataset", "--jobs", "2"]

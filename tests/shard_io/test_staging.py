@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 import shard_io.files as files
-from shard_io.files import LOCK, create_exclusively, staging_folder, sweep_staging
+from shard_io.files import (
+    LOCK,
+    create_exclusively,
+    publish_files,
+    replace_whole,
+    staging_folder,
+    sweep_staging,
+)
 from shard_io.store import folder_of, store_of
 
 
@@ -116,6 +123,31 @@ def test_a_file_system_without_links_creates_exclusively_all_the_same(tmp_path, 
     assert create_exclusively(tmp_path, "manifest.json", b"second") is False
     assert (tmp_path / "manifest.json").read_bytes() == b"first"
     assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
+
+
+def test_every_folder_that_leads_to_a_published_file_is_durable_before_its_entry(
+    tmp_path, monkeypatch
+):
+    synced, real = [], files.sync_folder
+
+    def noted(folder):
+        synced.append(folder.relative_to(tmp_path).as_posix())
+        real(folder)
+
+    monkeypatch.setattr(files, "sync_folder", noted)
+    with staging_folder(tmp_path) as staging:
+        for path in ("one.zarr/zarr.json", "one.zarr/x/c/0", "two.zarr/y/c/0"):
+            (staging / "parts" / path).parent.mkdir(parents=True, exist_ok=True)
+            (staging / "parts" / path).write_text("whole")
+        publish_files(staging / "parts", tmp_path / "parts")
+    of_parts = ["one.zarr", "one.zarr/x", "one.zarr/x/c", "two.zarr", "two.zarr/y", "two.zarr/y/c"]
+    assert sorted(synced) == [".", "parts", *(f"parts/{folder}" for folder in of_parts)]
+    synced.clear()
+    replace_whole(tmp_path, "entries/one.json", b"{}")
+    assert synced == ["entries", "."]
+    synced.clear()
+    replace_whole(tmp_path, "manifest.json", b"{}")
+    assert synced == ["."]
 
 
 def test_a_listing_passes_over_what_another_writer_takes_away_meanwhile(tmp_path, monkeypatch):
