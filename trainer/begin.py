@@ -15,7 +15,7 @@ from trainer.checkpoint import (
 )
 from trainer.data import DataChain
 from trainer.ledger import read_ledger
-from trainer.run_folder import recorded_start
+from trainer.run_folder import check_nothing_lost, recorded_start
 from trainer.start import is_there, load_start, reads_otherwise, start_digest
 from trainer.state import TrainState
 from trainer.world import World
@@ -36,7 +36,12 @@ def begin_or_resume(
     """
     found, damaged = newest_whole(out / "checkpoints")
     if found is None and damaged:
-        raise InputError(f"{damaged[0][1]}; no other is left: remove {out} to begin again")
+        raise InputError(
+            f"{'; '.join(str(error) for _, error in damaged)}: no checkpoint of {out} is whole; "
+            "put one back, or give another --out"
+        )
+    if found is None:
+        check_nothing_lost(out)
     for path, error in damaged:
         say(f"{error}; going back to the checkpoint before it")
         if world.is_first:

@@ -2,9 +2,11 @@
 
 import contextlib
 import json
+import os
 import re
 import shutil
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import torch
@@ -12,12 +14,19 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from puicl_config import InputError
+from puicl_config import InputError, sha256_of
 from puicl_config.atomic import sync_folder, write_synced
 from puicl_model import weights_digest
 
 _NAME = re.compile(r"step-(\d{8})")
 TENSORS, STATE = "state.safetensors", "state.json"
+_STATE_DIGEST = "state_digest"
+# What of the system's refusals means that a file is not there; others may pass.
+_ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+
+
+class DamagedCheckpoint(InputError):
+    """A checkpoint's files are missing, cut short, or not what was written."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +84,9 @@ def save_checkpoint(folder: Path, state: CheckpointState, tensors: dict[str, Ten
     # By way of bytes: safetensors' own file could be read by nobody but who wrote it.
     write_synced(staging / TENSORS, save(tensors))
     state = replace(state, tensors_digest=weights_digest(tensors))
-    write_synced(staging / STATE, (json.dumps(asdict(state), indent=1) + "\n").encode())
+    about = asdict(state)
+    about[_STATE_DIGEST] = sha256_of(about)
+    write_synced(staging / STATE, (json.dumps(about, indent=1) + "\n").encode())
     sync_folder(staging)
     if target.exists():
         shutil.rmtree(target)
@@ -91,7 +102,11 @@ def checkpoints(folder: Path) -> list[Path]:
 
 
 def read_state(path: Path) -> CheckpointState:
-    """What a checkpoint says of itself; raises `InputError` where it is none, or damaged."""
+    """What a checkpoint says of itself.
+
+    Raises `InputError` where it is none, cannot be read or is of a newer version, and
+    `DamagedCheckpoint` where it is damaged: also where it is not the step its folder names.
+    """
     if not path.is_dir():
         raise InputError(f"there is no checkpoint {path}")
     if not (path / STATE).exists() and (path / "checkpoints").is_dir():
@@ -99,37 +114,71 @@ def read_state(path: Path) -> CheckpointState:
         example = f", such as {kept[-1]}" if kept else ""
         raise InputError(f"{path} is a run: give one of its checkpoints{example}")
     try:
-        fields = json.loads((path / STATE).read_text(encoding="utf-8"))
-        lineage = Lineage(tuple(fields.pop("lineage")["ancestors"]))
-        return CheckpointState(**fields, lineage=lineage)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise InputError(f"the checkpoint {path} is damaged: {error}") from None
+        with _refusals_told(path):
+            about = json.loads((path / STATE).read_text(encoding="utf-8"))
+        # Those of before 2026-11-28 have none.
+        digest = about.pop(_STATE_DIGEST, None)
+        if digest not in (None, sha256_of(about)):
+            raise DamagedCheckpoint(f"the checkpoint {path} does not match its digest: {STATE}")
+        unknown = about.keys() - {field.name for field in fields(CheckpointState)}
+        if digest and unknown:
+            raise InputError(
+                f"the checkpoint {path} is of a newer version of puicl: it has "
+                f"{', '.join(sorted(unknown))}"
+            )
+        lineage = Lineage(tuple(about.pop("lineage")["ancestors"]))
+        state = CheckpointState(**about, lineage=lineage)
+    except InputError:  # a ValueError, too
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise DamagedCheckpoint(f"the checkpoint {path} is damaged: {error}") from None
+    named = _NAME.fullmatch(path.name)
+    if named and int(named[1]) != state.step:
+        raise DamagedCheckpoint(f"the checkpoint {path} is of step {state.step}")
+    return state
 
 
 def load_checkpoint(path: Path) -> tuple[CheckpointState, dict[str, Tensor]]:
-    """A checkpoint's state and tensors; raises `InputError` where it is none, or damaged."""
+    """A checkpoint's state and tensors; raises as `read_state` does."""
     state = read_state(path)
     try:
-        tensors = load_file(path / TENSORS)
-    except (OSError, SafetensorError) as error:
-        raise InputError(f"the checkpoint {path} is damaged: {error}") from None
+        with _refusals_told(path):
+            tensors = load_file(path / TENSORS)
+    except SafetensorError as error:
+        raise DamagedCheckpoint(f"the checkpoint {path} is damaged: {error}") from None
     if weights_digest(tensors) != state.tensors_digest:
-        raise InputError(f"the checkpoint {path} does not match its digest")
+        raise DamagedCheckpoint(f"the checkpoint {path} does not match its digest")
     return state, tensors
+
+
+@contextlib.contextmanager
+def _refusals_told(path: Path) -> Iterator[None]:
+    """Tell files that are not there from a system that cannot read now what may be whole."""
+    try:
+        yield
+    except _ABSENT as error:
+        raise DamagedCheckpoint(f"the checkpoint {path} is damaged: {error}") from None
+    except OSError as error:
+        reason = os.strerror(error.errno).lower() if error.errno else str(error)
+        raise InputError(
+            f"the checkpoint {path} cannot be read: {reason}; it may be whole, and nothing was "
+            "changed: the same command goes on once it can be"
+        ) from None
 
 
 def newest_whole(
     folder: Path,
 ) -> tuple[tuple[CheckpointState, dict[str, Tensor]] | None, list[tuple[Path, InputError]]]:
-    """The newest checkpoint that is whole, or None; and the newer ones that are not, and why.
+    """The newest checkpoint that is whole, or None; and the newer ones that are damaged, and why.
 
-    Each leads to the same bits, so going back one costs time alone.
+    Each leads to the same bits, so going back one costs time alone. Raises `InputError` where one
+    of these cannot be read, or not by this version.
     """
     damaged = []
     for path in reversed(checkpoints(folder)):
         try:
             return load_checkpoint(path), damaged
-        except InputError as error:
+        except DamagedCheckpoint as error:
             damaged.append((path, error))
     return None, damaged
 

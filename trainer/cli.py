@@ -15,7 +15,11 @@ from trainer.freed_memory import keep_freed_memory
 from trainer.world import choose_algorithms, join_world, leave_world
 
 # What happens to folders that were fine before: told in one sentence, too.
-_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
+_UNWRITABLE = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO, errno.ESTALE),
+    errno.EMFILE,
+)
+_NO_PLACE = (errno.ENOTDIR, errno.ENAMETOOLONG)
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -55,9 +59,11 @@ def main() -> None:
     except InputError as error:
         _exit(str(error))
     except OSError as error:
-        if error.errno not in _UNWRITABLE:
+        if error.errno not in (*_UNWRITABLE, *_NO_PLACE):
             raise
         place = f": {error.filename}" if error.filename else ""
+        if error.errno in _NO_PLACE:
+            _exit(f"{os.strerror(error.errno).lower()}{place}; give another path")
         _exit(
             f"{os.strerror(error.errno).lower()}{place}; what was saved is whole, and the same "
             "command goes on from there"

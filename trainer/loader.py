@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from multiprocessing import resource_tracker
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from puicl_config import InputError
 from puicl_config.workers import await_end_of, leave_signals_to_parent
 from shard_io import Microbatch, ShardReader
 from trainer.sampler import Address
@@ -70,7 +72,8 @@ def read_ahead(
 ) -> Iterator[Batch]:
     """The microbatches of `addresses` in this very order, whatever the number of threads.
 
-    Nothing is read ahead before `is_there` says so; what is asked for is read in any case.
+    Nothing is read ahead before `is_there` says so; what is asked for is read in any case. Raises
+    `InputError` where a process that reads was killed.
     `processes`, if any, read instead of threads, each with the reader that `open_again` (which can
     be pickled) gives it: reading then takes no time from the thread that feeds a GPU.
     """
@@ -96,6 +99,12 @@ def read_ahead(
                 address, future = waiting.popleft()
                 found = future.result()
                 yield as_batch(address, found) if processes else found
+        except BrokenProcessPool:
+            raise InputError(
+                "a loader process was killed from outside (perhaps the system ran out of memory): "
+                "the same command goes on from the last checkpoint, perhaps with fewer "
+                "train.loader_processes"
+            ) from None
         finally:
             for _, future in waiting:
                 future.cancel()

@@ -27,6 +27,10 @@ class Metrics:
         self._before = kept[-1]["seconds"] if kept else 0.0
         # The last step whose held-out figures stand here already.
         self.evaluated = max((line["step"] for line in kept if "heldout_loss" in line), default=-1)
+        # Digest of the set those are on.
+        self.heldout_set = next(
+            (line["heldout_set"] for line in reversed(kept) if "heldout_set" in line), None
+        )
         self._start = time.monotonic()
 
     @property

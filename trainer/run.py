@@ -61,6 +61,12 @@ class Run:
                 "this start: the weights are the same, the record is not whole"
             )
         self._metrics = Metrics(out / "metrics.jsonl", state.step)
+        before = self._metrics.heldout_set
+        if heldout and before not in (None, heldout.digest[:16]):
+            self.say(
+                f"note: train.heldout holds other tasks than until step {state.step} (its folder "
+                "has grown, or is another): held-out figures before and after do not compare"
+            )
         self._logged = state.step, self._metrics.seconds
         self._board = SummaryWriter(out / "tensorboard", purge_step=state.step)
         self._progress = ProgressReport(

@@ -1,8 +1,6 @@
 """`runs/NAME/`: who may write to it, and whether it belongs to this config."""
 
 import contextlib
-import errno
-import fcntl
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -15,8 +13,8 @@ from puicl_config import (
     load_config,
     write_atomically,
 )
-
-_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
+from puicl_config.locks import take_lock
+from trainer.ledger import read_ledger
 
 
 def lock_run(out: Path, say: Callable[[str], None]) -> IO[str]:
@@ -29,13 +27,11 @@ def lock_run(out: Path, say: Callable[[str], None]) -> IO[str]:
     out.mkdir(parents=True, exist_ok=True)
     lock = (out / ".lock").open("w", encoding="utf-8")
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        locked = take_lock(lock, wait=False)
     except BlockingIOError:
         lock.close()
         raise InputError(f"another trainer is writing to {out}; give another --out") from None
-    except OSError as error:
-        if error.errno not in _NO_LOCKS:
-            raise
+    if not locked:
         say(f"{out} is on a file system without locks: see that no other trainer writes there")
     return lock
 
@@ -66,6 +62,28 @@ def check_same_run(out: Path, config: Config) -> None:
     differing = config_differences(load_config(path), config)
     if differing:
         raise InputError(f"{out} holds another run: {'; '.join(differing)}; give another --out")
+
+
+def check_nothing_lost(out: Path) -> None:
+    """Raise `InputError` where `out`, which holds no checkpoint, must have had one.
+
+    Beginning anew would write over the record of a run whose checkpoints are out of sight: removed,
+    or on a disk that is not there. A run killed before its first checkpoint has lost nothing.
+    """
+    folder = out / "checkpoints"
+    made = 0
+    with contextlib.suppress(InputError):  # the last line of a killed run, or all of a lost one
+        for line in read_ledger(out / "ledger.jsonl"):
+            made = max(made, line["step"] + 1)
+    if folder.is_symlink() and not folder.exists():
+        reason = f"{folder} is a link to nothing"
+    elif (out / "model.safetensors").exists():
+        reason = f"{out} holds a run's weights and none of its checkpoints"
+    elif made and made > load_config(out / "config.yaml").train.checkpoint_every:
+        reason = f"{out} holds the record of {made} steps and no checkpoint"
+    else:
+        return
+    raise InputError(f"{reason}: put its checkpoints back, or give another --out")
 
 
 def config_differences(there: Config, here: Config) -> list[str]:

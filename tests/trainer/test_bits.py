@@ -160,7 +160,10 @@ def truncate(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-@pytest.mark.parametrize("damage", ["truncated", "no state", "no tensors", "torn state", "a bit"])
+@pytest.mark.parametrize(
+    "damage",
+    ["truncated", "no state", "no tensors", "torn state", "a bit", "another step", "another start"],
+)
 def test_a_checkpoint_that_is_not_whole_is_never_taken_for_one(reference_run, tmp_path, damage):
     folder = tmp_path / "checkpoints"
     shutil.copytree(reference_run / "checkpoints", folder)
@@ -174,6 +177,12 @@ def test_a_checkpoint_that_is_not_whole_is_never_taken_for_one(reference_run, tm
         tensors.unlink()
     elif damage == "torn state":
         truncate(state)
+    elif damage == "another step":  # also of those from before their state had a digest
+        about = json.loads(state.read_text())
+        del about["state_digest"]
+        state.write_text(json.dumps(about | {"step": 17}))
+    elif damage == "another start":
+        state.write_text(state.read_text().replace('"data": "', '"data": "0'))
     else:
         content = bytearray(tensors.read_bytes())
         content[-1] ^= 1

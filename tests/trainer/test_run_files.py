@@ -1,6 +1,7 @@
 """What a run keeps in its folder, on disks that misbehave; and the signals it listens to."""
 
 import errno
+import fcntl
 import json
 import os
 import shutil
@@ -83,7 +84,7 @@ def test_a_file_system_without_locks_is_told_and_trained_on(tmp_path, monkeypatc
     def no_locks(*_):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(run_folder.fcntl, "flock", no_locks)
+    monkeypatch.setattr(fcntl, "flock", no_locks)
     said: list[str] = []
     if number == errno.EIO:
         with pytest.raises(OSError, match="error"):

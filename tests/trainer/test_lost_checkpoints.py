@@ -1,0 +1,95 @@
+"""Checkpoints that are out of sight, of another version, or on a disk that reads nothing now."""
+
+import errno
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+from functools import partial
+
+import pytest
+
+from prior_gen.generator import generate_shards
+from puicl_config import InputError, sha256_of
+from shard_io import open_shards
+from trainer.checkpoint import checkpoints, load_checkpoint, newest_whole
+from trainer.loader import read_ahead
+from trainer.run_folder import check_nothing_lost
+
+
+def test_a_checkpoint_that_cannot_be_read_now_is_not_called_damaged(
+    reference_run, tmp_path, monkeypatch
+):
+    folder = tmp_path / "checkpoints"
+    shutil.copytree(reference_run / "checkpoints", folder)
+    newest = checkpoints(folder)[-1]
+    about = json.loads((newest / "state.json").read_text())
+    older = {name: value for name, value in about.items() if name != "state_digest"}
+    (newest / "state.json").write_text(json.dumps(older))
+    assert load_checkpoint(newest)[0].step == 18
+    newer = older | {"of_later": 1}
+    newer["state_digest"] = sha256_of(newer)
+    (newest / "state.json").write_text(json.dumps(newer))
+    with pytest.raises(InputError, match=r"is of a newer version of puicl: it has of_later"):
+        newest_whole(folder)
+
+    def refuse(*_, **__):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    (newest / "state.json").write_text(json.dumps(about))
+    monkeypatch.setattr("trainer.checkpoint.load_file", refuse)
+    with pytest.raises(InputError, match=r"cannot be read: too many open files; it may be whole"):
+        newest_whole(folder)
+    monkeypatch.setattr("pathlib.Path.read_text", refuse)
+    with pytest.raises(InputError, match=r"cannot be read: too many open files; it may be whole"):
+        newest_whole(folder)
+
+
+def test_a_run_whose_checkpoints_are_out_of_sight_is_not_begun_anew(reference_run, tmp_path):
+    run, away = tmp_path / "run", tmp_path / "away"
+    shutil.copytree(reference_run, run)
+    shutil.move(run / "checkpoints", away)
+    with pytest.raises(InputError, match="holds a run's weights and none of its checkpoints"):
+        check_nothing_lost(run)
+    (run / "model.safetensors").unlink()
+    with pytest.raises(InputError, match="holds the record of 18 steps and no checkpoint"):
+        check_nothing_lost(run)
+    (run / "checkpoints").symlink_to(tmp_path / "unmounted")
+    with pytest.raises(InputError, match="checkpoints is a link to nothing: put its checkpoints"):
+        check_nothing_lost(run)
+    # Killed before its first checkpoint, a run has lost nothing; nor has one that was never begun.
+    (run / "checkpoints").unlink()
+    lines = (run / "ledger.jsonl").read_text().splitlines(keepends=True)
+    (run / "ledger.jsonl").write_text("".join(lines[:2]))
+    check_nothing_lost(run)
+    check_nothing_lost(tmp_path / "none")
+
+
+def test_a_loader_process_that_is_killed_ends_the_run_with_a_sentence(all_shards):
+    batches = read_ahead(
+        open_shards(all_shards),
+        [(1, 0, index % 4) for index in range(40)],
+        threads=0,
+        processes=1,
+        open_again=partial(open_shards, all_shards),
+    )
+    next(batches)
+    (child,) = [p for p in multiprocessing.active_children() if p.name.startswith("SpawnProcess")]
+    os.kill(child.pid, signal.SIGKILL)
+    with pytest.raises(InputError, match="a loader process was killed from outside"):
+        list(batches)
+
+
+def test_other_held_out_tasks_than_before_are_told(
+    tiny_yaml, all_shards, tiny, run_command, tmp_path, arguments
+):
+    heldout, out = tmp_path / "heldout", tmp_path / "run"
+    evaluated = [f"train.heldout={heldout}", "train.heldout_every=2"]
+    generate_shards(tiny, heldout, [1], jobs=1, split="heldout")
+    run_command(*arguments(tiny_yaml, all_shards, out, *evaluated, "train.max_steps=2"))
+    same = run_command(*arguments(tiny_yaml, all_shards, out, *evaluated, "train.max_steps=4"))
+    assert "train.heldout holds other tasks" not in same.stdout
+    generate_shards(tiny, heldout, [2], jobs=1, split="heldout")
+    done = run_command(*arguments(tiny_yaml, all_shards, out, *evaluated, "train.max_steps=6"))
+    assert "note: train.heldout holds other tasks than until step 4" in done.stdout
