@@ -138,12 +138,19 @@ def _recoded(array: np.ndarray, missing: np.ndarray) -> str:
 
 
 def _equal(array: np.ndarray, label: Any) -> np.ndarray:
-    """Boolean [n]: equal as values or as text; where none is, as numbers, so that "1" is 1.0."""
-    entries = array.tolist()
-    same = np.array([entry == label or str(entry) == str(label) for entry in entries], dtype=bool)
-    if same.any() or (number := _number(label)) is None:
-        return same
-    return np.array([_number(entry) == number for entry in entries], dtype=bool)
+    """Boolean [n]: each entry by itself, as a value, as text but for blanks, or as a number.
+
+    So that "1" is 1.0 and "1.0", whatever else the labels hold: parts of one table may spell it
+    in several ways.
+    """
+    text, number = str(label).strip(), _number(label)
+
+    def equal(entry: Any) -> bool:
+        if entry == label or str(entry).strip() == text:
+            return True
+        return number is not None and _number(entry) == number
+
+    return np.array([equal(entry) for entry in array.tolist()], dtype=bool)
 
 
 def _number(entry: Any) -> float | None:

@@ -103,3 +103,15 @@ def test_a_part_of_positives_alone_lends_them_and_is_not_scored(predict_folder, 
     code, _, err = predict_folder("--one-table", out="other")
     assert code == 2
     assert "no file has an unlabelled row" in err
+
+
+def test_parts_may_spell_the_positive_label_in_several_ways(predict_folder, tmp_path):
+    """Of such parts some lost their positives without a word, and others ended in an IndexError."""
+    whole = make_table(5, n=60)
+    write(tmp_path / "data" / "p0.csv", whole[:30])
+    blank = whole[30:].assign(s=whole["s"][30:].where(whole["s"][30:] == 1).map({1: "1.0"}))
+    write(tmp_path / "data" / "p1.csv", blank)
+    code, _, err = predict_folder("--one-table", "--positive-label", "1")
+    assert code == 0, err
+    for name, rows in (("p0", whole[:30]), ("p1", whole[30:])):
+        assert list(read(tmp_path / "out" / f"{name}.csv")["labeled"]) == list(rows["s"])

@@ -10,6 +10,7 @@ from little_table import LABELED, D, N, S, table
 from scipy import sparse
 
 from puicl_model import PUICLClassifier
+from puicl_model.labels import labeled_mask
 from puicl_model.report import doubts
 
 pytestmark = pytest.mark.filterwarnings("ignore:only 7 labelled", "ignore:A column-vector")
@@ -320,3 +321,14 @@ def test_names_that_are_not_there_are_told_once(classifier):
         found = classifier.predict_proba(named.to_numpy())
     assert len(told) == 1
     np.testing.assert_array_equal(found, classifier.predict_proba(named))
+
+
+def test_a_positive_label_is_found_in_every_spelling():
+    """Once any entry was equal as text, others that are equal as numbers stayed unlabelled."""
+    for labels, label in (
+        (["1", 1.0, 1, "1.0", "0"], "1"),
+        ([" 1", True, "1.0 ", "1", "10"], 1),
+        (["yes", "yes ", " yes", "yes", "yess"], "yes"),
+    ):
+        s = np.array(labels, dtype=object)
+        assert labeled_mask(s, positive_label=label).tolist() == [True] * 4 + [False]
