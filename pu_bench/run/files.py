@@ -22,6 +22,19 @@ DETAIL_COLUMNS = (
 )
 
 
+def refuse_unclaimed(out: Path, run: str, results: Sequence[str]) -> None:
+    """Raise `InputError` where `results` lie in `out` without the file `run` that says of what.
+
+    It is written before the first cell, so that no kill leaves a folder so.
+    """
+    there = [name for name in results if (out / name).exists()]
+    if there and not (out / run).is_file():
+        raise InputError(
+            f"{out} holds {' and '.join(there)} without the {run} that says which tables and "
+            f"weights they are of: put {run} back, or give another --out"
+        )
+
+
 def write_results(out: Path, records: Sequence[Record]) -> None:
     """Write results.csv (one row a cell, figures to 6 digits) and details.csv beside it."""
     ordered = sorted(records, key=lambda r: (r["task"], r["method"], r["repeat"]))

@@ -24,6 +24,7 @@ from pu_bench.run.files import (
     RUN,
     read_facts,
     read_results,
+    refuse_unclaimed,
     write_results,
 )
 from pu_bench.run.networks import give_way, network_facts
@@ -191,7 +192,7 @@ def _claim(out: Path, plan: Plan, log: CellLog) -> None:
         "skipped": plan.skipped,
     }
     path = out / RUN
-    _refuse_unclaimed(out)
+    refuse_unclaimed(out, RUN, (CELLS, RESULTS, DETAILS))
     with log.begun_from(out / RESULTS, lambda _: read_results(out)):
         if path.is_file():
             before = read_facts(path)
@@ -199,19 +200,6 @@ def _claim(out: Path, plan: Plan, log: CellLog) -> None:
             now = give_way(out, log, before, now, plan.new_weights)
     write_atomically(path, (json.dumps(now, indent=1) + "\n").encode())
     _record_environment(out / ENVIRONMENT, plan.jobs)
-
-
-def _refuse_unclaimed(out: Path) -> None:
-    """Raise `InputError` where results lie there without their run.json.
-
-    A run writes that before its first cell, so that no kill leaves a folder so.
-    """
-    there = [name for name in (CELLS, RESULTS, DETAILS) if (out / name).exists()]
-    if there and not (out / RUN).is_file():
-        raise InputError(
-            f"{out} holds {' and '.join(there)} without the {RUN} that says which tables and "
-            f"weights they are of: put {RUN} back, or give another --out"
-        )
 
 
 def _continued(before: dict[str, Any], now: dict[str, Any], out: Path) -> dict[str, Any]:

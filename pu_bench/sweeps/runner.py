@@ -20,6 +20,7 @@ from pu_bench.run.files import (
     SWEEP_RUN,
     read_facts,
     read_rows,
+    refuse_unclaimed,
     value_of,
 )
 from pu_bench.run.networks import give_way, network_facts
@@ -72,7 +73,8 @@ def task_name(sweep: str, value: float, pool: str) -> str:
 def run_sweeps(plan: SweepPlan, out: Path) -> list[Record]:
     """Run the cells that `out` lacks and write sweeps.csv; returns the plan's records.
 
-    Raises `InputError` where `out` holds sweeps with other shards, tables or weights.
+    Raises `InputError` where `out` holds sweeps with other shards, tables or weights, or without
+    the sweeps.json that says with which.
     """
     out.mkdir(parents=True, exist_ok=True)
     log = CellLog(out / SWEEP_CELLS)
@@ -124,6 +126,7 @@ def _cell_of(record: Record) -> Cell:
 
 def _claim(out: Path, plan: SweepPlan, log: CellLog) -> None:
     path = out / SWEEP_RUN
+    refuse_unclaimed(out, SWEEP_RUN, (SWEEP_CELLS, SWEEP_RESULTS))
     now = {
         "protocol": PROTOCOL,
         "shards": plan.shards_digest,
