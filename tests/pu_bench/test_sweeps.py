@@ -186,6 +186,9 @@ def test_a_sweep_is_resumed_and_every_method_sees_the_same_rows(heldout, tmp_pat
     other = SweepPlan(["eta"], pools, ["random"], 2, None, 1, "0" * 64)
     with pytest.raises(InputError, match="other shards"):
         run_sweeps(other, tmp_path)
+    (tmp_path / "sweeps.json").unlink()
+    with pytest.raises(InputError, match=r"sweeps.csv without the sweeps.json that says"):
+        run_sweeps(plan(["all_positive"]), tmp_path)
 
 
 def test_a_sweep_with_other_weights_is_refused_or_runs_its_method_again(small_weights, tmp_path):
