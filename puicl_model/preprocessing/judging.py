@@ -13,6 +13,8 @@ MIN_ROWS_TO_JUDGE = 20
 # Text in less than this share of a column of numbers, of more than so many, is a slip.
 _SLIPS_SHARE = 0.2
 _MANY_LEVELS = 20
+# So is a word or two in up to half of one: "-" or "unknown" where nothing was measured.
+_MARKS_SHARE, _MARKS = 0.5, 2
 # 10 %, $5; 1.234, 1'234,50; 7,5.
 _NUMBER = r"[+-]?\d[\d.,'’\u00a0\u202f]*"
 _SPELLINGS = re.compile(
@@ -62,6 +64,13 @@ def _is_day(word: str) -> bool:
     return 1 <= numbers[0] <= 12 and numbers[1] <= 31
 
 
+def _is_a_mark(known: pd.Series, bad: np.ndarray) -> bool:
+    """Whether all `bad` cells are one or two words for nothing, beside more of many numbers."""
+    if not 0 < bad.mean() < _MARKS_SHARE:
+        return False
+    return known[bad].nunique() <= _MARKS and known[~bad].nunique() > _MANY_LEVELS
+
+
 def refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: int) -> None:
     """Raise `ValueError` for a column of many different numbers, or dates, with slips in it."""
     many = distinct > _MANY_LEVELS or distinct > NAMES_SHARE * (~missing).sum()
@@ -72,11 +81,12 @@ def refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: in
         (pd.to_numeric(known, errors="coerce").isna().to_numpy(), "number"),
         (no_dates(known), "date"),
     ):
-        if 0 < bad.mean() < _SLIPS_SHARE:
+        few = bad.mean() < _SLIPS_SHARE
+        if (few and bad.any()) or _is_a_mark(known, bad):
             row = int(known.index[np.flatnonzero(bad)[0]])
             raise ValueError(
-                f"column {name}: row {row} holds {column[row]!r}, not a {kind}, as nearly all "
-                "others are; mend or empty the cell, or name the column in categorical_features"
+                f"column {name}: row {row} holds {column[row]!r}, not a {kind}, as "
+                f"{'nearly all' if few else 'most'} others are; mend or empty the cell, or name the column in categorical_features"
             )
 
 

@@ -109,3 +109,15 @@ def test_a_state_from_before_there_were_zones_is_read_by_utc():
     again = TablePreprocessor.from_state(older)
     table = pd.DataFrame({"d": pd.date_range("2021-03-01", periods=N, freq="7h")})
     np.testing.assert_array_equal(again.transform(table), out)
+
+
+@pytest.mark.parametrize("kind", ["number", "date"])
+def test_a_word_for_nothing_in_a_third_of_a_column_is_named(kind):
+    """Taken for levels such numbers were mostly lost, and nothing said so."""
+    days = pd.Series(pd.date_range("2020-01-01", periods=N, freq="D")).dt.strftime("%Y-%m-%d")
+    cells = (days if kind == "date" else pd.Series([f"{1.5 * i}" for i in range(N)])).astype(object)
+    cells[cells.index % 3 == 1] = "-"
+    with pytest.raises(ValueError, match=rf"column d: row 1 holds '-', not a {kind}, as most"):
+        fit(d=cells)
+    few = pd.Series([*"1234", "-", "-"] * N, dtype=object)[:N]
+    assert fit(d=few, x=numbers())[0].kinds_["d"] == "category"
