@@ -84,9 +84,10 @@ def refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: in
         few = bad.mean() < _SLIPS_SHARE
         if (few and bad.any()) or _is_a_mark(known, bad):
             row = int(known.index[np.flatnonzero(bad)[0]])
+            others = "nearly all others" if few else "most others"
             raise ValueError(
-                f"column {name}: row {row} holds {column[row]!r}, not a {kind}, as "
-                f"{'nearly all' if few else 'most'} others are; mend or empty the cell, or name the column in categorical_features"
+                f"column {name}: row {row} holds {column[row]!r}, not a {kind}, as {others} are; "
+                "mend or empty the cell, or name the column in categorical_features"
             )
 
 
