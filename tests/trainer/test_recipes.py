@@ -258,6 +258,7 @@ def test_no_run_goes_on_from_its_rounded_checkpoint(
     state = older / "checkpoints" / newest.name / "state.json"  # as the first ones were written
     fields = json.loads(state.read_text())
     assert fields.pop("rounded_from") == read_state(newest).tensors_digest
+    del fields["state_digest"]
     state.write_text(json.dumps(fields))
     for said in refused(*(arguments(tiny_yaml, all_shards, out) for out in (run, older))):
         assert "is rounded to bfloat16" in said
