@@ -56,8 +56,23 @@ def test_they_rank_a_table_they_never_saw(name, n_estimators):
     assert roc_auc_score(truth, clf.unlabeled_proba_) > 0.97
     assert abs(clf.class_prior_ - truth.mean()) < 0.2
     low, high = clf.class_prior_interval_
-    # Nominally it covers nine of ten, fitted to the default's passes: one pass misses this by .002.
-    assert low - 0.02 < truth.mean() < high + 0.02
+    if (name, n_estimators) != ("default", 1):  # which has the next test
+        assert low < truth.mean() < high
+
+
+def test_the_interval_of_one_pass_covers_nearly_all_draws():
+    """It is fitted to the default's passes, to cover nine of ten: of one pass it misses the first."""
+    table = load_breast_cancer()
+    covered = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        benign = rng.permutation(np.flatnonzero(table.target == 1))
+        rows = np.concatenate([benign, rng.permutation(np.flatnonzero(table.target == 0))])
+        s = np.arange(len(rows)) < len(benign) // 3
+        clf = PUICLClassifier(n_estimators=1).fit(table.data[rows], s)
+        low, high = clf.class_prior_interval_
+        covered += low < table.target[rows][~s].mean() < high
+    assert covered >= 7
 
 
 def test_a_handful_of_labelled_rows_does_not_make_all_rows_one_class():
