@@ -61,7 +61,7 @@ def test_they_rank_a_table_they_never_saw(name, n_estimators):
 
 
 def test_the_interval_of_one_pass_covers_nearly_all_draws():
-    """It is fitted to the default's passes, to cover nine of ten: of one pass it misses the first."""
+    """Fitted to the default's passes, to cover nine of ten: of one pass it misses the first."""
     table = load_breast_cancer()
     covered = 0
     for seed in range(8):
