@@ -53,7 +53,9 @@ def predict(
     random_state: Annotated[
         int | None,
         typer.Option(
-            min=0, help="Of orders and draws (default: 0); another moves scores a little."
+            min=0,
+            max=2**32 - 1,
+            help="Of orders and draws (default: 0); another moves scores a little.",
         ),
     ] = None,
     report: Annotated[

@@ -181,11 +181,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         log_odds = self._key_log_odds[place]
         new = np.flatnonzero(self._keys[place] != keys)
         if len(new):
-            with threads(self.n_threads):
-                scores = self._new_rows(X[new], self.batch_rows).mean(axis=0)
-            if self._blend is not None:
-                scores = self._blend(scores, self._students(X[new]))
-            log_odds[new] = scores + self._offset
+            log_odds[new] = self._log_odds_of_new(X[new])
         return log_odds
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -316,6 +312,14 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = np.array([0, 1])
         given = task.class_prior is not None
         self.report_ = make_report(self, X, task.relevance, runs, given)
+
+    def _log_odds_of_new(self, X: np.ndarray) -> np.ndarray:
+        """Log-odds [m] of preprocessed rows [m, w], as if none of them had been in the fit."""
+        with threads(self.n_threads):
+            scores = self._new_rows(X, self.batch_rows).mean(axis=0)
+        if self._blend is not None:
+            scores = self._blend(scores, self._students(X))
+        return scores + self._offset
 
     def _load_network(self) -> None:
         device = resolve_device(self.device)

@@ -57,7 +57,8 @@ def make_report(
             "unlabeled": max(len(context.unlabeled) for context in contexts),
             "columns": max(len(view.columns) for view in views),
         },
-        "blend": classifier.blend,
+        # None where the table was left to the network.
+        "blend": None if classifier._blend is None else classifier.blend,
         "separation": apart,
         "warnings": doubts(
             n_labeled=n_labeled,

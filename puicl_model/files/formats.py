@@ -23,6 +23,7 @@ _OTHERS = frozenset(
 ) | {".jsonl", ".feather", ".arrow"}
 # These may hold CSV all the same, or say themselves why not.
 _TRIED = frozenset((".tsv", ".tab", ".gz"))
+_WHOLE = r"\s*[+-]?\d+\s*"
 _BY_NAME = {"tab": "\t", "\\t": "\t"}
 
 
@@ -149,16 +150,18 @@ def _read_csv(
             )
             if len(table) and table.iloc[:, -1].isna().any():
                 _refuse_a_cut_line(name, text, len(names), dialect.separator)
-            if id_column in names:
-                names_of_rows = pd.read_csv(
+            for column in {*_rounded(table), id_column}.intersection(names):
+                as_written = pd.read_csv(
                     io.BytesIO(text),
                     sep=dialect.separator,
                     index_col=False,
-                    usecols=[id_column],
+                    usecols=[column],
                     dtype=str,
-                    keep_default_na=False,
-                )
-                table[id_column] = names_of_rows[id_column]
+                    keep_default_na=column != id_column,
+                )[column]
+                # Where a column holds fractions, too, floats are all there is.
+                if column == id_column or as_written.dropna().str.fullmatch(_WHOLE).all():
+                    table[column] = as_written
     except FileNotFoundError:
         raise InputError(f"no file {source}") from None
     except UnicodeDecodeError as error:
@@ -183,6 +186,15 @@ def _read_csv(
     if twice:
         raise InputError(f"{name} has more than one column {twice[0]!r}")
     return table
+
+
+def _rounded(table: pd.DataFrame) -> list[str]:
+    """Columns that may have been whole numbers beyond 2^53: beside blanks pandas makes them floats.
+
+    Floats skip whole numbers there, so that two that differ in their last digits become one.
+    """
+    floats = table.select_dtypes("float64")
+    return floats.columns[floats.isna().any() & (floats.abs().max() >= 2**53)].tolist()
 
 
 def _as_utf8(raw: bytes, decoder: str) -> bytes:
@@ -224,6 +236,10 @@ def _read_parquet(path: Path, named: tuple[str | None, ...]) -> pd.DataFrame:
         raise InputError(f"no file {path}")
     try:
         table = _with_pyarrow(lambda: pd.read_parquet(path))
+        if rounded := _rounded(table):
+            exact = pd.read_parquet(path, columns=rounded, dtype_backend="numpy_nullable")
+            for name in exact.columns[[dtype.kind in "iu" for dtype in exact.dtypes]]:
+                table[name] = exact[name].set_axis(table.index)
     except InputError:
         raise
     except (OSError, ValueError) as error:  # pyarrow's errors are of these kinds

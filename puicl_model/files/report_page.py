@@ -4,6 +4,7 @@ from html import escape
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
 from puicl_model.classifier import PUICLClassifier
 
@@ -102,9 +103,11 @@ def permutation_importance(classifier: PUICLClassifier, features: pd.DataFrame) 
         shuffled = [sample.copy() for _ in used]
         for name, table in zip(used, shuffled, strict=True):
             table[name] = sample[name].array[order]
-        # One call for all: the context is read once for many rows.
-        answers = classifier.predict_proba(pd.concat([sample, *shuffled], ignore_index=True))
-        before, *after = answers[:, 1].reshape(-1, len(sample))
+        # One call for all: the context is read once for many rows. The rows as they were are scored
+        # as new ones, too: what they have from the fit differs, without any shuffling.
+        table = classifier._preprocess(pd.concat([sample, *shuffled], ignore_index=True), reset=False)
+        answers = expit(classifier._log_odds_of_new(table))
+        before, *after = answers.reshape(-1, len(sample))
         for name, answer in zip(used, after, strict=True):
             changes[name] = float(np.abs(answer - before).mean())
     return pd.Series(changes).sort_values(ascending=False, kind="stable")

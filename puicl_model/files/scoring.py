@@ -97,7 +97,9 @@ def split_columns(table: pd.DataFrame, source: str, options: Options) -> pd.Data
     apart = [name for name in (options.label_column, options.id_column) if name]
     for column in (*apart, *options.categorical_columns):
         if column not in table.columns:
-            there = ", ".join(map(str, table.columns))
+            # Blanks around a name are the difference that cannot be seen.
+            names = [str(name) for name in table.columns]
+            there = ", ".join(name if name == name.strip() else repr(name) for name in names)
             hint = ""
             if len(table.columns) == 1 and any(mark in there for mark in ";\t|"):
                 hint = ": give the --separator of its cells"
@@ -131,10 +133,10 @@ def score_table(
         except InputError:
             raise
         except ValueError as error:
-            about_features = str(error).startswith("column ")
-            where = source if about_features else f"{source}, column {options.label_column}"
-            sentence = _for_the_command(str(error))
-            raise InputError(f"{where}{',' if about_features else ':'} {sentence}") from None
+            first, sentence = str(error).split(" ")[0], _for_the_command(str(error))
+            if first == "s":  # the classifier's word for the labels
+                source = f"{source}, column {options.label_column}"
+            raise InputError(f"{source}{',' if first == 'column' else ':'} {sentence}") from None
     labeled = np.ones(len(table), dtype=bool)
     labeled[classifier.unlabeled_rows_] = False
     scores = scores_of(table, labeled, options)
@@ -150,6 +152,7 @@ def score_table(
 # What sentences advise of the classifier, and what the command has for it.
 _OPTIONS = {
     "give positive_label=": "give --positive-label",
+    "no entry equals positive_label=": "no entry equals --positive-label ",
     "give class_prior": "give --class-prior",
     ", or name the column in categorical_features": ", or give it as --categorical-column",
     KEEP_THEM: "",

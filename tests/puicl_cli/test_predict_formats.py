@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from puicl_model.files import read_table
+from puicl_model.preprocessing import TablePreprocessor
 
 N = 60
 
@@ -94,7 +95,14 @@ def test_a_parquet_files_named_index_may_be_the_id_column(predict, patients, tmp
         ({"data": "broken.parquet"}, "broken.parquet cannot be read as Parquet"),
         ({"data": "nowhere.parquet"}, "no file nowhere.parquet"),
         ({"id-column": "name"}, "p.csv has no column 'name'; it has age"),
-        ({"positive-label": "ill"}, "column state: s holds no labelled positive"),
+        (
+            {"data": "blanks.csv"},
+            "blanks.csv has no column 'state'; it has age, ' state'\n",
+        ),
+        (
+            {"positive-label": "ill"},
+            "column state: s holds no labelled positive: no entry equals --positive-label 'ill'\n",
+        ),
         ({"class-prior": "1.5"}, "--class-prior must lie between 0 and 1"),
         ({"report": "nowhere/page.html"}, "the folder of nowhere/page.html does not exist"),
         ({"report": "p.csv"}, "--report p.csv would overwrite the data"),
@@ -136,6 +144,7 @@ def test_bad_input_is_one_sentence_and_writes_nothing(
     patients.drop(columns="patient").to_csv(tmp_path / "p.csv", index=False)
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing else")
     (tmp_path / "semicolons.csv").write_text("age;state\n7;sick\n8;unknown\n", encoding="utf-8")
+    (tmp_path / "blanks.csv").write_text("age, state\n7,sick\n8,unknown\n", encoding="utf-8")
     (tmp_path / "decimals.csv").write_text("age;state\n7,5;sick\n8,1;unknown\n", encoding="utf-8")
     comment = "# drawn 2024-03-01\nage,state\n7,sick\n8,unknown\n"
     (tmp_path / "comment.csv").write_text(comment, encoding="utf-8")
@@ -253,3 +262,21 @@ def test_text_is_not_held_many_times_over(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4 * size
+
+
+def test_whole_numbers_that_floats_skip_keep_their_digits_beside_blanks(tmp_path):
+    pytest.importorskip("pyarrow")
+    numbers = [2**53 + 1 + 2 * k for k in range(40)]
+    column = pd.array([*numbers, None], dtype="Int64")
+    written = pd.DataFrame({"number": column, "half": 1e300, "s": "1"})
+    written.loc[3, "half"] = None
+    written.to_csv(tmp_path / "t.csv", index=False)
+    written.to_parquet(tmp_path / "t.parquet")
+    for name in ("t.csv", "t.parquet"):
+        table = read_table(str(tmp_path / name), "s")
+        assert [int(cell) for cell in table["number"].dropna()] == numbers
+        assert table["half"].dtype == "float64"
+        read = TablePreprocessor(drop_identifiers=False).fit_transform(table[["number"]])
+        assert np.array_equal(np.diff(read[:40, 0]), np.full(39, 2.0))
+    named = read_table(str(tmp_path / "t.csv"), "s", "number")
+    assert list(named["number"]) == [*map(str, numbers), ""]
