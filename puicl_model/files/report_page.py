@@ -105,8 +105,8 @@ def permutation_importance(classifier: PUICLClassifier, features: pd.DataFrame) 
             table[name] = sample[name].array[order]
         # One call for all: the context is read once for many rows. The rows as they were are scored
         # as new ones, too: what they have from the fit differs, without any shuffling.
-        table = classifier._preprocess(pd.concat([sample, *shuffled], ignore_index=True), reset=False)
-        answers = expit(classifier._log_odds_of_new(table))
+        rows = pd.concat([sample, *shuffled], ignore_index=True)
+        answers = expit(classifier._log_odds_of_new(classifier._preprocess(rows, reset=False)))
         before, *after = answers.reshape(-1, len(sample))
         for name, answer in zip(used, after, strict=True):
             changes[name] = float(np.abs(answer - before).mean())
