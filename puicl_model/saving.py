@@ -36,7 +36,9 @@ _FORMAT_ROTATED = "puicl-classifier-4"
 _FORMAT_UNIFORM = "puicl-classifier-5"
 # Likewise, with a blend of several students.
 _FORMAT_STUDENTS = "puicl-classifier-6"
-_PACKED = (_FORMAT_ROTATED, _FORMAT_UNIFORM, _FORMAT_STUDENTS)
+# Likewise, with trees that read a column from elsewhere than 0.
+_FORMAT_ORIGIN = "puicl-classifier-7"
+_PACKED = (_FORMAT_ROTATED, _FORMAT_UNIFORM, _FORMAT_STUDENTS, _FORMAT_ORIGIN)
 _FORMATS = (_FORMAT, _FORMAT_TURNED, _FORMAT_QUANTILE_AXES, *_PACKED)
 _FITTED = (
     "unlabeled_proba_",
@@ -96,7 +98,8 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     preprocessor = classifier.preprocessor_
     scalings = classifier._new_rows.scalings
     if classifier._blend is not None:
-        form = _FORMAT_STUDENTS
+        moved = classifier._students.forest.origin.any()
+        form = _FORMAT_ORIGIN if moved else _FORMAT_STUDENTS
     elif any(kind.endswith("uniform") for kind in scalings):
         form = _FORMAT_UNIFORM
     elif any(kind in ROTATED for kind in scalings):
@@ -205,6 +208,7 @@ def _restored(cls: type, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
     classifier._new_rows = NewRows(classifier.network_, references, scalings)
     classifier._blend = classifier._students = None
     if "blend.mixed" in arrays:
+        arrays.setdefault("forest.origin", np.zeros(1))  # older versions read columns from 0
         blend, forest, neighbors = (
             {name: arrays[f"{kind}.{name}"] for name in part.arrays}
             for kind, part in (("blend", Blend), ("forest", Forest), ("neighbors", Neighbors))

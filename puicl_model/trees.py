@@ -9,6 +9,8 @@ from sklearn.model_selection import StratifiedKFold
 _FOLDS = 5
 _TREES = 100
 _LEAF = 3
+# A column whose values lie within so many of float32's steps is read from its middle.
+_STEPS = 4096
 # More rows teach these trees little and make them large.
 _MOST_ROWS = 20_000
 
@@ -18,17 +20,18 @@ class Forest:
 
     Node i of all trees goes on to `left[i]` where the row's `feature[i]` is at most
     `threshold[i]`, else to `right[i]`; a leaf's `feature` is negative, its answer `share[i]`.
+    Columns are read less `origin` [w].
     """
 
-    arrays = ("roots", "left", "right", "feature", "threshold", "share")
+    arrays = ("roots", "left", "right", "feature", "threshold", "share", "origin")
 
     def __init__(self, **arrays: np.ndarray):
         for name in self.arrays:
             setattr(self, name, arrays[name])
 
     @classmethod
-    def of(cls, forests: list[ExtraTreesRegressor]) -> Self:
-        """All trees of all `forests`."""
+    def of(cls, forests: list[ExtraTreesRegressor], origin: np.ndarray) -> Self:
+        """All trees of all `forests`, whose columns lay that far from 0."""
         trees = [tree.tree_ for forest in forests for tree in forest.estimators_]
         sizes = [tree.node_count for tree in trees]
         roots = np.cumsum([0, *sizes[:-1]])
@@ -46,11 +49,12 @@ class Forest:
             feature=joined("feature").astype(np.int32),
             threshold=joined("threshold"),
             share=np.concatenate([tree.value[:, 0, 0] for tree in trees]),
+            origin=origin,
         )
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Mean answer [m] of the trees, for rows [m, w]."""
-        X = _small(X)
+        X = _small(X, self.origin)
         total, rows = np.zeros(len(X)), np.arange(len(X))
         for root in self.roots:
             node = np.full(len(X), root)
@@ -76,16 +80,17 @@ def cross_fitted(
     least = check_enough(labeled)
     folds = StratifiedKFold(min(_FOLDS, least), shuffle=True, random_state=int(rng.integers(2**31)))
     forests, scores = [], np.full(len(X), np.nan)
+    origin = _origin(X)
     for rest, part in folds.split(X[kept], labeled[kept]):
         forest = ExtraTreesRegressor(
             _TREES,
             min_samples_leaf=_LEAF,
             max_features="sqrt",
             random_state=int(rng.integers(2**31)),
-        ).fit(_small(X[kept[rest]]), answers[kept[rest]])
-        scores[kept[part]] = forest.predict(_small(X[kept[part]]))
+        ).fit(_small(X[kept[rest]], origin), answers[kept[rest]])
+        scores[kept[part]] = forest.predict(_small(X[kept[part]], origin))
         forests.append(forest)
-    together = Forest.of(forests)
+    together = Forest.of(forests, origin)
     others = np.flatnonzero(np.isnan(scores))
     scores[others] = together(X[others])
     return scores, together
@@ -99,9 +104,19 @@ def check_enough(labeled: np.ndarray) -> int:
     return least
 
 
-def _small(X: np.ndarray) -> np.ndarray:
-    """Within float32, which the trees need."""
-    return np.clip(X, -1e30, 1e30).astype(np.float32)
+def _origin(X: np.ndarray) -> np.ndarray:
+    """Where the columns [n, w] are read from: 0, or their middle where float32 would merge them.
+
+    Moments of one morning in days since 1970, say, lie within a few of its steps.
+    """
+    with np.errstate(over="ignore"):
+        steps = np.ptp(X, axis=0) / np.spacing(np.abs(X).max(axis=0).clip(1e-30, 1e30), dtype="f4")
+    return np.where((steps > 0) & (steps < _STEPS), np.median(X, axis=0), 0.0)
+
+
+def _small(X: np.ndarray, origin: np.ndarray) -> np.ndarray:
+    """The columns less `origin` within float32, which the trees need."""
+    return np.clip(X - origin, -1e30, 1e30).astype(np.float32)
 
 
 def thin(labeled: np.ndarray, rng: np.random.Generator) -> np.ndarray:

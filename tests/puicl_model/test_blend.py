@@ -60,8 +60,10 @@ def test_the_blend_leaves_tables_of_levels_alone_to_the_network(weights):
     new = rng.integers(0, 10, size=(30, 3)).astype(float)
     np.testing.assert_array_equal(blended.predict_proba(new), alone.predict_proba(new))
     assert "trees" not in page(blended, x)
+    assert blended.report_["blend"] is None
     x, s = rng.normal(size=(300, 2)), np.arange(300) % 3 == 0
     assert "blended by rank with trees and nearest rows" in page(blended.fit(x, s), x)
+    assert blended.report_["blend"] == "trees"
     assert (blended.unlabeled_proba_ != alone.fit(x, s).unlabeled_proba_).any()
 
 

@@ -242,12 +242,47 @@ def test_a_device_that_is_not_there_can_be_replaced_on_loading(weights, tmp_path
     np.testing.assert_array_equal(loaded.predict_proba(frame()), fitted.predict_proba(frame()))
 
 
+def saved_blend(path):
+    """What a file of a blend says, and its arrays."""
+    with safe_open(path, framework="np") as file:
+        about = json.loads(file.metadata()["puicl"])
+        return about, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+
+
+def test_trees_that_read_a_column_from_elsewhere_are_kept_and_older_versions_refuse_them(
+    weights, tmp_path
+):
+    moments = frame()
+    moments["a"] = 1e12 + np.arange(len(S)) % 17  # float32 takes them for one
+    new = moments.assign(a=moments["a"].to_numpy()[::-1])
+    fitted = PUICLClassifier(weights, blend="trees", random_state=5).fit(moments, S)
+    fitted.save(tmp_path / "c")
+    assert saved_blend(tmp_path / "c")[0]["format"] == "puicl-classifier-7"
+    np.testing.assert_array_equal(
+        PUICLClassifier.load(tmp_path / "c").predict_proba(new), fitted.predict_proba(new)
+    )
+
+
+def test_trees_of_an_older_version_read_columns_as_they_are(weights, tmp_path):
+    fitted = PUICLClassifier(weights, blend="trees", random_state=5).fit(frame(), S)
+    fitted.save(tmp_path / "c")
+    about, arrays = saved_blend(tmp_path / "c")
+    assert about.pop("format") == "puicl-classifier-6"
+    assert not arrays.pop("forest.origin").any()
+    del about["arrays_digest"]
+    save_file(
+        arrays, tmp_path / "c", {"puicl": json.dumps({**about, "format": "puicl-classifier-6"})}
+    )
+    np.testing.assert_array_equal(
+        PUICLClassifier.load(tmp_path / "c").predict_proba(frame(seed=1)),
+        fitted.predict_proba(frame(seed=1)),
+    )
+
+
 def test_a_blend_of_an_older_version_is_refused_in_a_sentence(weights, tmp_path):
     path = tmp_path / "old.puicl"
     PUICLClassifier(weights, blend="trees", random_state=5).fit(frame(), S).save(path)
-    with safe_open(path, framework="np") as file:
-        about = json.loads(file.metadata()["puicl"])
-        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    about, arrays = saved_blend(path)
     del about["arrays_digest"]
     about["format"] = "puicl-classifier-4"
     arrays["blend.trees"] = arrays.pop("blend.students")[0]
