@@ -16,10 +16,14 @@ class Ledger:
     def __init__(self, path: Path, steps_done: int):
         """Open the ledger, dropping what was written after the checkpoint resumed from.
 
-        `lacks` is then the number of earlier steps that it should hold and does not.
+        `lacks` is then the number of earlier steps that it should hold and does not. Raises
+        `InputError` where a line of these is damaged.
         """
         self._path = path
-        kept = keep_lines(path, steps_done - 1)
+        kept, damage = kept_lines(path, steps_done - 1)
+        if damage and steps_done > 1 and (not kept or kept[-1]["step"] < steps_done - 1):
+            raise damage
+        write_lines(path, kept)
         self.lacks = steps_done - len({line["step"] for line in kept})
         self._file = path.open("a", encoding="utf-8")
 
@@ -57,22 +61,21 @@ class Ledger:
         self._file.close()
 
 
-def keep_lines(path: Path, last: int) -> list[dict[str, Any]]:
-    """Cut a file of lines in the order of their steps after step `last`; returns what is left.
-
-    What a power cut damaged after the last line that is kept is cut off with the rest. Raises
-    `InputError` where a damaged line comes before it.
-    """
+def kept_lines(path: Path, last: int) -> tuple[list[dict[str, Any]], InputError | None]:
+    """The lines of steps up to `last` before the first damaged one, and what names that one."""
     kept = []
     try:
         for line in read_ledger(path):
             if line["step"] <= last:
                 kept.append(line)
-    except InputError:
-        if last > 0 and (not kept or kept[-1]["step"] < last):
-            raise
-    write_atomically(path, "".join(json.dumps(line) + "\n" for line in kept).encode())
-    return kept
+    except InputError as damage:
+        return kept, damage
+    return kept, None
+
+
+def write_lines(path: Path, lines: list[dict[str, Any]]) -> None:
+    """Replace the file by these lines."""
+    write_atomically(path, "".join(json.dumps(line) + "\n" for line in lines).encode())
 
 
 def read_ledger(path: Path) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from trainer.ledger import keep_lines
+from trainer.ledger import kept_lines, write_lines
 
 
 class Metrics:
@@ -21,8 +21,14 @@ class Metrics:
     """
 
     def __init__(self, path: Path, steps_done: int):
-        """Open the file, dropping what was written after the checkpoint resumed from."""
-        kept = keep_lines(path, steps_done)
+        """Open the file, dropping what was written after the checkpoint resumed from.
+
+        And what follows a damaged line, such as a power cut leaves, which `damage` then names: no
+        step depends on these figures.
+        """
+        kept, damage = kept_lines(path, steps_done)
+        self.damage = None if damage is None else str(damage)
+        write_lines(path, kept)
         self._file = path.open("a", encoding="utf-8")
         self._before = kept[-1]["seconds"] if kept else 0.0
         # The last step whose held-out figures stand here already.

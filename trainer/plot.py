@@ -19,7 +19,8 @@ _NAMED_INSIDE = 5
 class Curves:
     """One run's figures: `loss` [steps] of each step, and AUC [evaluations] with its steps.
 
-    `heldout_seconds` are seconds of training until the evaluation.
+    `heldout_seconds` are seconds of training until the evaluation. Where the held-out tasks became
+    others, and what stands before does not compare with what follows, an AUC of NaN lies between.
     """
 
     name: str
@@ -39,11 +40,15 @@ def read_curves(run: Path) -> Curves:
             (line["step"], float.fromhex(line["loss"]))
             for line in read_ledger(run / "ledger.jsonl")
         ]
-        heldout = [
-            (line["step"], line["seconds"], line["heldout_auc"])
-            for line in read_ledger(run / "metrics.jsonl")
-            if "heldout_auc" in line
-        ]
+        heldout, tasks = [], None
+        for line in read_ledger(run / "metrics.jsonl"):
+            if "heldout_auc" not in line:
+                continue
+            before, tasks = tasks, line.get("heldout_set", tasks)
+            at = line["step"], line["seconds"]
+            if before not in (None, tasks):
+                heldout.append((*at, np.nan))
+            heldout.append((*at, line["heldout_auc"]))
     except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{run} holds a damaged ledger or metrics: {error}") from None
     if not ledger:

@@ -61,6 +61,11 @@ class Run:
                 "this start: the weights are the same, the record is not whole"
             )
         self._metrics = Metrics(out / "metrics.jsonl", state.step)
+        if self._metrics.damage:
+            self.say(
+                f"note: {self._metrics.damage}; it and the figures after it are cut off, and no "
+                "step depends on them"
+            )
         before = self._metrics.heldout_set
         if heldout and before not in (None, heldout.digest[:16]):
             self.say(

@@ -38,6 +38,19 @@ def test_curves_are_the_ledgers_losses_and_the_metrics_auc(tmp_path):
     assert len(read_curves(make_run(tmp_path / "b", [0.7])).heldout_auc) == 0
 
 
+def test_a_curve_of_held_out_auc_is_broken_where_the_tasks_became_others(tmp_path):
+    run = make_run(tmp_path / "a", [0.7])
+    sets = [None, "a", "a", "b", "b"]  # older runs do not say which
+    with (run / "metrics.jsonl").open("a") as file:
+        for step, name in enumerate(sets, start=2):
+            line = {"step": step, "seconds": step + 0.5, "heldout_auc": step / 10}
+            file.write(json.dumps({**line, "heldout_set": name} if name else line) + "\n")
+    curves = read_curves(run)
+    assert str(curves.heldout_auc.tolist()) == "[0.2, 0.3, 0.4, nan, 0.5, 0.6]"
+    assert curves.heldout_steps.tolist() == [2, 3, 4, 5, 5, 6]
+    draw_curves([run], tmp_path / "broken.png", smooth=1)
+
+
 def test_plot_draws_three_panels_with_held_out_figures_and_one_without(tmp_path):
     a = make_run(tmp_path / "a", [0.7, 0.6, 0.5], [(2, 1.5, 0.6), (3, 2.5, 0.7)])
     b = make_run(tmp_path / "b", [0.7, 0.65])

@@ -56,7 +56,10 @@ def test_a_lost_ledger_is_told_and_its_rest_compared_by_step(
     (run / "ledger.jsonl").unlink()
     shutil.rmtree(checkpoints(run / "checkpoints")[-1])
     stood = int(checkpoints(run / "checkpoints")[-1].name[-8:])
+    with (run / "metrics.jsonl").open("r+") as file:
+        file.write("\0")
     done = run_command(*arguments(tiny_yaml, all_shards, run))
+    assert "metrics.jsonl: line 1 is damaged; it and the figures after it are cut" in done.stdout
     assert f"note: ledger.jsonl lacks {stood} of the {stood} steps" in done.stdout
     result = compare_runs(reference_run, run)
     assert (result.equal, result.steps) == (True, 18 - stood)

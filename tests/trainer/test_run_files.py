@@ -69,14 +69,19 @@ def test_damage_after_the_checkpoint_is_cut_off_and_damage_before_it_is_told(tmp
     assert len(path.read_text().splitlines()) == 5
 
 
-def test_damaged_metrics_after_the_checkpoint_are_cut_off(tmp_path):
+@pytest.mark.parametrize("checkpoint", [25, 29, 40])
+def test_damaged_metrics_are_cut_off_and_told_wherever_the_checkpoint_is(tmp_path, checkpoint):
     path = tmp_path / "metrics.jsonl"
     lines = [json.dumps({"step": step, "seconds": 2.0 * step}) + "\n" for step in (10, 20, 25)]
-    path.write_text("".join([*lines, "\0\n"]))
-    metrics = Metrics(path, 25)
+    path.write_text("".join([*lines, "\0\n", lines[0].replace("10", "30")]))
+    metrics = Metrics(path, checkpoint)
     assert 50 <= metrics.seconds < 60
+    assert metrics.damage == f"{path}: line 4 is damaged"
     metrics.close()
     assert [line["step"] for line in read_ledger(path)] == [10, 20, 25]
+    whole = Metrics(path, checkpoint)
+    whole.close()
+    assert whole.damage is None
 
 
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.EIO])
