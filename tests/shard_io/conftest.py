@@ -1,4 +1,7 @@
-"""Real servers of shards: S3 and the plain web. They need `pip install puicl[dev]`."""
+"""`prior-gen` in this process, and real servers of shards (S3 and the plain web).
+
+The servers need `pip install puicl[dev]`.
+"""
 
 import functools
 import http.server
@@ -6,6 +9,21 @@ import threading
 
 import pytest
 from web_server import QuietHandler
+
+from prior_gen.cli import main
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """Run `prior-gen`; exit code, stdout."""
+
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["prior-gen", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        return caught.value.code, capsys.readouterr().out
+
+    return run
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import shutil
 import pytest
 from folders import folder_bytes
 
-from prior_gen.cli import main
 from prior_gen.convert import convert_shards
 from prior_gen.generator import generate_shards
 from puicl_config import canonical_json
@@ -45,17 +44,6 @@ def mixed(own_shards, other_shards):
     """The other plan's folder copied over the tiny plan's: stages 3-5 are of the tiny plan."""
     shutil.copytree(other_shards, own_shards, dirs_exist_ok=True)
     return own_shards
-
-
-@pytest.fixture
-def command(monkeypatch, capsys):
-    def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["prior-gen", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            main()
-        return caught.value.code, capsys.readouterr().out
-
-    return run
 
 
 def entry_files(folder):

@@ -5,7 +5,6 @@ import shutil
 import pytest
 from folders import folder_bytes
 
-from prior_gen.cli import main
 from prior_gen.convert import convert_shards
 from prior_gen.generator import generate_shards
 from prior_gen.info import describe_shards
@@ -41,17 +40,6 @@ def stored(tiny_yaml, tmp_path_factory):
         return made[overrides]
 
     return folder_of
-
-
-@pytest.fixture
-def command(monkeypatch, capsys):
-    def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["prior-gen", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            main()
-        return caught.value.code, capsys.readouterr().out
-
-    return run
 
 
 def put_in(folder, source, part, names=("entries", "parts")):

@@ -93,11 +93,14 @@ def test_weights_between_a_runs_end_and_an_earlier_ancestor(
 
 
 def test_a_run_begins_from_weights_and_can_be_checked(
-    reference_run, tiny_yaml, all_shards, arguments, run_command, tmp_path
+    reference_run, tiny_yaml, all_shards, arguments, run_command, tmp_path, monkeypatch
 ):
-    weights = reference_run / "model.safetensors"
+    weights = tmp_path / "model.safetensors"
+    shutil.copy(reference_run / weights.name, weights)
+    shutil.copy(reference_run / "model.json", tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
     run, out, half = tmp_path / "run", tmp_path / "end.safetensors", tmp_path / "half.safetensors"
-    command = arguments(tiny_yaml, all_shards, run, f"train.init_from={weights}")
+    command = arguments(tiny_yaml, all_shards, run, "train.init_from=~/model.safetensors")
     run_command(*command, "train.max_steps=5")
     run_command(*command)  # resumes, and finds that it began there
     export_weights(run, all_shards, out)
