@@ -80,12 +80,18 @@ def canonical_table(
     """Bring rows of cells (text or numbers, the target last) into canonical form.
 
     `target_codes` translates a source's own class names; it is used where all of them are in it.
-    Raises `ValueError` where a row has another length than `columns`.
+    In the target a word for nothing (None, NA) is a class like any other, and only an empty cell
+    is missing. Raises `ValueError` where a row has another length than `columns`, or two columns
+    have the same name.
     """
+    twice = next((name for name in columns if list(columns).count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"two columns are named {twice!r}")
     for number, row in enumerate(rows):
         if len(row) != len(columns):
             raise ValueError(f"row {number} has {len(row)} cells, not {len(columns)}")
-    cells = [_cells(column) for column in zip(*rows, strict=True)]
+    *features, target = zip(*rows, strict=True)
+    cells = [_cells(column) for column in features] + [_cells(target, nothing=frozenset())]
     if target_codes and set(cells[-1]) <= set(target_codes):
         cells[-1] = [target_codes[cell] for cell in cells[-1]]
     return CanonicalTable(tuple(columns), tuple(sorted(zip(*cells, strict=True))))
@@ -131,18 +137,16 @@ def read_csv_rows(text: str, delimiter: str = ",") -> list[list[str]]:
     return [[cell.strip() for cell in row] for row in reader if any(cell.strip() for cell in row)]
 
 
-def _cells(column: Sequence[object]) -> list[str]:
-    """Text cells: numbers in their shortest spelling where the whole column is numbers."""
-    texts = [_text(cell) for cell in column]
+def _cells(column: Sequence[object], nothing: Collection[str] = NOTHING) -> list[str]:
+    """Text cells: numbers in their shortest spelling where the whole column is numbers.
+
+    nothing: texts that stand for a missing cell.
+    """
+    texts = ["" if (text := str(cell).strip()) in nothing else text for cell in column]
     numbers = _numbers(texts)
     if numbers is None:
         return texts
     return ["" if np.isnan(number) else _shortest(number) for number in numbers]
-
-
-def _text(cell: object) -> str:
-    text = str(cell).strip()
-    return "" if text in NOTHING else text
 
 
 def _numbers(cells: Sequence[str]) -> np.ndarray | None:

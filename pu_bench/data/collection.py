@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pu_bench.data.canonical import CanonicalTable, Table
-from pu_bench.data.local import indexed_table, read_index, read_table, table_path
+from pu_bench.data.local import INDEX, indexed_table, read_index, read_table, table_path
 from pu_bench.data.sources import SourceError
 from pu_bench.data.tasks import TASKS, TaskSpec
 from puicl_config import InputError, write_atomically
@@ -34,8 +34,8 @@ def load_collection(data: Path | None = None, names: Sequence[str] | None = None
     `data` with an `index.json` is a collection of its own. Else it holds files of the 20 tables,
     which are looked for there, in the cache, and at their sources, in this order, and must have
     the pinned checksum wherever they come from. Raises `InputError` for a name that the
-    collection does not know, a folder that is none, and damaged local files of a folder with an
-    index.
+    collection does not know, a folder that is none or holds neither an index nor any of the 20,
+    and damaged local files of a folder with an index.
     """
     if data is not None and not data.is_dir():
         raise InputError(f"--data {data} is no folder")
@@ -44,6 +44,11 @@ def load_collection(data: Path | None = None, names: Sequence[str] | None = None
     for name in names or ():
         if name not in known:
             raise InputError(f"there is no task {name!r}; there are {', '.join(known)}")
+    if data is not None and index is None and not any(table_path(data, name) for name in TASKS):
+        raise InputError(
+            f"{data} holds none of the {len(TASKS)} tables ({next(iter(TASKS))}.csv.gz, ...); for "
+            f"tables of your own an {INDEX} must say which they are (docs/benchmark.md)"
+        )
     wanted = [name for name in known if names is None or name in names]
     if index is not None:
         return Collection(

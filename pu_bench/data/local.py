@@ -1,5 +1,6 @@
 """Tables in a folder: `NAME.csv.gz` or `NAME.csv`, a header row, `target` last."""
 
+import csv
 import gzip
 import json
 import zlib
@@ -18,6 +19,8 @@ from pu_bench.data.canonical import (
 from puicl_config import InputError
 
 INDEX = "index.json"
+# Of a class, for a labelled row and two among the unlabelled ones.
+_FEWEST = 3
 
 
 def table_path(folder: Path, name: str) -> Path | None:
@@ -35,7 +38,7 @@ def read_table(path: Path) -> tuple[list[str], list[list[str]]]:
         if path.suffix == ".gz":
             content = gzip.decompress(content)
         rows = read_csv_rows(content.decode("utf-8-sig"))
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
     if len(rows) < 2 or rows[0][-1] != "target":
         raise InputError(f"{path} must have a header whose last column is target, and rows")
@@ -60,8 +63,11 @@ def read_index(folder: Path) -> dict[str, dict[str, Any]] | None:
     for name, facts in index.items():
         if not isinstance(facts, dict) or not isinstance(facts.get("positive"), str):
             raise InputError(f"{path}: {name} must say `positive`, the positive class as text")
-        if not isinstance(facts.get("categorical", []), list):
-            raise InputError(f"{path}: `categorical` of {name} must be a list of columns")
+        categorical = facts.get("categorical", [])
+        if not (isinstance(categorical, list) and all(isinstance(c, str) for c in categorical)):
+            raise InputError(f"{path}: `categorical` of {name} must be a list of columns' names")
+        if not isinstance(facts.get("title", name), str):
+            raise InputError(f"{path}: `title` of {name} must be text")
     return index
 
 
@@ -75,11 +81,20 @@ def indexed_table(folder: Path, name: str, facts: dict[str, Any]) -> Table:
     strangers = sorted(set(categorical) - set(table.columns))
     if strangers:
         raise InputError(f"{path} has no column {strangers[0]!r}, categorical in {INDEX}")
-    classes = sorted(set(table.column("target")))
+    target = table.column("target")
+    if "" in target:
+        raise InputError(f"{path}: {target.count('')} of {len(target)} rows have no target")
+    classes = sorted(set(target))
     if len(classes) != 2 or facts["positive"] not in classes:
         raise InputError(
             f"{path}: target must have two values, one of them {facts['positive']!r}, not "
             f"{', '.join(classes[:5])}"
+        )
+    fewest = min(classes, key=target.count)
+    if target.count(fewest) < _FEWEST:
+        raise InputError(
+            f"{path}: {target.count(fewest)} rows of class {fewest!r}; a split needs {_FEWEST} of "
+            "each"
         )
     try:
         return encode(

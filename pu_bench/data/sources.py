@@ -1,11 +1,13 @@
 """Where tables come from: OpenML, the archive of UCI, scikit-learn, and published rules."""
 
+import csv
+import http.client
 import io
 import itertools
-import urllib.error
 import urllib.request
 import warnings
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -16,6 +18,12 @@ from pu_bench.data.canonical import read_csv_rows
 
 _TIMEOUT = 60.0
 _LARGEST = 200_000_000
+# What reading a damaged archive may raise: RuntimeError where it asks for a password, KeyError for
+# a member that is not there.
+_BROKEN = (
+    *(zipfile.BadZipFile, zlib.error, csv.Error, EOFError),
+    *(KeyError, RuntimeError, ValueError),
+)
 
 
 class SourceError(Exception):
@@ -97,7 +105,7 @@ class Archive:
                         text = _after_data(text)
                     part = read_csv_rows(text, self.delimiter)
                     rows += part[1:] if self.header else part
-        except (zipfile.BadZipFile, KeyError, NotImplementedError, ValueError) as error:
+        except _BROKEN as error:
             raise SourceError(f"{self}: {_first_line(error)}") from error
         return rows
 
@@ -148,7 +156,7 @@ def _download(url: str) -> bytes:
     try:
         with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:
             content = answer.read(_LARGEST + 1)
-    except (urllib.error.URLError, OSError, ValueError) as error:
+    except (http.client.HTTPException, OSError, ValueError) as error:
         raise SourceError(f"{url}: {_first_line(error)}") from error
     if len(content) > _LARGEST:
         raise SourceError(f"{url} is larger than {_LARGEST / 1e6:.0f} MB")

@@ -37,11 +37,13 @@ def seconds(value: float) -> str:
 
 
 def lacks_of(results: Results, method: str) -> str:
-    """Behind the name of a method that lacks tasks or repeats: how many it has figures for."""
+    """Behind the name of a method that lacks tasks, repeats or cells: how many it has."""
     told, repeats = results.told[method], results.cells.groupby("method").repeat.nunique()
     lacks = [] if told.all() else [f"{told.sum()} of {len(told)} tasks"]
     if repeats[method] < repeats.max():
         lacks.append(f"{repeats[method]} of {repeats.max()} repeats")
+    if failed := results.failed[method].sum():
+        lacks.append(f"{failed} of {results.count(method)['cells']} cells failed")
     return f" ({', '.join(lacks)})" if lacks else ""
 
 
@@ -53,7 +55,7 @@ def summary(results: Results) -> Table:
         metric: {name: results.mean_and_sd(name, metric) for name in order}
         for metric in (*SUMMARY, "seconds")
     }
-    everywhere = [name for name in results.methods if results.told[name].all()]
+    everywhere = [name for name in results.methods if not lacks_of(results, name)]
     best = {
         metric: _best(metric, [figures[metric][name][0] for name in everywhere])
         for metric in figures
@@ -73,9 +75,11 @@ def summary(results: Results) -> Table:
         rows.append(row)
     head = ["method", *(NAMES[metric] for metric in SUMMARY), "rank", "s a task"]
     return Table(
-        "Means over tasks ± standard deviation over repeats of that mean; rank: average rank by "
-        "AUC; failed and collapsed (one score for all rows) count cells. Bold: best; methods with "
-        "* see more than labelled positives and unlabelled rows and take no part.",
+        "Means over tasks ± standard deviation over repeats of that mean (of seconds, each task's "
+        f"least repeat); rank: average rank by AUC over {results.judged_repeats} repeats of each; "
+        "failed and collapsed (one score for all rows) count cells, and a failed one's AUC counts "
+        "as 0.5. Bold: best; methods that failed somewhere, and those with *, which see more than "
+        "labelled positives and unlabelled rows, take no part.",
         [*head, "failed", "collapsed", "cells"],
         rows,
         rules=frozenset({len(results.methods)} if results.references else ()),
@@ -88,14 +92,15 @@ def by_task(results: Results, metric: str) -> Table:
     order = [name for name in mean.columns if mean[name].notna().any()]
     rows = []
     for task in results.tasks:
-        best = _best(metric, [mean.loc[task, name] for name in results.methods])
+        able = [name for name in results.methods if not results.failed.loc[task, name]]
+        best = _best(metric, [mean.loc[task, name] for name in able])
         row = [Cell(results.task_title(task))]
         for name in order:
             value, spread = mean.loc[task, name], sd.loc[task, name]
             row.append(
                 Cell(
                     number(value),
-                    name in results.methods and _is_best(value, best),
+                    name in able and _is_best(value, best),
                     f"± {spread:.3f}" if np.isfinite(spread) else "",
                 )
             )
@@ -124,7 +129,8 @@ def beside_the_paper(results: Results, metric: str) -> Table | None:
         mine, theirs = ours.loc[tasks, name], paper.loc[tasks, name]
         both = mine.notna() & theirs.notna()
         last = mine[both].mean(), theirs[both].mean()
-        for row, (a, b) in zip(rows, [*zip(mine, theirs, strict=True), last], strict=True):
+        for row, pair in zip(rows, [*zip(mine, theirs, strict=True), last], strict=True):
+            a, b = (round(value, 3) for value in pair)  # as the paper prints
             row += [Cell(number(a), bold=a >= b), Cell(number(b), bold=b > a), Cell(signed(a - b))]
     return Table(
         f"{_start(metric)}: ours, the paper's printed value, and the difference. Bold: the higher "
@@ -152,9 +158,9 @@ def against_one(results: Results, method: str) -> Table:
     ]
     return Table(
         f"{results.title(method)} against each other method by AUC over {len(scores)} "
-        "tasks: Wilcoxon signed-rank tests (two-sided), Holm's correction over these "
-        f"{len(rows)} comparisons; bold: p < 0.05 after it. Positive medians are for "
-        f"{results.title(method)}.",
+        f"tasks ({results.judged_repeats} repeats of each): Wilcoxon signed-rank tests "
+        f"(two-sided), Holm's correction over these {len(rows)} comparisons; bold: p < 0.05 after "
+        f"it. Positive medians are for {results.title(method)}.",
         ["method", "wins / ties / losses", "median difference", "p", "p, Holm"],
         rows,
     )

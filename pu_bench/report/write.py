@@ -130,8 +130,8 @@ def _left_out(results: Results) -> list[Block]:
     )
     return [
         Paragraph(
-            "Not every method was run on every task. Ranks and tests compare methods on the same "
-            f"tasks, here without the {left_out}."
+            "Not every method was run on every task, or as often. Ranks and tests compare methods "
+            f"on the same tasks and splits, here without the {left_out}."
         )
     ]
 

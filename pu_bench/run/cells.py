@@ -3,8 +3,9 @@
 import hashlib
 import time
 import warnings
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -12,6 +13,8 @@ from threadpoolctl import threadpool_limits
 from pu_bench.methods import Method
 from pu_bench.protocol import PUTask
 from pu_bench.run.metrics import METRICS, judge
+from pu_bench.run.store import Record
+from puicl_config import InputError
 
 
 @dataclass(frozen=True, order=True)
@@ -36,7 +39,7 @@ class Cell:
         return f"{self.task}:{self.method}:{self.repeat}"
 
 
-def run_cell(cell: Cell, method: Method, split: PUTask) -> dict[str, Any]:
+def run_cell(cell: Cell, method: Method, split: PUTask) -> Record:
     """Run one method on one split, in one thread, and judge it: a record of plain JSON values.
 
     The method gets P, U and a seed, and beyond that only what it declares to see. Whatever it
@@ -49,7 +52,7 @@ def run_cell(cell: Cell, method: Method, split: PUTask) -> dict[str, Any]:
     if "labels" in method.sees:
         seen["labels"] = split.y.copy()
     P, U = split.P.copy(), split.U.copy()
-    record: dict[str, Any] = {
+    record: Record = {
         **asdict(cell),
         **dict.fromkeys(METRICS),
         "n_labeled": len(P),
@@ -82,6 +85,26 @@ def rows_digest(P: np.ndarray, U: np.ndarray) -> str:
     for rows in (P, U):
         digest.update(np.ascontiguousarray(rows, dtype="<f8"))
     return digest.hexdigest()
+
+
+def refuse_other_rows(
+    out: Path, todo: Iterable[Cell], done: Iterable[Record], split_of: Callable[[Cell], PUTask]
+) -> None:
+    """Raise `InputError` where cells of `todo` would see other rows than those `done` beside them.
+
+    Of numpy in another version, say: methods would be compared on different rows. `split_of` draws
+    a cell's rows; cells of the same task and repeat see the same.
+    """
+    seen = {(record["task"], record["repeat"]): record.get("rows_seen") for record in done}
+    for cell in {(cell.task, cell.repeat): cell for cell in todo}.values():
+        known = seen.get((cell.task, cell.repeat))
+        if known:
+            split = split_of(cell)
+            if rows_digest(split.P, split.U) != known:
+                raise InputError(
+                    f"{out} holds results on other rows of {cell.task}, repeat {cell.repeat}, than "
+                    "are drawn here (numpy or this software was another); give another --out"
+                )
 
 
 def seed_of(*names: object) -> int:

@@ -14,6 +14,8 @@ from puicl_config import InputError, write_atomically
 CELLS, RUN, ENVIRONMENT = "cells.jsonl", "run.json", "environment.json"
 RESULTS, DETAILS = "results.csv", "details.csv"
 SWEEP_CELLS, SWEEP_RUN, SWEEP_RESULTS = "sweep_cells.jsonl", "sweeps.json", "sweeps.csv"
+# What every run.json says.
+FACTS = ("protocol", "collection", "tables", "methods")
 RESULT_COLUMNS = ("task", "method", "repeat", *METRICS, "seconds", "error")
 _TEXTS = ("task", "method", "error", "rows_seen", "sweep", "kind", "pool")
 DETAIL_COLUMNS = (
@@ -59,8 +61,32 @@ def read_results(out: Path) -> list[Record]:
         raise InputError(f"{out}: {RESULTS} or {DETAILS} is damaged: {error}") from None
 
 
-def read_facts(path: Path) -> Any:
-    """What a JSON file of a results folder holds; raises `InputError` where it is damaged."""
+def read_facts(path: Path, keys: Sequence[str] = ()) -> dict[str, Any]:
+    """The JSON object in a file of a results folder, which has these keys.
+
+    Raises `InputError` where the file is damaged, or something else.
+    """
+    facts = _read_json(path)
+    lacks = [key for key in keys if key not in facts] if isinstance(facts, dict) else ["{"]
+    if lacks:
+        raise InputError(f"{path} is damaged: there is no {lacks[0]!r} in it")
+    return facts
+
+
+def read_environments(path: Path) -> list[dict[str, Any]]:
+    """The environments that a folder's results are from, none where it has no such file.
+
+    Raises `InputError` where the file is damaged, or something else.
+    """
+    if not path.is_file():
+        return []
+    found = _read_json(path)
+    if not (isinstance(found, list) and all(isinstance(each, dict) for each in found)):
+        raise InputError(f"{path} is damaged: it is no list of environments")
+    return found
+
+
+def _read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -14,14 +14,16 @@ import numpy as np
 from pu_bench.data import Collection
 from pu_bench.methods import METHODS, Method
 from pu_bench.protocol import PUTask, split_pu
-from pu_bench.run.cells import Cell, run_cell
+from pu_bench.run.cells import Cell, refuse_other_rows, run_cell
 from pu_bench.run.environment import describe_environment
 from pu_bench.run.files import (
     CELLS,
     DETAILS,
     ENVIRONMENT,
+    FACTS,
     RESULTS,
     RUN,
+    read_environments,
     read_facts,
     read_results,
     refuse_unclaimed,
@@ -95,16 +97,16 @@ def run_benchmark(plan: Plan, out: Path) -> list[Record]:
     Each finished cell is appended to `out`/cells.jsonl before the next begins, so that a run that
     was killed goes on where it stood. `results.csv` and `details.csv` are written from it at the
     end and when the run is stopped; where it is gone, they stand for it. Raises `InputError` where
-    `out` holds results of other tables, other weights or another protocol, or results without the
-    run.json that says what they are of, or another run is at work there.
+    `out` holds results of other tables, other rows, other weights or another protocol, or results
+    without the run.json that says what they are of, or another run is at work there.
     """
-    out.mkdir(parents=True, exist_ok=True)
     log = CellLog(out / CELLS)
     with only_run_in(out):
         _claim(out, plan, log)
         done = log.records(_cell_of)
         wanted = list(plan.cells())
         todo = [cell for cell in wanted if not is_done(done.get(cell), plan.retry_failed)]
+        refuse_other_rows(out, todo, done.values(), lambda cell: _split(plan, cell))
         try:
             _run(todo, plan, log, n_done=len(wanted) - len(todo))
         finally:
@@ -115,17 +117,13 @@ def run_benchmark(plan: Plan, out: Path) -> list[Record]:
 
 def run_only(cell: Cell, plan: Plan) -> Record:
     """One cell by itself; the same figures as in any run, whatever ran before it."""
-    table = plan.collection.tables[cell.task]
-    split = split_pu(table.x, table.positive, cell.split_seed)
-    return run_cell(cell, make_method(cell.method, plan.model), split)
+    return run_cell(cell, make_method(cell.method, plan.model), _split(plan, cell))
 
 
 def _run(todo: Sequence[Cell], plan: Plan, log: CellLog, n_done: int) -> None:
     def jobs() -> Iterator[Any]:
         for cell in todo:
-            table = plan.collection.tables[cell.task]
-            split = split_pu(table.x, table.positive, cell.split_seed)
-            yield joblib.delayed(_run_and_keep)(cell, plan.model, split, log)
+            yield joblib.delayed(_run_and_keep)(cell, plan.model, _split(plan, cell), log)
 
     failed = 0
     total = n_done + len(todo)
@@ -137,6 +135,11 @@ def _run(todo: Sequence[Cell], plan: Plan, log: CellLog, n_done: int) -> None:
         for error in parallel(jobs()) if todo else ():
             failed += error is not None
             progress.advance(note=f"{failed} failed" if failed else "")
+
+
+def _split(plan: Plan, cell: Cell) -> PUTask:
+    table = plan.collection.tables[cell.task]
+    return split_pu(table.x, table.positive, cell.split_seed)
 
 
 def _run_and_keep(cell: Cell, model: Path | None, split: PUTask, log: CellLog) -> str | None:
@@ -195,9 +198,11 @@ def _claim(out: Path, plan: Plan, log: CellLog) -> None:
     refuse_unclaimed(out, RUN, (CELLS, RESULTS, DETAILS))
     with log.begun_from(out / RESULTS, lambda _: read_results(out)):
         if path.is_file():
-            before = read_facts(path)
+            before = read_facts(path, FACTS)
             now = _continued(before, now, out)
             now = give_way(out, log, before, now, plan.new_weights)
+            # Before run.json names other weights, no file may hold figures of those before.
+            write_results(out, list(log.records(_cell_of).values()))
     write_atomically(path, (json.dumps(now, indent=1) + "\n").encode())
     _record_environment(out / ENVIRONMENT, plan.jobs)
 
@@ -219,12 +224,16 @@ def _continued(before: dict[str, Any], now: dict[str, Any], out: Path) -> dict[s
                 "taken for categories; give another --out"
             )
     merged = {key: {**before[key], **now[key]} for key in ("tables", "methods")}
+    # What an earlier run could not have or run, and none could until now.
+    for key, had in (("unavailable", "tables"), ("skipped", "methods")):
+        lacking = {**before.get(key, {}), **now[key]}
+        merged[key] = {name: why for name, why in lacking.items() if name not in merged[had]}
     return {**now, **merged}
 
 
 def _record_environment(path: Path, jobs: int) -> None:
     """Append to the folder's list of environments where this one differs from the last."""
-    before = read_facts(path) if path.is_file() else []
+    before = read_environments(path)
     here = describe_environment(jobs)
     if not before or before[-1] != here:
         write_atomically(path, (json.dumps([*before, here], indent=1) + "\n").encode())

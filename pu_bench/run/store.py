@@ -60,14 +60,22 @@ class CellLog:
             raise
 
     def records(self, key: Callable[[Record], Any]) -> dict[Any, Record]:
-        """The last record of each key, in the order of the first."""
+        """The last record of each key, in the order of the first.
+
+        Raises `InputError` naming a whole line that has no key.
+        """
         found: dict[Any, Record] = {}
         if self.path.is_file():
             with self.path.open("rb") as file:
-                for line in file:
-                    with contextlib.suppress(ValueError):  # cut off by a kill
+                for number, line in enumerate(file, start=1):
+                    try:
                         record = json.loads(line)
+                    except ValueError:  # cut off by a kill
+                        continue
+                    try:
                         found[key(record)] = record
+                    except (KeyError, TypeError):
+                        raise InputError(f"{self.path}: line {number} is no cell") from None
         return found
 
 
@@ -78,11 +86,16 @@ def is_done(record: Record | None, retry_failed: bool) -> bool:
 
 @contextlib.contextmanager
 def only_run_in(folder: Path) -> Iterator[None]:
-    """Hold a folder's lock; raises `InputError` where another run holds it.
+    """Make the folder and hold its lock; `InputError` where another run does, or it cannot be.
 
     Where the file system keeps no locks, that is said, and the run goes on.
     """
-    with (folder / ".lock").open("w") as lock:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / ".lock").open("w")
+    except OSError as error:
+        raise InputError(f"--out {folder} cannot be written: {error.strerror}") from None
+    with file as lock:
         try:
             locked = take_lock(lock, wait=False)
         except BlockingIOError:

@@ -16,6 +16,7 @@ from pu_bench.report.blocks import (
     to_html,
     to_markdown,
 )
+from pu_bench.report.results import CHANCE
 from pu_bench.report.style import Picture, colour_of, house_style, new_figure, png_of
 from pu_bench.run.files import SWEEP_RESULTS
 from pu_bench.sweeps.sweeps import SWEEPS, Sweep
@@ -56,7 +57,12 @@ _INTRODUCTION = (
 
 
 def summary(cells: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Mean over tasks of the mean over repeats, its standard error and the tasks, by value."""
+    """Mean over tasks of the mean over repeats, its standard error and the tasks, by value.
+
+    A failed cell's AUC is chance, its other metrics are left out.
+    """
+    if metric == "auc":
+        cells = cells.assign(auc=cells.auc.where(cells.error.isna(), CHANCE))
     by_task = cells.groupby(["kind", "method", "value", "pool"])[metric].mean().dropna()
     return by_task.groupby(["kind", "method", "value"]).agg(["mean", "sem", "count"])
 
@@ -110,6 +116,7 @@ def _curve(axes, table: pd.DataFrame, method: str, methods: Sequence[str]) -> No
 def _numbers(cells: pd.DataFrame) -> Table:
     tables = {metric: summary(cells, metric) for metric in METRICS}
     failed = cells[cells.error.notna()].groupby(["kind", "method", "value"]).size()
+    told = cells[cells.error.isna()].groupby(["kind", "method", "value"]).pool.nunique()
     rows = []
     for kind, method, value in sorted(set(zip(cells.kind, cells.method, cells.value, strict=True))):
         row = [Cell(METHODS[method].title if method in METHODS else method)]
@@ -120,13 +127,12 @@ def _numbers(cells: pd.DataFrame) -> Table:
                 continue
             mean, sem, _ = table.loc[(kind, method, value)]
             row.append(Cell(f"{mean:.3f}", spread=f"± {sem:.3f}" if np.isfinite(sem) else ""))
-        told = (kind, method, value) in tables["auc"].index
-        count = tables["auc"].loc[(kind, method, value), "count"] if told else 0
-        row.append(Cell(f"{count:.0f}"))
+        row.append(Cell(str(told.get((kind, method, value), 0))))
         row.append(Cell(str(failed.get((kind, method, value), 0))))
         rows.append(row)
     return Table(
-        "Mean over tasks ± standard error; failed counts cells.",
+        "Mean over tasks ± standard error. Tasks are those with a success; a failed cell's AUC "
+        "counts as 0.5.",
         ["method", "tasks from", "value", *METRICS.values(), "tasks", "failed"],
         rows,
     )

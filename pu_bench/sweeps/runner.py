@@ -12,7 +12,7 @@ import numpy as np
 
 from pu_bench.data.canonical import task_digest
 from pu_bench.protocol import PUTask
-from pu_bench.run.cells import Cell, run_cell, seed_of
+from pu_bench.run.cells import Cell, refuse_other_rows, run_cell, seed_of
 from pu_bench.run.environment import describe_environment
 from pu_bench.run.files import (
     SWEEP_CELLS,
@@ -32,7 +32,7 @@ from puicl_config import InputError, ProgressReport, write_atomically
 
 COLUMNS = (
     *("sweep", "kind", "value", "pool", "method", "repeat"),
-    *("auc", "accuracy", "pi_error", "seconds", "error"),
+    *("auc", "accuracy", "pi_error", "seconds", "error", "rows_seen"),
 )
 
 
@@ -73,16 +73,19 @@ def task_name(sweep: str, value: float, pool: str) -> str:
 def run_sweeps(plan: SweepPlan, out: Path) -> list[Record]:
     """Run the cells that `out` lacks and write sweeps.csv; returns the plan's records.
 
-    Raises `InputError` where `out` holds sweeps with other shards, tables or weights, or without
-    the sweeps.json that says with which.
+    Raises `InputError` where `out` holds sweeps with other shards, tables, rows or weights, or
+    without the sweeps.json that says with which.
     """
-    out.mkdir(parents=True, exist_ok=True)
     log = CellLog(out / SWEEP_CELLS)
     wanted = list(plan.cells())
     with only_run_in(out):
         _claim(out, plan, log)
         done = log.records(_cell_of)
         todo = [e for e in wanted if not is_done(done.get(e[-1]), plan.retry_failed)]
+        draws = {cell: (pool, composition) for *_, pool, composition, cell in todo}
+        refuse_other_rows(
+            out, draws, done.values(), lambda cell: split_of(*draws[cell], cell.repeat)
+        )
         try:
             _run(todo, plan, log, len(wanted) - len(todo))
         finally:
@@ -153,16 +156,22 @@ def _claim(out: Path, plan: SweepPlan, log: CellLog) -> None:
     now["pools"] = {**known, **now["pools"]}
     with log.begun_from(out / SWEEP_RESULTS, _published):
         now = give_way(out, log, before, now, plan.new_weights)
+        if before:
+            # Before sweeps.json names other weights, no file may hold figures of those before.
+            write_atomically(out / SWEEP_RESULTS, _csv(list(log.records(_cell_of).values())))
     write_atomically(path, (json.dumps(now, indent=1) + "\n").encode())
 
 
 def _published(path: Path) -> list[Record]:
-    """The records that `_csv` wrote, figures to 6 digits."""
+    """The records that `_csv` wrote, figures to 6 digits; `InputError` where it is damaged."""
     found = []
-    for row in read_rows(path):
-        record: Record = {column: value_of(column, text) for column, text in row.items()}
-        task = task_name(record["sweep"], record["value"], record["pool"])
-        found.append({"task": task, **record})
+    try:
+        for row in read_rows(path):
+            record: Record = {column: value_of(column, text) for column, text in row.items()}
+            task = task_name(record["sweep"], record["value"], record["pool"])
+            found.append({"task": task, **record})
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InputError(f"{path} is damaged: {error}") from None
     return found
 
 
@@ -173,7 +182,8 @@ def _csv(records: Sequence[Record]) -> bytes:
     # By repeat, too: workers end in any order.
     order = ("sweep", "kind", "value", "pool", "method", "repeat")
     for record in sorted(records, key=lambda r: [r[key] for key in order]):
-        cells = (record[column] for column in COLUMNS)
+        # Files of older versions lack rows_seen.
+        cells = (record.get(column) for column in COLUMNS)
         writer.writerow(
             f"{cell:.6g}" if isinstance(cell, float) else "" if cell is None else cell
             for cell in cells

@@ -166,6 +166,24 @@ def test_compressed_and_plain_files_are_the_same_table(little_tables, tmp_path):
     assert one.tables["easy"].digest == other.tables["easy"].digest
 
 
+SIX = "a,target\n1,x\n2,x\n3,x\n4,y\n5,y\n6,y\n"
+
+
+def test_a_class_may_be_called_none(tmp_path):
+    (tmp_path / "index.json").write_text('{"t": {"positive": "None"}}')
+    (tmp_path / "t.csv").write_text(SIX.replace("x", "None").replace("y", "NA"))
+    table = load_collection(tmp_path).tables["t"]
+    assert table.positive.tolist() == [True] * 3 + [False] * 3
+
+
+@pytest.mark.parametrize("there", [[], ["mine.csv"]])
+def test_a_folder_without_index_or_any_of_the_twenty_is_refused(tmp_path, no_network, there):
+    for name in there:
+        (tmp_path / name).write_text(SIX)
+    with pytest.raises(InputError, match=r"none of the 20 tables .* an index\.json must say"):
+        load_collection(tmp_path, ["monk1"])
+
+
 @pytest.mark.parametrize(
     ("index", "table", "mentioned"),
     [
@@ -176,8 +194,28 @@ def test_compressed_and_plain_files_are_the_same_table(little_tables, tmp_path):
         ('{"t": {"positive": "x"}}', "target,a\nx,1\n", "last column is target"),
         ('{"t": {"positive": "x"}}', "a,target\n1,x\n2\n", "row 1 has 1 cells"),
         ('{"t": {"positive": "x", "categorical": ["b"]}}', "a,target\n1,x\n2,y\n", "no column 'b'"),
-        ('{"t": {"positive": "x"}, "u": {"positive": "x"}}', "a,target\n1,x\n2,y\n", "no u.csv.gz"),
+        ('{"t": {"positive": "x"}, "u": {"positive": "x"}}', SIX, "no u.csv.gz"),
         ("{", "a,target\n1,x\n2,y\n", "is no JSON"),
+        (
+            '{"t": {"positive": "x", "categorical": [["a"]]}}',
+            SIX,
+            "must be a list of columns' names",
+        ),
+        ('{"t": {"positive": "x", "title": 5}}', SIX, "`title` of t must be text"),
+        (
+            '{"t": {"positive": "x"}}',
+            SIX.replace("2,x\n", ""),
+            "2 rows of class 'x'; a split needs",
+        ),
+        ('{"t": {"positive": "x"}}', SIX + "7,\n", "1 of 7 rows have no target"),
+        ('{"t": {"positive": "x"}}', SIX + "7,NA\n", "must have two values"),
+        (
+            '{"t": {"positive": "x"}}',
+            SIX.replace("a,", "target,"),
+            "two columns are named 'target'",
+        ),
+        ('{"t": {"positive": "x"}}', "a,target\r1,x\r2,y\r", "t.csv cannot be read: new-line"),
+        ('{"t": {"positive": "x"}}', SIX + f'"{"9" * 200_000}",x\n', "t.csv cannot be read: field"),
     ],
 )
 def test_a_bad_collection_is_refused_in_one_sentence(tmp_path, index, table, mentioned):

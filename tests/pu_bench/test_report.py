@@ -26,6 +26,7 @@ from pu_bench.report.statistics import (
 )
 from pu_bench.run.files import DETAILS, RESULTS, write_results
 from pu_bench.run.metrics import METRICS
+from pu_bench.run.runner import PROTOCOL
 from puicl_config import InputError
 
 BEGIN, END = markers("benchmark")
@@ -68,7 +69,7 @@ def make_results(folder: Path) -> Path:
         name: {"title": title, "sees": ["labels"] if name == "oracle" else []}
         for name, title in NAMES.items()
     }
-    run = {"collection": "paper20", "methods": methods, "weights": {}}
+    run = {"protocol": PROTOCOL, "collection": "paper20", "methods": methods, "weights": {}}
     run["tables"] = {task: {"title": TASKS[task].title} for task in tasks}
     run["unavailable"] = {"rice": "no network"}
     (folder / "run.json").write_text(json.dumps(run))
@@ -150,9 +151,11 @@ def test_means_and_counts_are_those_of_the_cells(results_folder):
     assert results.count("logistic")["collapsed"] == 16
     auc = results.by_task("auc")
     assert np.isnan(auc.loc["diabetes", "empu"])
-    # Ranks and tests count a task without a single success as chance.
-    assert results.judged_auc().loc["diabetes", "empu"] == 0.5
-    assert average_ranks(results.judged_auc())["empu"] == pytest.approx((3 + 7 * 2) / 8)
+    # Means, ranks and tests count a failed cell as chance.
+    levels = [0.5, (0.78 + 0.5) / 2, *(0.805 - 0.02 * place for place in range(2, 8))]
+    assert results.mean_and_sd("empu", "auc")[0] == pytest.approx(np.mean(levels))
+    assert results.judged_auc()["empu"].tolist() == pytest.approx(levels)
+    assert average_ranks(results.judged_auc())["empu"] == pytest.approx((2 * 3 + 6 * 2) / 8)
 
 
 def without(folder, unwanted):
@@ -190,9 +193,47 @@ def test_a_method_that_failed_on_a_task_heads_no_table_for_it(results_folder):
     assert load_results(results_folder).methods == ["puicl", "logistic", "empu"]
     write_report(results_folder)
     report = (results_folder / "report.md").read_text()
-    (row,) = re.findall(r"^\| EMPU \(7 of 8 tasks\) \|.*$", report, re.MULTILINE)
-    assert row.split("|")[2].strip().startswith("0.990")
-    assert "**" not in row.split("|")[2]
+    lacks = r"\(7 of 8 tasks, 3 of 16 cells failed\)"
+    (row,) = re.findall(rf"^\| EMPU {lacks} \|.*$", report, re.MULTILINE)
+    assert float(row.split("|")[2].split()[0]) == round((6 * 0.99 + (0.99 + 0.5) / 2 + 0.5) / 8, 3)
+    assert "**" not in row
+    by_task = report.split("AUC by task, mean ±")[1]
+    (row,) = re.findall(rf"^\| {TASKS[list(TASKS)[1]].title} \|.*$", by_task, re.MULTILINE)[:1]
+    assert "**0.885**" in row  # of PUICL: EMPU failed once on this task
+    (row,) = re.findall(rf"^\| {TASKS[list(TASKS)[2]].title} \|.*$", by_task, re.MULTILINE)[:1]
+    assert "**0.990**" in row
+
+
+def test_a_method_of_few_repeats_takes_no_part_and_the_rest_is_compared_on_all(results_folder):
+    table = pd.concat(
+        pd.read_csv(results_folder / RESULTS).assign(repeat=lambda t, more=more: t.repeat + more)
+        for more in (0, 2)
+    )
+    table[["error"]] = np.nan
+    table["auc"] = table["auc"].fillna(0.7)
+    details = pd.concat(
+        pd.read_csv(results_folder / DETAILS).assign(repeat=lambda t, more=more: t.repeat + more)
+        for more in (0, 2)
+    )
+    table.to_csv(results_folder / RESULTS, index=False)
+    details.to_csv(results_folder / DETAILS, index=False)
+    results = without(results_folder, lambda t: (t.method == "logistic") & (t.repeat > 0))
+    assert list(results.judged_auc()) == ["puicl", "empu"]
+    assert results.judged_repeats == "4"
+    write_report(results_folder)
+    report = (results_folder / "report.md").read_text()
+    assert "here without the methods logistic P vs U." in report
+    assert "8 tasks (4 repeats of each)" in report
+    half = without(results_folder, lambda t: (t.method == "empu") & (t.repeat > 1))
+    assert list(half.judged_auc()) == ["puicl", "empu"]
+    assert half.judged_repeats == "2"
+
+
+def test_the_least_seconds_of_a_tasks_repeats_count(results_folder):
+    table = pd.read_csv(results_folder / RESULTS)
+    table.loc[table.repeat == 1, "seconds"] = 7.0  # beside other work
+    table.to_csv(results_folder / RESULTS, index=False)
+    assert load_results(results_folder).mean_and_sd("puicl", "seconds")[0] == 0.5
 
 
 def test_methods_are_ranked_on_the_repeats_that_all_have(results_folder):
@@ -300,10 +341,42 @@ def test_the_report_of_the_same_results_is_the_same(results_folder, reported):
         assert (results_folder / name).read_bytes() == (reported / name).read_bytes()
 
 
-def test_damaged_results_are_refused_in_one_sentence(results_folder):
-    path = results_folder / "results.csv"
-    path.write_text(path.read_text().replace("auc,", "area,", 1))
-    with pytest.raises(InputError, match=r"results\.csv lacks auc"):
+def cut(folder):
+    whole = (folder / DETAILS).read_text().splitlines(keepends=True)
+    (folder / DETAILS).write_text("".join(whole[:-1]))
+
+
+def other_rows(folder):
+    table = pd.read_csv(folder / DETAILS)
+    table.loc[(table.method == "empu") & (table.task == "diabetes"), "rows_seen"] = 1
+    table.to_csv(folder / DETAILS, index=False)
+
+
+def renamed(folder, name, before, after):
+    text = (folder / name).read_text()
+    assert before in text
+    (folder / name).write_text(text.replace(before, after))
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (lambda f: renamed(f, RESULTS, "auc,", "area,"), r"results\.csv lacks auc"),
+        (cut, "results.csv and details.csv hold different cells"),
+        (other_rows, "methods saw different rows of diabetes, repeat 0"),
+        (
+            lambda f: (f / "run.json").write_text("{}"),
+            "run.json is damaged: there is no 'protocol'",
+        ),
+        (lambda f: (f / "run.json").write_text("[1]"), "run.json is damaged"),
+        (lambda f: renamed(f, "run.json", '"empu"', '"ampu"'), "says nothing of the method empu"),
+        (lambda f: renamed(f, "run.json", '"diabetes"', '"d"'), "nothing of the task diabetes"),
+        (lambda f: (f / "environment.json").write_text("{}"), "it is no list of environments"),
+    ],
+)
+def test_damaged_results_are_refused_in_one_sentence(results_folder, damage, sentence):
+    damage(results_folder)
+    with pytest.raises(InputError, match=sentence):
         load_results(results_folder)
 
 
@@ -312,7 +385,12 @@ def test_the_readmes_table_comes_from_the_results(results_folder):
     text = with_table(readme, results_folder)
     assert "old" not in text
     assert text.endswith(f"{END}\n\nrest\n")
-    assert "| PUICL | 0.835 | 0.835 | 0.835 | 0.882 | 1.0 | 0.5 |" in text
+    # MONK's problems are the fifth to seventh of the eight tasks.
+    elsewhere = np.mean([0.905 - 0.02 * place for place in (0, 1, 2, 3, 7)])
+    row = f"| PUICL | 0.835 | {elsewhere:.3f} | 0.835 | 0.835 | 0.882 | 1.0 | 0.5 |"
+    assert row in text
+    assert "¹ Without MONK-1, MONK-2 and MONK-3, whose classes are rules" in text
+    assert "The other 5 say more" in text
     assert with_table(text, results_folder) == text
     with pytest.raises(InputError, match="lacks the markers"):
         with_table("# Title\n", results_folder)

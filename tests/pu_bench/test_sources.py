@@ -29,6 +29,11 @@ ARFF = """% a comment
 """
 
 
+# Begins a whole answer, head included.
+RAW = b"raw:"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
+
+
 @pytest.fixture
 def server():
     """Serves `content` by path, and lists the paths asked for in `asked`."""
@@ -40,6 +45,9 @@ def server():
         def do_GET(self):
             self.asked.append(self.path)
             body = self.content.get(self.path)
+            if body and body.startswith(RAW):
+                self.wfile.write(body.removeprefix(RAW))
+                return
             self.send_response(404 if body is None else 200)
             self.end_headers()
             self.wfile.write(body or b"")
@@ -75,6 +83,17 @@ def zipped(**members: str) -> bytes:
         for name, text in members.items():
             archive.writestr(name, text)
     return out.getvalue()
+
+
+def corrupt(text: str) -> bytes:
+    """An archive of a compressed member `t` whose first bytes are no compressed ones."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("t", text)
+        start = archive.infolist()[0].header_offset + 30 + len("t")
+    content = bytearray(out.getvalue())
+    content[start : start + 4] = b"\xff" * 4
+    return bytes(content)
 
 
 def csv_of(rows, delimiter=",") -> str:
@@ -173,6 +192,10 @@ def test_the_next_source_is_asked_where_the_first_fails(server, toy):
         ("/gone.zip", None, "404"),
         ("/bad.zip", b"no zip", "BadZipFile"),
         ("/empty.zip", zipped(other="x"), "no item named"),
+        ("/corrupt.zip", corrupt(csv_of(ROWS)), "error: Error -3 while decompressing"),
+        ("/returns.zip", zipped(t="1,red,y\r2,red,n\r"), "new-line character"),
+        ("/cut.zip", RAW + CHUNKED + b"\r\n64\r\nabc", "IncompleteRead"),
+        ("/garbage.zip", RAW + b"nonsense\r\n", "BadStatusLine"),
         ("/ragged.zip", zipped(t=csv_of([*ROWS, ["1"]])), "row 12 has 1 cells"),
         ("/short.zip", zipped(t=csv_of(ROWS[:-1])), "11 rows, 12 expected"),
     ],

@@ -286,6 +286,26 @@ def test_the_table_of_a_sweep_has_the_same_bytes_whichever_cell_ends_first(tmp_p
     assert table.read_bytes() == before
 
 
+def test_a_sweep_on_other_rows_than_those_there_is_refused(tmp_path):
+    def plan(*methods):
+        return SweepPlan(["scar_score"], [make_pool(name="table")], methods, 1, None, 1, None)
+
+    run_sweeps(plan("random"), tmp_path)
+    table = pd.read_csv(tmp_path / "sweeps.csv")
+    digest = table.rows_seen[0]
+    assert len(digest) == 64
+    (tmp_path / "sweep_cells.jsonl").unlink()
+    table.drop(columns="rows_seen").to_csv(tmp_path / "sweeps.csv", index=False)
+    run_sweeps(plan("random", "all_positive"), tmp_path)  # of an older version: nobody knows
+    kept = pd.read_csv(tmp_path / "sweeps.csv").set_index("method").rows_seen
+    assert kept["random"].isna().all()
+    assert digest in set(kept["all_positive"])
+    cells = tmp_path / "sweep_cells.jsonl"
+    cells.write_text(cells.read_text().replace(digest, "0" * 64))
+    with pytest.raises(InputError, match="holds results on other rows of scar_score=0@table, rep"):
+        run_sweeps(plan("logistic"), tmp_path)
+
+
 def test_failed_cells_of_a_sweep_are_retried_when_asked(tmp_path):
     pools = [make_pool(name="table")]
 
@@ -304,6 +324,7 @@ def test_failed_cells_of_a_sweep_are_retried_when_asked(tmp_path):
         row for row in rows if row.startswith(f"| random | real | {failed['value']:g} ")
     ]
     assert [cell.strip() for cell in of_the_failed.split("|")[-3:-1]] == ["0", "1"]
+    assert of_the_failed.split("|")[4].strip() == "0.500"  # as chance
     assert run_sweeps(plan(retry_failed=True), tmp_path)[0]["auc"] == first[0]["auc"]
     facts = json.loads((tmp_path / "sweeps.json").read_text())
     (tmp_path / "sweeps.json").write_text(json.dumps({**facts, "protocol": 1}))
