@@ -12,7 +12,7 @@ import pandas as pd
 
 from pu_bench.report.generated import plain_table, renew_from_results, renewed
 from pu_bench.report.results import load_results
-from pu_bench.report.tables import number
+from pu_bench.report.tables import modelled_on, number
 from pu_bench.run.files import RESULTS, SWEEP_RESULTS
 from pu_bench.sweeps.sweeps import SWEEPS
 from puicl_config import duration, exit_on_input_error
@@ -69,15 +69,19 @@ def benchmark(folder: Path) -> str:
         return _NOT_YET
     results = load_results(folder)
     ours = [name for name in results.methods if name.split("_")[0] == _OURS]
-    metrics = ["auc", "accuracy", "f1_negative", "brier", "ece", "pi_error"]
-    rows = [
-        [results.title(name)] + [number(results.mean_and_sd(name, metric)[0]) for metric in metrics]
-        for name in ours
-    ]
-    if not rows:
+    if not ours:
         return _NOT_YET
-    head = ["", "AUC", "accuracy", "F1 (negative)", "Brier", "ECE", "error of π̂"]
-    return plain_table(head, rows)
+    metrics = ["accuracy", "f1_negative", "brier", "ece", "pi_error"]
+    elsewhere = modelled_on(results)
+    rows = []
+    for name in ours:
+        auc = [results.mean_and_sd(name, "auc")[0]]
+        auc += [results.auc_elsewhere(name)] * bool(elsewhere)
+        others = [results.mean_and_sd(name, metric)[0] for metric in metrics]
+        rows.append([results.title(name), *map(number, auc + others)])
+    head = ["", "AUC", *["AUC¹"] * bool(elsewhere)]
+    head += ["accuracy", "F1 (negative)", "Brier", "ECE", "error of π̂"]
+    return plain_table(head, rows) + (elsewhere and f"\n\n¹ {elsewhere}")
 
 
 def sweeps(folder: Path) -> str:

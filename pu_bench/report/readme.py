@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pu_bench.report.blocks import Cell, Table, markdown_rows
 from pu_bench.report.generated import renew_from_results, renewed
-from pu_bench.report.results import MODELLED_ON, Results, load_results, published
+from pu_bench.report.results import Results, load_results, published
 from pu_bench.report.statistics import average_ranks
-from pu_bench.report.tables import lacks_of, number, seconds
+from pu_bench.report.tables import lacks_of, modelled_on, number, seconds
 from pu_bench.run.files import RESULTS
 from puicl_config import exit_on_input_error
 
@@ -45,20 +45,6 @@ def short_table(results: Results) -> str:
         f"Means over {len(results.tasks)} tasks and {repeats} splits of each; rank by AUC over "
         f"{results.judged_repeats} of them; seconds in one thread, each task's least, on several "
         f"kinds of processor.{marked}{elsewhere and f' ¹ {elsewhere}'}"
-    )
-
-
-def modelled_on(results: Results) -> str:
-    """Which tasks are left out of `auc_elsewhere`, and why; "" where none or all are."""
-    there = [task for task in results.tasks if task in MODELLED_ON]
-    if not results.is_paper or len(there) in (0, len(results.tasks)):
-        return ""
-    *titles, last = (results.task_title(task) for task in there)
-    named = f"{', '.join(titles)} and {last}" if titles else last
-    return (
-        f"Without {named}, whose classes are rules: the default weights' prior has many such tasks "
-        "because these tables had come out weak (none was trained on). The other "
-        f"{len(results.tasks) - len(there)} say more of tables like yours."
     )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from pu_bench.report.blocks import Cell, Table
-from pu_bench.report.results import LOSSES, Results, published
+from pu_bench.report.results import LOSSES, MODELLED_ON, Results, published
 from pu_bench.report.statistics import against, all_pairs, average_ranks
 
 SUMMARY = ("auc", "accuracy", "f1_negative", "balanced_accuracy", "brier", "ece", "pi_error")
@@ -45,6 +45,20 @@ def lacks_of(results: Results, method: str) -> str:
     if failed := results.failed[method].sum():
         lacks.append(f"{failed} of {results.count(method)['cells']} cells failed")
     return f" ({', '.join(lacks)})" if lacks else ""
+
+
+def modelled_on(results: Results) -> str:
+    """Which tasks are left out of `auc_elsewhere`, and why; "" where none or all are."""
+    there = [task for task in results.tasks if task in MODELLED_ON]
+    if not results.is_paper or len(there) in (0, len(results.tasks)):
+        return ""
+    *titles, last = (results.task_title(task) for task in there)
+    named = f"{', '.join(titles)} and {last}" if titles else last
+    return (
+        f"Without {named}, whose classes are rules: the default weights' prior has many such tasks "
+        "because these tables had come out weak (none was trained on). The other "
+        f"{len(results.tasks) - len(there)} say more of tables like yours."
+    )
 
 
 def summary(results: Results) -> Table:
