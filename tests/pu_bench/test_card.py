@@ -65,16 +65,19 @@ def test_blocks_hold_the_means_of_results_and_sweeps(tmp_path):
         record |= {"seconds": 0.5, "error": None, "collapsed": False, "n_labeled": 10}
         record |= {"n_unlabeled": 20, "n_features": 3, "pi": 0.5, "rows_seen": "0"}
         records.append(record | {"reliability": [[9, 20, 19.0, 10]]})
+        records.append(records[-1] | {"task": "monk1", "auc": level + 0.1})
     write_results(tmp_path, records)
     methods = {record["method"]: {"title": record["method"], "sees": []} for record in records}
-    run = {"collection": "paper20", "methods": methods, "weights": {}, "unavailable": {}}
-    (tmp_path / "run.json").write_text(json.dumps(run | {"tables": {"wdbc": {"title": "WDBC"}}}))
+    run = {"protocol": 2, "collection": "paper20", "methods": methods, "weights": {}}
+    run["tables"] = {"wdbc": {"title": "WDBC"}, "monk1": {"title": "MONK-1"}}
+    (tmp_path / "run.json").write_text(json.dumps(run))
     head = "sweep,value,pool,kind,method,auc,accuracy,pi_error\n"
     rows = ["pi,0.5,a,real,puicl,0.9,0.8,0.1", "pi,0.5,b,real,puicl,0.7,0.6,0.3"]
     rows.append("pi,0.5,a,real,logistic,0.1,0.1,0.1")
     (tmp_path / SWEEP_RESULTS).write_text(head + "\n".join(rows) + "\n")
     text = with_blocks(MARKED, tmp_path)
-    assert "| puicl_single | 0.700 |" in text
+    assert "| puicl_single | 0.750 | 0.700 | 0.700 |" in text
+    assert "¹ Without MONK-1, whose classes are rules" in text
     assert "logistic" not in text
     assert "| 0.5 | real | 0.800 | 0.700 | 0.200 |" in text
 
