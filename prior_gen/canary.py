@@ -9,11 +9,15 @@ from threadpoolctl import ThreadpoolController, threadpool_info
 
 from prior_gen.extensions.warped import warped_sample
 from prior_gen.factors import Factors
-from prior_gen.microbatch import generate_task
+from prior_gen.microbatch import generate_microbatch, generate_task
 from prior_gen.seeding import task_generator
-from puicl_config import PriorConfig
+from puicl_config import Config, PriorConfig, ShardsConfig
 
 _PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "zarr", "numcodecs", "webdataset")
+
+# Microbatches of a plan that `tasks_digest` makes, and how many labelled rows they have at most.
+_SAMPLED = 24
+_FEW = (60, 120)
 
 _blas = ThreadpoolController()
 
@@ -59,6 +63,30 @@ def canary_digest(prior: PriorConfig) -> str:
             digest.update(x.tobytes() + y.tobytes() + pi.hex().encode())
         if prior.extensions.share:
             digest.update(warped_sample(prior.portable).tobytes())
+    return digest.hexdigest()
+
+
+def tasks_digest(prior: PriorConfig) -> str:
+    """Hex SHA-256 of small microbatches of the plan itself, from its first stage to its last.
+
+    In full precision. `canary_digest` is of two tasks of the largest sizes and of the plan's own
+    activations; small products, which libraries sum in other orders, and what extensions compute
+    (graphs, factor models, soft borders) show here. Of plans with extensions half of the sample is
+    extended, however few of the plan's microbatches are.
+    """
+    few = (min(prior.n_labeled[0], _FEW[0]), min(prior.n_labeled[1], _FEW[1]))
+    small = prior.model_copy(update={"n_labeled": few})
+    extended = prior.extensions.model_copy(update={"share": 1.0})
+    digest = hashlib.sha256()
+    for number, stage in enumerate(np.linspace(1, prior.total_stages, _SAMPLED).astype(int)):
+        chosen = small
+        if prior.extensions.share and number % 2:
+            chosen = small.model_copy(update={"extensions": extended})
+        # Unchecked: few labelled rows need not go with the plan's other ranges.
+        config = Config.model_construct(prior=chosen, shards=ShardsConfig(x_dtype="float32"))
+        step = number % prior.steps_in_stage(int(stage))
+        made = generate_microbatch(config, int(stage), step, 0, "heldout")
+        digest.update(made.x.tobytes() + made.y.tobytes() + repr(made.tags["pi"]).encode())
     return digest.hexdigest()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import joblib
 
-from prior_gen.canary import canary_digest, software
+from prior_gen.canary import canary_digest, software, tasks_digest
 from prior_gen.estimate import estimate
 from prior_gen.microbatch import generate_microbatch
 from prior_gen.seeding import Split
@@ -33,6 +33,9 @@ from shard_io import (
     sweep_staging,
     told_as_shard_error,
 )
+
+# Where a manifest's software holds `tasks_digest`.
+TASKS = "sample"
 
 MakePart = Callable[[Manifest, Path | Store, PartId], PartEntry]
 
@@ -84,8 +87,8 @@ def manifest_here(config: Config, split: Split) -> Manifest:
     return Manifest(
         config=Config(prior=config.prior, shards=config.shards),
         split=split,
-        canary=canary_digest(config.prior),
-        software=software(),
+        canary=_canary_here(config.prior),
+        software={**software(), TASKS: _tasks_here(config.prior)},
     )
 
 
@@ -175,9 +178,12 @@ def make_microbatches(manifest: Manifest, part: PartId) -> list[Microbatch]:
 
 def check_canary(manifest: Manifest) -> None:
     """Refuse to write where this process would make other bits than the folder holds."""
-    if _canary_here(manifest.config.prior) == manifest.canary:
+    prior = manifest.config.prior
+    # Older versions did not write the latter down.
+    tasks = manifest.software.get(TASKS)
+    if _canary_here(prior) == manifest.canary and tasks in (None, _tasks_here(prior)):
         return
-    here = software()
+    here = {**software(), TASKS: tasks}  # of which the digest says nothing to anybody
     differing = [
         f"{name} is {here.get(name)} here, {there} there"
         for name, there in manifest.software.items()
@@ -214,3 +220,8 @@ def _unpublished(folder: Path | Store, parts: Sequence[PartId]) -> list[PartId]:
 @functools.lru_cache(maxsize=4)
 def _canary_here(prior: PriorConfig) -> str:
     return canary_digest(prior)
+
+
+@functools.lru_cache(maxsize=4)
+def _tasks_here(prior: PriorConfig) -> str:
+    return tasks_digest(prior)

@@ -1,5 +1,6 @@
 """The parallel generator and its command: the same bytes whoever makes them, or a clear no."""
 
+import json
 import shutil
 from collections import namedtuple
 
@@ -102,6 +103,36 @@ def test_a_machine_that_makes_other_bits_refuses_to_write_and_says_what_differs(
     monkeypatch.undo()
     prior_gen.generator._canary_here.cache_clear()
     assert open_shards(own_shards).published_parts() == []
+
+
+def test_a_machine_that_sums_small_products_in_another_order_refuses_to_write(
+    tiny, own_shards, monkeypatch
+):
+    """The canary's two tasks are large ones."""
+    product = prior_gen.scm.multiply_rows
+
+    def otherwise(x, weight, portable=False):
+        if x.size * len(weight) < 2**14:
+            return x[:, ::-1] @ weight[:, ::-1].T
+        return product(x, weight, portable)
+
+    shutil.rmtree(own_shards / "entries")
+    assert generate_shards(tiny, own_shards, [1], jobs=1).skipped == 0
+    here = prior_gen.generator._tasks_here
+    there = here(tiny.prior)
+    here.cache_clear()
+    monkeypatch.setattr(prior_gen.scm, "multiply_rows", otherwise)
+    assert here(tiny.prior) != there
+    with pytest.raises(ShardError, match=r"makes other bits .*the recorded software is the same"):
+        generate_shards(tiny, own_shards, [2], jobs=1)
+    here.cache_clear()
+    # A folder of an older version says nothing of it.
+    manifest = own_shards / "manifest.json"
+    facts = json.loads(manifest.read_text())
+    del facts["software"]["sample"]
+    manifest.write_text(json.dumps(facts))
+    assert generate_shards(tiny, own_shards, [2], jobs=1).written
+    here.cache_clear()
 
 
 def test_too_little_room_is_told_before_anything_is_generated(tiny, tmp_path, monkeypatch):
