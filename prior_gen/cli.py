@@ -10,6 +10,7 @@ from prior_gen.estimate import estimate, measure
 from prior_gen.folder_commands import HOW_TO_GO_ON, Jobs, add_folder_commands
 from prior_gen.generator import (
     GenerationResult,
+    check_space,
     free_space,
     generate_shards,
     look_ahead,
@@ -26,7 +27,7 @@ from prior_gen.stages import (
     tail_stages,
 )
 from puicl_config import Config, InputError, duration, exit_on_input_error, plan_digest
-from puicl_config.workers import stops_with, take_sigterm_for_ctrl_c
+from puicl_config.workers import check_backend, stops_with, take_sigterm_for_ctrl_c
 from shard_io import Store, as_ranges, folder_of, open_shards
 
 app = typer.Typer(
@@ -89,6 +90,7 @@ def generate(
     if tail:
         wanted = sorted({*wanted, *tail_stages(settings.prior)})
     share = parse_part_range(part_range) if part_range else WHOLE
+    check_backend(backend, address)
     if dry_run:
         workers = None if address else jobs or joblib.cpu_count()
         with stops_with("nothing was written"):
@@ -153,16 +155,19 @@ def _show_estimate(
     cost = measure(settings, parts, split, size)
     workers = workers and min(workers, len(parts))
     who = f"{workers} {'worker' if workers == 1 else 'workers'}" if workers else "one worker"
-    print(
-        f"from {cost.sampled} microbatches made here: about "
-        f"{duration(cost.seconds / (workers or 1))} with {who}, about {cost.bytes / 1e9:.3g} "
-        f"GB on disk as {settings.shards.format}"
-    )
+    if cost is None:
+        print(
+            f"a microbatch holds about {size.cells / size.microbatches:.3g} cells: too many to "
+            "make some for an estimate of the time"
+        )
+    else:
+        print(
+            f"from {cost.sampled} microbatches made here: about "
+            f"{duration(cost.seconds / (workers or 1))} with {who}, about {cost.bytes / 1e9:.3g} "
+            f"GB on disk as {settings.shards.format}"
+        )
     if not isinstance(folder, Path):
         print(f"{folder}: room is not looked at behind a URL")
         return
-    free = free_space(folder)
-    print(
-        f"{folder}: {free / 1e9:.3g} GB are free there"
-        + ("" if size.bytes <= free else "; that is too little, and the run would be refused")
-    )
+    check_space(folder, size.bytes)
+    print(f"{folder}: {free_space(folder) / 1e9:.3g} GB are free there")

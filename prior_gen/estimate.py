@@ -14,6 +14,8 @@ from prior_gen.seeding import Split
 from puicl_config import Config
 from shard_io import Layout, PartId, publish_part
 
+# A microbatch of more cells is not made for an estimate.
+_MOST_CELLS = 50_000_000
 _SAMPLE = 400
 _MADE = 16
 _MADE_SECONDS = 10.0
@@ -38,12 +40,10 @@ def estimate(config: Config, parts: Sequence[PartId], split: Split) -> Estimate:
 
     Shapes are drawn as the generator will draw them, but nothing is generated.
     """
-    layout = Layout(config.prior, config.shards.parts_per_stage)
-    addresses = [(part.stage, number) for part in parts for number in layout.span(part)]
-    sample = addresses[:: max(1, len(addresses) // _SAMPLE)]
+    addresses = _Addresses(config, parts)
     rows, cells, hidden = [], [], []
-    for stage, number in sample:
-        factors = draw_factors(config.prior, *layout.address(stage, number), split)
+    for place in range(0, len(addresses), max(1, len(addresses) // _SAMPLE)):
+        factors = draw_factors(config.prior, *addresses[place], split)
         n = factors.n_labeled + factors.n_unlabeled
         rows.append(n)
         cells.append(n * factors.n_features)
@@ -64,6 +64,23 @@ def estimate(config: Config, parts: Sequence[PartId], split: Split) -> Estimate:
     )
 
 
+class _Addresses(Sequence):
+    """Microbatches of parts, as [stage, step, index], made only where they are asked for."""
+
+    def __init__(self, config: Config, parts: Sequence[PartId]):
+        self._layout, self._parts = Layout(config.prior, config.shards.parts_per_stage), parts
+        self._ends = np.cumsum([len(self._layout.span(part)) for part in parts])
+
+    def __len__(self) -> int:
+        return int(self._ends[-1]) if len(self._parts) else 0
+
+    def __getitem__(self, place: int) -> tuple[int, int, int]:
+        which = int(np.searchsorted(self._ends, place, side="right"))
+        part = self._parts[which]
+        number = self._layout.span(part)[place - int(self._ends[which])]
+        return self._layout.address(part.stage, number)
+
+
 @dataclass(frozen=True)
 class Cost:
     """From `sampled` microbatches made here: seconds of one worker, and bytes on disk."""
@@ -73,16 +90,16 @@ class Cost:
     bytes: float
 
 
-def measure(config: Config, parts: Sequence[PartId], split: Split, size: Estimate) -> Cost:
+def measure(config: Config, parts: Sequence[PartId], split: Split, size: Estimate) -> Cost | None:
     """What `parts` will cost, from making a few of their microbatches as a worker makes them.
 
     `size` is their estimate: seconds and bytes are scaled by cells. `parts` must not be empty.
-    Takes some ten seconds at most; what it writes is gone afterwards.
+    Takes some ten seconds at most; what it writes is gone afterwards. None where a microbatch has
+    so many cells that one alone might take longer.
     """
-    layout = Layout(config.prior, config.shards.parts_per_stage)
-    addresses = [
-        layout.address(part.stage, number) for part in parts for number in layout.span(part)
-    ]
+    if size.cells > _MOST_CELLS * size.microbatches:
+        return None
+    addresses = _Addresses(config, parts)
     # From the middle of equal stretches, so that neither the first nor the last stage decides.
     count = min(_MADE, len(addresses))
     sample = [addresses[(2 * i + 1) * len(addresses) // (2 * count)] for i in range(count)]

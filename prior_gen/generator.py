@@ -16,7 +16,13 @@ from prior_gen.seeding import Split
 from prior_gen.stages import WHOLE, PartRange, share_of
 from prior_gen.watching import watching
 from puicl_config import Config, PriorConfig
-from puicl_config.workers import Backend, drop_if_told, run_all, signals_deferred
+from puicl_config.workers import (
+    Backend,
+    check_backend,
+    drop_if_told,
+    run_all,
+    signals_deferred,
+)
 from shard_io import (
     Manifest,
     Microbatch,
@@ -64,9 +70,11 @@ def generate_shards(
     `backend` and `address` say where the workers live: see `puicl_config.workers`. `share` (i, n)
     leaves all but the i-th of n shares of the parts to others.
 
-    Raises `ShardError` where the folder holds other shards, the disk has too little room or runs
+    Raises `InputError` where the backend is not installed, before anything is written;
+    `ShardError` where the folder holds other shards, the disk has too little room or runs
     full, or this machine makes other bits than the folder's first writer.
     """
+    check_backend(backend, address)
     with signals_deferred():  # looking for libraries, Python loses exceptions
         ours = manifest_here(config, split)
     todo = look_ahead(folder, ours, stages, share)
@@ -207,9 +215,16 @@ def check_space(folder: Path, needed: float) -> None:
 
 
 def free_space(folder: Path) -> int:
-    """Bytes free on the disk of `folder`, which need not exist yet."""
-    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
-    return shutil.disk_usage(there).free
+    """Bytes free on the disk of `folder`, which need not exist yet.
+
+    Raises `ShardError` where there can be no such folder.
+    """
+    try:
+        folder = folder.absolute()
+        there = next(path for path in (folder, *folder.parents) if path.exists())
+        return shutil.disk_usage(there).free
+    except OSError as error:
+        raise ShardError(f"{folder}: {error.strerror}") from None
 
 
 def _unpublished(folder: Path | Store, parts: Sequence[PartId]) -> list[PartId]:

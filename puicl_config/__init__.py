@@ -17,6 +17,7 @@ from puicl_config.extensions import (
     SMOOTH_RULES,
     ExtensionsConfig,
 )
+from puicl_config.home import from_home
 from puicl_config.loading import config_yaml, find_config, load_config, parse_config
 from puicl_config.prior import ACTIVATIONS, PriorConfig
 from puicl_config.progress import ProgressReport, duration
@@ -55,6 +56,7 @@ __all__ = [
     "duration",
     "exit_on_input_error",
     "find_config",
+    "from_home",
     "git_commit",
     "load_config",
     "parse_config",

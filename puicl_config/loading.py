@@ -12,6 +12,8 @@ from pydantic import BaseModel, ValidationError
 from puicl_config.errors import InputError
 from puicl_config.schema import Config
 
+# Keys whose values are expressions, written as they are.
+_EXPRESSIONS = ("train.where",)
 # Inside an installed wheel the shipped configs lie in the package; in a checkout beside it.
 _SHIPPED = (Path(__file__).parent / "configs", Path(__file__).parent.parent / "configs")
 
@@ -24,12 +26,19 @@ def find_config(name: str | Path) -> Path:
     if len(wanted.parts) > 1 and wanted.parts[0] != "configs":
         places = [wanted]  # an explicit path elsewhere must not fall back to a shipped file
     for place in places:
-        if place.is_file():
+        if _is_file(place):
             return place
-    if (wanted / "manifest.json").is_file():
+    if _is_file(wanted / "manifest.json"):
         raise InputError(f"{wanted} is a folder of shards: give {wanted}/manifest.json")
     known = sorted({path.stem for folder in _SHIPPED for path in folder.glob("*.yaml")})
     raise InputError(f"no config {str(name)!r}: give a YAML file or one of {', '.join(known)}")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name too long for the file system
+        return False
 
 
 def load_config(name: str | Path = "paper", overrides: Sequence[str] = ()) -> Config:
@@ -43,6 +52,8 @@ def load_config(name: str | Path = "paper", overrides: Sequence[str] = ()) -> Co
         raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_YamlLoader)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
+    except RecursionError:
+        raise InputError(f"{path} is not valid YAML: it is nested too deeply") from None
     if raw is None:
         raw = {}
     if not isinstance(raw, dict):
@@ -106,8 +117,10 @@ def _apply(raw: dict[str, Any], override: str) -> None:
         raise InputError(f"override {override!r} is not of the form section.key=value")
     try:
         value = yaml.load(text, Loader=_YamlLoader)
-    except yaml.YAMLError:
-        raise InputError(f"override {override!r}: {text!r} is not a YAML value") from None
+    except (yaml.YAMLError, RecursionError):
+        if key.strip() not in _EXPRESSIONS:
+            raise InputError(f"override {override!r}: {text!r} is not a YAML value") from None
+        value = text  # 'tanh' in activations, say, which YAML takes for a quoted text and more
     for step in steps[:-1]:
         section = raw.get(step, {})
         if not isinstance(section, dict):

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
+from puicl_config import from_home
 from shard_io.errors import ShardError, told_as_shard_error
 from shard_io.files import (
     check_files,
@@ -154,10 +155,11 @@ def store_of(folder: "Path | Store") -> Store:
 def folder_of(text: str | Path) -> "Path | Store":
     """`text` as a folder of this machine or, where it is a URL, as a remote store.
 
-    Raises `InputError` for a URL of a kind that is not supported.
+    Raises `InputError` for a URL of a kind that is not supported, and for the home of a user that
+    is not there.
     """
     if isinstance(text, Path) or "://" not in text:
-        return Path(text).expanduser()
+        return from_home(text)
     from shard_io.remote import RemoteStore  # only here: fsspec costs every start something
 
     return RemoteStore(text)
@@ -167,4 +169,4 @@ def local_folder(text: str) -> Path:
     """`text` as a folder of this machine; raises `ShardError` where it is a URL."""
     if "://" in text:
         raise ShardError(f"{text} is a URL; give a folder of this machine")
-    return Path(text).expanduser()
+    return from_home(text)

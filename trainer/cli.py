@@ -9,7 +9,7 @@ from typing import Annotated
 import torch
 import typer
 
-from puicl_config import Config, InputError, load_config
+from puicl_config import Config, InputError, from_home, load_config
 from trainer.fit import fit
 from trainer.freed_memory import keep_freed_memory
 from trainer.world import choose_algorithms, join_world, leave_world
@@ -47,7 +47,7 @@ def train(
     choose_algorithms(settings.train.deterministic)
     world = join_world(settings.train.device)
     settings = _resolve(settings, world.device.type)
-    out = out.expanduser() if out else Path("runs") / settings.name
+    out = from_home(out) if out else Path("runs") / settings.name
     fit(settings, shards, out, world)
     leave_world()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from puicl_config import InputError, ModelConfig, load_config
+from puicl_config import InputError, ModelConfig, from_home, load_config
 from puicl_model import find_weights, load_model, shipped_weights
 from trainer.checkpoint import CheckpointState, Lineage, load_checkpoint, read_state
 
@@ -16,7 +16,7 @@ _ORIGIN = ("steps", "run_digest", "plan_digest", "data", "lineage")
 
 def is_there(init_from: str) -> bool:
     """Whether `init_from` is a path that exists, or the name of weights that ship."""
-    return _path(init_from).exists() or init_from in shipped_weights()
+    return from_home(init_from).exists() or init_from in shipped_weights()
 
 
 def start_digest(init_from: str) -> str:
@@ -25,7 +25,7 @@ def start_digest(init_from: str) -> str:
     Raises `InputError` where there is neither a checkpoint nor weights.
     """
     weights = _weights_file(init_from)
-    return read_state(_path(init_from)).tensors_digest if weights is None else _read(weights)[0]
+    return read_state(from_home(init_from)).tensors_digest if weights is None else _read(weights)[0]
 
 
 def load_start(init_from: str) -> tuple[CheckpointState, dict[str, Tensor]]:
@@ -38,7 +38,7 @@ def load_start(init_from: str) -> tuple[CheckpointState, dict[str, Tensor]]:
     """
     weights = _weights_file(init_from)
     if weights is None:
-        return load_checkpoint(_path(init_from))
+        return load_checkpoint(from_home(init_from))
     digest, card, tensors = _read(weights)
     lacks = [key for key in _ORIGIN if key not in card]
     if lacks:
@@ -73,7 +73,7 @@ def reads_otherwise(init_from: str, model: ModelConfig) -> str:
     if weights is not None:
         theirs = load_model(weights)[0].config
     else:
-        recorded = _path(init_from).resolve().parent.parent / "config.yaml"
+        recorded = from_home(init_from).resolve().parent.parent / "config.yaml"
         if not recorded.is_file():
             return ""
         try:
@@ -96,13 +96,9 @@ def _resolved(model: ModelConfig) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name != "heads"}
 
 
-def _path(init_from: str) -> Path:
-    return Path(init_from).expanduser()
-
-
 def _weights_file(init_from: str) -> Path | None:
     """The safetensors file that `init_from` is or names; None where it is a folder, or nothing."""
-    path = _path(init_from)
+    path = from_home(init_from)
     if path.is_dir():
         return None
     if path.suffix == ".safetensors":

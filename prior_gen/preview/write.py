@@ -118,8 +118,11 @@ def _summaries(scored: Sequence[ScoredTask], stages=None, source=None) -> dict[s
 
 
 def _check_out(folder: Path | Store, out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise InputError(f"--out {out} is a file; give a folder for the pictures")
+    try:
+        if out.exists() and not out.is_dir():
+            raise InputError(f"--out {out} is a file; give a folder for the pictures")
+    except OSError as error:
+        raise InputError(f"--out {out}: {error.strerror}") from None
     if isinstance(folder, Path) and folder.resolve() in (out.resolve(), *out.resolve().parents):
         raise InputError(
             f"--out {out} lies in the folder of shards {folder}, which holds nothing else; "

@@ -1,6 +1,6 @@
 """Work spread over processes, here or on a cluster, and how it stops without being torn."""
 
-from puicl_config.workers.backends import Backend, run_all
+from puicl_config.workers.backends import Backend, check_backend, run_all
 from puicl_config.workers.lifeline import drop_if_told
 from puicl_config.workers.stopping import (
     await_end_of,
@@ -13,6 +13,7 @@ from puicl_config.workers.stopping import (
 __all__ = [
     "Backend",
     "await_end_of",
+    "check_backend",
     "drop_if_told",
     "leave_signals_to_parent",
     "run_all",

@@ -1,6 +1,7 @@
 """Where workers live: processes of this machine, a Dask cluster, or Ray, all through joblib."""
 
 import contextlib
+import importlib.util
 import multiprocessing.resource_tracker
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
@@ -14,6 +15,7 @@ from puicl_config.workers.lifeline import Failure, Lifeline, hold, lifeline, unl
 from puicl_config.workers.stopping import signals_deferred
 
 Backend = Literal["loky", "dask", "ray"]
+_PACKAGES = {"dask": "distributed", "ray": "ray"}
 
 
 class WorkerTraceback(Exception):
@@ -21,6 +23,15 @@ class WorkerTraceback(Exception):
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"
+
+
+def check_backend(backend: Backend, address: str | None = None) -> None:
+    """Raise `InputError` where the backend is not installed, or `address` is not for it."""
+    if backend == "loky":
+        if address:
+            raise InputError("--address is for the backends dask and ray")
+    elif importlib.util.find_spec(_PACKAGES[backend]) is None:
+        raise InputError(f"the backend {backend} needs `pip install puicl[{backend}]`")
 
 
 def run_all(
@@ -39,9 +50,8 @@ def run_all(
     and then the signal takes effect. Raises `InputError` where the backend is not installed, the
     cluster cannot be reached, or a worker was killed from outside.
     """
+    check_backend(backend, address)
     if backend == "loky":
-        if address:
-            raise InputError("--address is for the backends dask and ray")
         return _run_here(work, calls, jobs)
     with contextlib.ExitStack() as stack:
         if backend == "dask":
@@ -97,10 +107,8 @@ def _numbered(number: int, work: Callable[..., Any], *call: Any) -> tuple[int, A
 
 @contextlib.contextmanager
 def _dask_client(jobs: int, address: str | None) -> Iterator[None]:
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError:
-        raise InputError("the backend dask needs `pip install puicl[dask]`") from None
+    from distributed import Client, LocalCluster
+
     if address:
         try:
             client = Client(address, timeout="30s")
@@ -118,11 +126,9 @@ def _dask_client(jobs: int, address: str | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _ray_session(jobs: int, address: str | None) -> Iterator[None]:
-    try:
-        import ray
-        from ray.util.joblib import register_ray
-    except ImportError:
-        raise InputError("the backend ray needs `pip install puicl[ray]`") from None
+    import ray
+    from ray.util.joblib import register_ray
+
     register_ray()
     try:
         if address:

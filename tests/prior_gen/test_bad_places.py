@@ -52,6 +52,37 @@ def test_a_file_in_the_place_of_a_folder_for_every_command(fails, tiny_yaml, tmp
     assert file.read_text() == "mine"
 
 
+def test_names_that_no_file_system_has(fails, tiny_yaml, own_shards, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    long = "a" * 300
+    makes = ["--config", tiny_yaml, "--stages", "1", "--jobs", "1", "--out"]
+    for out in ("~nobody-of-that-name/x", "~nobody-of-that-name"):
+        assert f"{out}: there is no such home folder" in fails(*makes, out)
+        assert f"{out}: there is no such home folder" in fails("info", out)
+    assert "File name too long" in fails(*makes, long)
+    assert "File name too long" in fails(*makes, long, "--dry-run")
+    assert "File name too long" in fails("preview", own_shards, "--out", long)
+    assert f"no config '{long}'" in fails("--config", long, "--stages", "1")
+    assert list(tmp_path.glob("*a")) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--address", "tcp://x:1"], "--address is for the backends dask and ray"),
+        (["--backend", "ray"], "the backend ray needs `pip install puicl[ray]`"),
+    ],
+)
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_a_backend_that_cannot_be_used_claims_no_folder(
+    fails, tiny_yaml, tmp_path, monkeypatch, options, sentence, more
+):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # nothing is installed
+    makes = ["--config", tiny_yaml, "--stages", "1", "--out", tmp_path / "x"]
+    assert sentence in fails(*makes, *options, *more)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.EIO])
 def test_a_folder_that_refuses_to_be_written_to(fails, tiny_yaml, tmp_path, monkeypatch, number):
     folder = tmp_path / "shards"

@@ -1,11 +1,12 @@
 """What a dry run says of time and bytes, and what a run says while it works."""
 
 import re
+import time
 
 import pytest
 from folders import folder_bytes
 
-import prior_gen.cli
+import prior_gen.generator
 from prior_gen.cli import main
 from prior_gen.estimate import estimate, measure
 from prior_gen.generator import generate_shards
@@ -117,7 +118,24 @@ def test_the_room_is_compared_with_what_is_free(tiny_yaml, monkeypatch, capsys, 
     assert code == 0
     assert f"{out}: " in told
     assert told.rstrip().endswith("GB are free there")
-    monkeypatch.setattr(prior_gen.cli, "free_space", lambda folder: 10)
-    _, told = dry_run(tiny_yaml, monkeypatch, capsys, "--stages", "1", "--out", out)
-    assert "that is too little, and the run would be refused" in told
+    monkeypatch.setattr(prior_gen.generator, "free_space", lambda folder: 10)
+    code, told = dry_run(tiny_yaml, monkeypatch, capsys, "--stages", "1", "--out", out)
+    assert code == 2  # as the run would
+    assert f"and the disk of {out} has 1e-08 GB free; make room" in told
     assert list(tmp_path.iterdir()) == []
+
+
+def test_plans_that_nobody_can_make_are_estimated_at_once_and_refused(
+    tiny_yaml, monkeypatch, capsys, tmp_path
+):
+    start = time.monotonic()
+    there = ("--stages", "1", "--out", tmp_path / "x", "--set")
+    many = (*there, "prior.steps_per_stage=1000000000")
+    code, told = dry_run(tiny_yaml, monkeypatch, capsys, *many)
+    assert code == 2
+    assert "microbatches made here: about" in told
+    assert "make room, or generate fewer stages" in told
+    large = (*there, "prior.n_labeled=[1000000,100000000]")
+    _, told = dry_run(tiny_yaml, monkeypatch, capsys, *large)
+    assert "cells: too many to make some for an estimate of the time" in told
+    assert time.monotonic() - start < 60

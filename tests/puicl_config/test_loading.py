@@ -113,6 +113,21 @@ def test_all_problems_are_reported_at_once():
         assert key in str(caught.value)
 
 
+def test_an_expression_may_begin_with_a_quote_as_it_may_with_slice():
+    for where in ("'tanh' in activations and source != 'head'", '"tanh" in activations', "d < 9"):
+        assert load_config("paper", [f"train.where={where}"]).train.where == where
+    with pytest.raises(InputError, match="is not a YAML value"):
+        load_config("paper", ["train.seed='tanh' in activations"])
+
+
+def test_yaml_that_is_nested_too_deeply_and_names_that_are_too_long_are_refused(tmp_path):
+    (tmp_path / "deep.yaml").write_text("[" * 3000)
+    with pytest.raises(InputError, match=r"deep\.yaml is not valid YAML: it is nested too deeply"):
+        load_config(tmp_path / "deep.yaml")
+    with pytest.raises(InputError, match="no config 'aaa"):
+        load_config("a" * 300)
+
+
 def test_overrides_reach_nested_values_and_read_scientific_notation():
     config = load_config("paper", ["train.phase1.peak=1e-3", "model.layers=4"])
     assert config.train.phase1.peak == 0.001
