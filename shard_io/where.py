@@ -26,7 +26,7 @@ SYMBOLS = {
 TAGS = (
     *("stage", "step", "index", "n_features", "n_labeled", "n_unlabeled", "eta", "pi"),
     *("hidden_layers", "hidden_width", "n_causes", "sigma_noise", "input_distribution"),
-    *("activations", "causal", "source", "label_position", "ordering"),
+    *("activations", "causal", "source", "label_position", "ordering", "extensions"),
 )
 _COMPARISONS = {
     ast.Lt: operator.lt,
@@ -45,6 +45,8 @@ Tags = Mapping[str, Any]
 def parse_where(text: str) -> Callable[[Tags], bool]:
     """The expression as a test of one microbatch's tags; `pi` is the mean over its tasks.
 
+    `extensions` are the names of those that the microbatch has, none where it is the paper's.
+
     Raises `InputError` in one sentence where the text is no such expression or names an unknown
     tag; the test raises it where a comparison makes no sense of the tag's value.
     """
@@ -61,7 +63,8 @@ def parse_where(text: str) -> Callable[[Tags], bool]:
         ) from None
 
     def test(tags: Tags) -> bool:
-        return _truth(tree, {**tags, "pi": sum(tags["pi"]) / len(tags["pi"])})
+        pi, names = sum(tags["pi"]) / len(tags["pi"]), tuple(tags.get("extensions") or ())
+        return _truth(tree, {**tags, "pi": pi, "extensions": names})
 
     return test
 

@@ -1,4 +1,7 @@
-"""A stream of random numbers for each extension: switching one changes no draw of another."""
+"""A stream of random numbers for each extension: switching one does not shift another's.
+
+What an extension draws from its stream may depend on what the ones before it made, all the same.
+"""
 
 from dataclasses import dataclass
 

@@ -42,11 +42,26 @@ def test_an_expression_says_what_python_would(text, answer):
     assert parse_where(text)(BATCH) is answer
 
 
+@pytest.mark.parametrize(
+    ("text", "answer", "of_the_papers"),
+    [
+        ("'graph' in extensions", True, False),
+        ("'warped' in extensions", False, False),
+        ("causal and extensions == ()", False, True),
+        ("extensions == ('graph', 'discrete')", True, False),
+    ],
+)
+def test_extensions_are_names_and_none_in_the_papers_microbatches(text, answer, of_the_papers):
+    extended = {**BATCH, "extensions": {"graph": {"nodes": 3}, "discrete": {"levels": [2]}}}
+    assert parse_where(text)(extended) is answer
+    assert parse_where(text)(BATCH) is of_the_papers
+
+
 def test_every_tag_of_a_generated_microbatch_and_every_symbol_can_be_asked_for(tiny):
     from prior_gen import generate_microbatch
 
     tags = generate_microbatch(tiny, 2, 1, 0).tags
-    assert set(tags) == set(TAGS)
+    assert {*tags, "extensions"} == set(TAGS)  # which the paper's microbatches do not have
     for name in [*TAGS, *SYMBOLS]:
         assert parse_where(f"{name} == {name}")(tags) is True
 
