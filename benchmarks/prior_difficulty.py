@@ -19,8 +19,8 @@ from sklearn.metrics import roc_auc_score
 from prior_gen.factors import draw_architecture, draw_factors
 from prior_gen.microbatch import generate_task
 from prior_gen.preview.difficulty import cross_fitted_scores, pu_auc
-from prior_gen.preview.examples import SOURCES
 from prior_gen.seeding import task_generator
+from prior_gen.structure import SCM_SOURCES
 from puicl_config import PriorConfig, load_config
 
 LEARNERS = ("supervised forest", "trees, P vs U", "logistic, P vs U")
@@ -84,7 +84,7 @@ def by_source(prior: PriorConfig, stages: list[int], count: int) -> None:
     """Every source at each stage."""
     for stage in stages:
         layers, width = draw_architecture(prior, stage)
-        rows = [(source, measure(prior, stage, source, count)) for source in SOURCES]
+        rows = [(source, measure(prior, stage, source, count)) for source in SCM_SOURCES]
         show(f"stage {stage}: L_g = {layers}, h = {width}; median (quartiles)", "source", rows)
 
 

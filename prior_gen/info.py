@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from prior_gen.stages import share_of
+from prior_gen.structure import has_scm
 from puicl_config import InputError
 from shard_io import PartId, ShardReader, Store, as_ranges, command_for, open_shards, store_of
 
@@ -30,8 +31,8 @@ def describe_shards(folder: Path | Store) -> dict[str, Any]:
     """Plan, storage, counts, missing parts and the distribution of tags, as JSON values.
 
     Counts are of what is stored; in a slice, the distribution is of the survivors, each once.
-    Little more than the tags is read. `tags` is empty where they lie in tars behind a URL, which
-    would have to be downloaded whole.
+    Tags of an SCM are counted where there is one. Little more than the tags is read. `tags` is
+    empty where they lie in tars behind a URL, which would have to be downloaded whole.
     """
     reader = open_shards(folder)
     manifest, published = reader.manifest, reader.published_parts()
@@ -43,9 +44,10 @@ def describe_shards(folder: Path | Store) -> dict[str, Any]:
     measured: dict[str, list[float]] = {name: [] for name in (*_MEASURED, "pi")}
     for tags_of_part in _tags(reader, published):
         for tags in tags_of_part:
-            for name in _COUNTED:
-                counts[name][str(tags[name])] += 1
-            counts["activations"].update(tags["activations"])
+            if has_scm(tags):
+                for name in _COUNTED:
+                    counts[name][str(tags[name])] += 1
+                counts["activations"].update(tags["activations"])
             extended.update(["extended", *tags["extensions"]] if "extensions" in tags else ["none"])
             for name in _MEASURED:
                 measured[name].append(tags[name])

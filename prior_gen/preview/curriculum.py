@@ -27,14 +27,15 @@ class RealisedStage:
     stage: int
     microbatches: int
     tasks: int
+    with_scm: int
     causal: int
     eta: Spread
     pi: Spread
 
     @property
     def causal_share(self) -> float:
-        """Share of the stage's sampled microbatches that are causal."""
-        return self.causal / self.microbatches
+        """Share of the stage's sampled microbatches with an SCM that are causal; NaN for none."""
+        return self.causal / self.with_scm if self.with_scm else float("nan")
 
 
 def spread(values) -> Spread:
@@ -53,7 +54,8 @@ def realised(sample: Sample) -> list[RealisedStage]:
                 stage=stage,
                 microbatches=len(here),
                 tasks=sum(len(seen.negatives) for seen in here),
-                causal=sum(bool(seen.tags["causal"]) for seen in here),
+                with_scm=sum(seen.has_scm for seen in here),
+                causal=sum(seen.has_scm and bool(seen.tags["causal"]) for seen in here),
                 eta=spread([seen.n_unlabeled / seen.n_labeled for seen in here]),
                 pi=spread([k / seen.n_unlabeled for seen in here for k in seen.negatives]),
             )

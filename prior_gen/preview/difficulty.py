@@ -124,7 +124,7 @@ def score_tasks(sample: Sample, count: int, advance: Callable[[], None]) -> list
         batch = sample.read(seen)
         seed = task_seed(sample.seed, seen.address, task)
         auc = {name: pu_auc(name, batch.x[task], batch.y[task], seed) for name in BASELINES}
-        scored.append(ScoredTask(seen.address, task, seen.tags["source"], auc))
+        scored.append(ScoredTask(seen.address, task, seen.source, auc))
         advance()
     return scored
 

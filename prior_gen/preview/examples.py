@@ -6,8 +6,8 @@ import numpy as np
 
 from prior_gen.preview.difficulty import pu_auc, task_seed
 from prior_gen.preview.sample import Sample, Seen, stage_groups
+from prior_gen.structure import SCM_SOURCES, SOURCES, WITHOUT_SCM
 
-SOURCES = ("head", "causes", "clique", "subset")
 MAX_COLUMNS = 3
 
 
@@ -27,7 +27,7 @@ class Example:
     @property
     def source(self) -> str:
         """Where the features come from."""
-        return self.seen.tags["source"]
+        return self.seen.source
 
     @property
     def groups(self) -> np.ndarray:
@@ -50,9 +50,7 @@ def choose_examples(sample: Sample) -> tuple[list[list[int]], dict[tuple[str, in
     for source in SOURCES:
         for column, stages in enumerate(columns):
             fitting = [
-                seen
-                for seen in sample.seen
-                if seen.tags["source"] == source and seen.stage in set(stages)
+                seen for seen in sample.seen if seen.source == source and seen.stage in set(stages)
             ]
             if fitting:
                 seen = fitting[int(rng.integers(len(fitting)))]
@@ -65,9 +63,9 @@ def choose_examples(sample: Sample) -> tuple[list[list[int]], dict[tuple[str, in
 
 
 def choose_pairs(examples: dict[tuple[str, int], Example]) -> list[Example]:
-    """The latest non-causal and the latest causal example, where there are such."""
+    """The latest non-causal and causal examples and the latest without an SCM, where there are."""
     chosen = []
-    for sources in (("head", "causes"), ("clique", "subset")):
+    for sources in (SCM_SOURCES[:2], SCM_SOURCES[2:], WITHOUT_SCM):
         fitting = [key for key in examples if key[0] in sources]
         if fitting:
             latest = max(column for _, column in fitting)

@@ -26,12 +26,13 @@ def draw_curriculum(sample: Sample) -> Picture:
     _spreads(middle, stages, [stage.pi for stage in stages])
     middle.set_ylabel("π, share of negatives\namong the unlabelled")
     middle.set_ylim(0, 1)
-    causal = [ranges.p_causal for ranges in plan]
-    bottom.plot(x, causal, color=QUIET, lw=1.2, label="plan", zorder=1)
+    bottom.plot(
+        x, [ranges.p_causal for ranges in plan], color=QUIET, lw=1.2, label="plan", zorder=1
+    )
     _shares(bottom, stages)
     bottom.set_ylabel("causal share of\nmicrobatches")
     bottom.set(xlabel="stage", xlim=(0, prior.total_stages + 1))
-    bottom.set_ylim(-0.03, 1.03 if max(s.causal_share for s in stages) > 0.75 else 0.83)
+    bottom.set_ylim(-0.03, 1.03 if any(s.causal_share > 0.75 for s in stages) else 0.83)
     if prior.total_stages > prior.stages:
         for axes in (top, middle, bottom):
             axes.axvline(prior.stages + 0.5, color=QUIET, lw=0.8, ls=(0, (4, 3)))
@@ -48,13 +49,18 @@ def draw_curriculum(sample: Sample) -> Picture:
     bottom.legend(loc="upper left", ncols=1, handlelength=1.4)
     eta_rows, pi_rows = rows_outside(sample)
     total = sum(stage.microbatches for stage in stages)
-    share = sum(stage.causal for stage in stages) / total
-    planned = float(
-        np.average(
-            [stage_ranges(prior, stage.stage).p_causal for stage in stages],
-            weights=[stage.microbatches for stage in stages],
+    models = [stage.with_scm for stage in stages]
+    causal = "No sampled microbatch has an SCM"
+    if sum(models):
+        share = sum(stage.causal for stage in stages) / sum(models)
+        planned = np.average(
+            [stage_ranges(prior, stage.stage).p_causal for stage in stages], weights=models
         )
-    )
+        of_all = "" if sum(models) == total else f" {sum(models):,} with an SCM in the"
+        causal = (
+            f"Causal microbatches are {share:.1%} of the{of_all} sample where the plan expects "
+            f"{planned:.1%}"
+        )
     return Picture(
         name="curriculum",
         title="The curriculum, as it came out",
@@ -65,8 +71,7 @@ def draw_curriculum(sample: Sample) -> Picture:
             "allows"
             + (" without its extensions" if sample.prior.extensions.share else "")
             + ". Rounding to whole rows can carry a task up to one row outside; here it is at "
-            f"most {eta_rows:.2f} rows for η and {pi_rows:.2f} for π. Causal microbatches are "
-            f"{share:.1%} of the sample where the plan expects {planned:.1%}; vertical bars are "
+            f"most {eta_rows:.2f} rows for η and {pi_rows:.2f} for π. {causal}; vertical bars are "
             "95 % intervals."
         ),
         alt="Realised eta, pi and causal share by stage, over the plan's ranges",
@@ -111,8 +116,11 @@ def _spreads(axes: Axes, stages: Sequence[RealisedStage], spreads: Sequence[Spre
 
 
 def _shares(axes: Axes, stages: Sequence[RealisedStage]) -> None:
+    stages = [stage for stage in stages if stage.with_scm]
+    if not stages:
+        return
     x = [stage.stage for stage in stages]
-    intervals = [wilson(stage.causal, stage.microbatches) for stage in stages]
+    intervals = [wilson(stage.causal, stage.with_scm) for stage in stages]
     axes.vlines(x, *np.array(intervals).T, color=POSITIVE, lw=0.8, label="95 % interval")
     axes.plot(
         x, [stage.causal_share for stage in stages], "o", color=POSITIVE, ms=3.6, label="realised"

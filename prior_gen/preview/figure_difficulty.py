@@ -11,9 +11,9 @@ from prior_gen.preview.difficulty import (
     ScoredTask,
     summarise,
 )
-from prior_gen.preview.examples import SOURCES
 from prior_gen.preview.sample import Sample, stage_groups
 from prior_gen.preview.style import INK, LOGISTIC, QUIET, TREES, Picture, new_figure, png_of
+from prior_gen.structure import SOURCES
 
 LOOKS = {
     "trees": ("ExtraTrees", TREES, "o", "-"),
@@ -51,7 +51,9 @@ def draw_difficulty(sample: Sample, scored: Sequence[ScoredTask]) -> Picture:
             "0.5 (dashed) is chance. Above: dots are tasks, lines the means of a run of stages, "
             "bands its quartiles. Below: boxes are quartiles with the median, by source of the "
             f"features. Median AUC, trees and logistic: {per_source}. L_g and h are fixed within a "
-            "stage, so some of the ups and downs are architecture, not curriculum."
+            "stage"
+            + (", unless extensions say otherwise" if sample.prior.extensions.share else "")
+            + ", so some of the ups and downs are architecture, not curriculum."
         ),
         alt="AUC of two baselines by stage and by source of the features",
         png=png_of(figure),

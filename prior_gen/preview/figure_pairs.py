@@ -3,7 +3,7 @@
 import numpy as np
 
 from prior_gen.preview.examples import Example
-from prior_gen.preview.figure_tasks import SOURCE_WORDS
+from prior_gen.preview.figure_tasks import SOURCE_WORDS, layers_of
 from prior_gen.preview.style import (
     ROW_MARKS,
     Picture,
@@ -50,17 +50,30 @@ def draw_pairs(example: Example, number: int) -> Picture:
         title=f"Features of one task: {SOURCE_WORDS[example.source]}",
         caption=(
             f"The first {count} of {tags['n_features']} features of task {example.task} of "
-            f"microbatch [{stage}, {step}, {index}]: source {example.source}, "
-            f"{tags['input_distribution']} causes, L_g = {tags['hidden_layers']}, "
-            f"h = {tags['hidden_width']}, activations {', '.join(tags['activations'])}, noise "
-            f"{tags['sigma_noise']}, {tags['ordering']} order; P = {example.seen.n_labeled}, "
-            f"n_u = {len(example.y)}, π = {1 - example.y.mean():.2f}. On the diagonal, histograms "
-            "of each group of rows scaled to one height. Values are standardised over the rows of "
-            "the task, those removed by the split included; the outer 1 % may lie outside."
+            f"microbatch [{stage}, {step}, {index}]: {_origin(example)}; "
+            f"P = {example.seen.n_labeled}, n_u = {len(example.y)}, "
+            f"π = {1 - example.y.mean():.2f}. On the diagonal, histograms of each group of rows "
+            "scaled to one height. Values are standardised over the rows of the task, those "
+            "removed by the split included; the outer 1 % may lie outside."
         ),
         alt=f"Pairwise scatter plots of {count} features of one task",
         png=png_of(figure),
     )
+
+
+def _origin(example: Example) -> str:
+    """How the features were made, and what `prior.extensions` made of them."""
+    tags = example.seen.tags
+    words = [f"source {example.source}"]
+    if example.seen.has_scm:
+        layers = layers_of(tags)
+        words += [f"{tags['input_distribution']} causes", f"L_g = {layers}"]
+        words += [f"h = {tags['hidden_width']}"]
+        words += [f"activations {', '.join(tags['activations'][: layers - 1])}"]
+        words += [f"noise {tags['sigma_noise']}", f"{tags['ordering']} order"]
+    told = (example.source, "ranges")  # the latter are of sizes, which the caption gives
+    more = [name for name in tags.get("extensions") or () if name not in told]
+    return ", ".join(words) + (f"; extended by {', '.join(more)}" if more else "")
 
 
 def _draw_density(axes, example: Example, feature: int, limits) -> None:

@@ -28,7 +28,11 @@ def draw_tags(sample: Sample) -> Picture:
     figure = new_figure(8.2)
     panels = figure.subplots(4, 3).ravel()
     for axes, tag in zip(panels, counts, strict=False):
-        (_draw_numbers if tag.numeric else _draw_names)(axes, tag)
+        if sum(tag.counts):
+            (_draw_numbers if tag.numeric else _draw_names)(axes, tag)
+        else:
+            axes.set(xticks=[], yticks=[])
+            axes.text(0.5, 0.5, "none", ha="center", va="center", transform=axes.transAxes)
         axes.set_title(HEADINGS.get(tag.name, tag.name), fontweight="bold", loc="left")
     panels[-1].axis("off")
     panels[-1].legend(
@@ -39,12 +43,19 @@ def draw_tags(sample: Sample) -> Picture:
         loc="center",
         fontsize=9,
     )
+    models = sum(one.has_scm for one in sample.seen)
+    extended = ""
+    if sample.prior.extensions.share:
+        extended = (
+            f" {models:,} of them have a structural causal model, of which architecture, noise, "
+            "activations and modes are told; what extensions there are, `prior-gen info` counts."
+        )
     return Picture(
         name="tags",
         title="What the microbatches are made of",
         caption=(
-            f"Tags of {len(sample.seen):,} sampled microbatches of {len(sample.stages)} stages. "
-            f"L_g and h are drawn once a stage, so they are counted over the "
+            f"Tags of {len(sample.seen):,} sampled microbatches of {len(sample.stages)} stages."
+            f"{extended} L_g and h are drawn once a stage, so they are counted over the "
             f"{len(sample.stages)} stages; activations over all hidden layers of all sampled "
             "microbatches; label positions over causal ones only. The black line is the count "
             "expected under the plan at these stages; n_u follows from P and η and has none."

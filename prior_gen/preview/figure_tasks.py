@@ -1,14 +1,20 @@
 """Example tasks in the plane of their first two principal components."""
 
-from prior_gen.preview.examples import SOURCES, Example
+from prior_gen.preview.examples import Example
 from prior_gen.preview.sample import Sample
 from prior_gen.preview.style import Picture, bulk_limits, new_figure, png_of, scatter_rows
+from prior_gen.structure import SCM_SOURCES, SOURCES
 
 SOURCE_WORDS = {
     "head": "head (non-causal)",
     "causes": "causes (non-causal)",
     "clique": "clique (causal)",
     "subset": "subset (causal)",
+    "independent": "independent columns",
+    "factorial": "design",
+    "cluster_labels": "clusters",
+    "factor_model": "factor model",
+    "graph": "graph",
 }
 
 
@@ -43,7 +49,7 @@ def draw_tasks(
     )
     figure.legend(handles, labels, loc="outside upper center", ncols=3, markerscale=1.7)
     runs = ", ".join(_from_to(stages) for stages in columns)
-    absent = [s for s in SOURCES if s not in sources]
+    absent = [s for s in SCM_SOURCES if s not in sources]
     return Picture(
         name="tasks",
         title="Example tasks",
@@ -76,13 +82,19 @@ def _draw_one(axes, example: Example) -> None:
         bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5},
     )
     tags = example.seen.tags
+    depth = f"$L_g$ = {layers_of(tags)}, " if example.seen.has_scm else ""
     negative = 1 - example.y.mean()
     axes.set_title(
-        f"stage {example.seen.stage}, $L_g$ = {tags['hidden_layers']}, d = {tags['n_features']}\n"
+        f"stage {example.seen.stage}, {depth}d = {tags['n_features']}\n"
         f"P = {example.seen.n_labeled}, $n_u$ = {len(example.y)}, π = {negative:.2f}",
         fontsize=8,
         pad=3,
     )
+
+
+def layers_of(tags: dict) -> int:
+    """L_g of a microbatch: its own where that is an extension."""
+    return (tags.get("extensions") or {}).get("shallow", tags)["hidden_layers"]
 
 
 def _from_to(stages: list[int]) -> str:

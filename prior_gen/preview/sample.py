@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from prior_gen.structure import has_scm, source_of
 from puicl_config import InputError, PriorConfig
 from shard_io import Microbatch, PartId, ShardReader, Store, open_shards
 
@@ -35,6 +36,16 @@ class Seen:
     def stage(self) -> int:
         """The microbatch's stage, from 1."""
         return self.address[0]
+
+    @property
+    def source(self) -> str:
+        """Where the features come from."""
+        return source_of(self.tags)
+
+    @property
+    def has_scm(self) -> bool:
+        """Whether they come from a structural causal model."""
+        return has_scm(self.tags)
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,16 @@
 """How often each value of a tag occurs, and how often the plan says it should."""
 
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from prior_gen.curriculum import stage_ranges
-from prior_gen.preview.sample import Sample
+from prior_gen.preview.sample import Sample, Seen
+from puicl_config import PriorConfig
+
+Interval = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -28,53 +33,79 @@ class TagCounts:
 
 
 def tag_counts(sample: Sample) -> list[TagCounts]:
-    """All tags worth a look, in a fixed order."""
+    """All tags worth a look, in a fixed order; those of an SCM where there is one.
+
+    What is expected of an extended microbatch is what `prior.extensions` says of it.
+    """
     prior, seen = sample.prior, sample.seen
-    tags = [one.tags for one in seen]
+    tags = [one.tags for one in seen if one.has_scm]
     causal = [tag for tag in tags if tag["causal"]]
     layers = [activation for tag in tags for activation in tag["activations"]]
-    by_stage = [[one.tags for one in sample.of_stage(stage)] for stage in sample.stages]
+    # `shallow` has an L_g of its own, and is no word on its stage's.
+    plain = [one for one in seen if one.has_scm and "shallow" not in _extensions(one)]
+    by_stage = [[one.tags for one in plain if one.stage == stage] for stage in sample.stages]
+    by_stage = [here for here in by_stage if here]
     # A causal microbatch may have raised h to find room for d + 1 nodes: the least is the stage's.
     widths = [min(tag["hidden_width"] for tag in here) for here in by_stage]
     depths = [here[0]["hidden_layers"] for here in by_stage]
     batches = "microbatches"
+    models = batches if len(tags) == len(seen) else "microbatches with an SCM"
     return [
-        _whole("d", batches, [tag["n_features"] for tag in tags], prior.n_features),
-        _whole("P", batches, [one.n_labeled for one in seen], prior.n_labeled),
+        _whole("d", batches, [one.tags["n_features"] for one in seen], _sizes(seen, prior, "d")),
+        _whole("P", batches, [one.n_labeled for one in seen], _sizes(seen, prior, "P")),
         _whole("n_u", batches, [one.n_unlabeled for one in seen], None),
-        _whole("L_g", "stages", depths, prior.hidden_layers),
-        _whole("h", "stages", widths, prior.hidden_width),
-        _named("sigma_noise", batches, [tag["sigma_noise"] for tag in tags], prior.sigma_noise),
+        _whole("L_g", "stages", depths, [prior.hidden_layers] * len(depths)),
+        _whole("h", "stages", widths, [prior.hidden_width] * len(widths)),
+        _named("sigma_noise", models, [tag["sigma_noise"] for tag in tags], prior.sigma_noise),
         _named("activations", "hidden layers", layers, prior.activations),
-        _sources(sample),
+        _sources(sample, models),
         _named(
             "label position",
             "causal microbatches",
             [tag["label_position"] for tag in causal],
             prior.label_positions,
         ),
-        _named("ordering", batches, [tag["ordering"] for tag in tags], prior.feature_orderings),
+        _named("ordering", models, [tag["ordering"] for tag in tags], prior.feature_orderings),
         _named(
             "input distribution",
-            batches,
+            models,
             [tag["input_distribution"] for tag in tags],
             prior.input_distributions,
         ),
     ]
 
 
-def _whole(name: str, unit: str, numbers: list[int], interval) -> TagCounts:
-    """Every whole number of the interval (or between the extremes), uniform where one is given."""
-    low, high = interval or (min(numbers), max(numbers))
-    low, high = min(low, *numbers), max(high, *numbers)
+def _extensions(one: Seen) -> Collection[str]:
+    return one.tags.get("extensions") or ()
+
+
+def _sizes(seen: Sequence[Seen], prior: PriorConfig, size: str) -> list[Interval | None]:
+    """What d or P was drawn from in each microbatch; None of a handful of labelled rows."""
+    key = {"d": "n_features", "P": "n_labeled"}[size]
+    own = getattr(prior.extensions, key) or getattr(prior, key)
+    few = [size == "P" and "few_labeled" in _extensions(one) for one in seen]
+    return [
+        None if is_few else own if "extensions" in one.tags else getattr(prior, key)
+        for one, is_few in zip(seen, few, strict=True)
+    ]
+
+
+def _whole(
+    name: str, unit: str, numbers: list[int], intervals: Sequence[Interval | None] | None
+) -> TagCounts:
+    """Every whole number that occurs or may, uniform within each one's interval where given."""
+    ends = [end for interval in intervals or () if interval for end in interval]
+    if not numbers:
+        return TagCounts(name, unit, (), (), None)
+    low, high = min([*numbers, *ends]), max([*numbers, *ends])
     counts = np.bincount(np.array(numbers) - low, minlength=high - low + 1)
     expected = None
-    if interval:
-        inside = interval[1] - interval[0] + 1
-        expected = tuple(
-            len(numbers) / inside if interval[0] <= value <= interval[1] else 0.0
-            for value in range(low, high + 1)
-        )
+    if intervals and None not in intervals:
+        total = np.zeros(high - low + 1)
+        for interval, times in Counter(map(tuple, intervals)).items():
+            inside = slice(interval[0] - low, interval[1] - low + 1)
+            total[inside] += times / (interval[1] - interval[0] + 1)
+        expected = tuple(map(float, total))
     return TagCounts(name, unit, tuple(range(low, high + 1)), tuple(map(int, counts)), expected)
 
 
@@ -83,9 +114,10 @@ def _named(name: str, unit: str, drawn: list, choices) -> TagCounts:
     return TagCounts(name, unit, tuple(choices), counts, (len(drawn) / len(choices),) * len(counts))
 
 
-def _sources(sample: Sample) -> TagCounts:
+def _sources(sample: Sample, unit: str) -> TagCounts:
     prior = sample.prior
-    p_causal = [stage_ranges(prior, one.stage).p_causal for one in sample.seen]
+    models = [one for one in sample.seen if one.has_scm]
+    p_causal = [stage_ranges(prior, one.stage).p_causal for one in models]
     causal = float(np.sum(p_causal))
     choices = [
         (name, total / len(names))
@@ -95,10 +127,10 @@ def _sources(sample: Sample) -> TagCounts:
         )
         for name in names
     ]
-    drawn = [one.tags["source"] for one in sample.seen]
+    drawn = [one.source for one in models]
     return TagCounts(
         "source",
-        "microbatches",
+        unit,
         tuple(name for name, _ in choices),
         tuple(drawn.count(name) for name, _ in choices),
         tuple(expected for _, expected in choices),

@@ -11,7 +11,7 @@ from threadpoolctl import ThreadpoolController
 
 from prior_gen.preview.curriculum import realised, rows_outside
 from prior_gen.preview.difficulty import BASELINES, ScoredTask, score_tasks, summarise
-from prior_gen.preview.examples import SOURCES, choose_examples, choose_pairs
+from prior_gen.preview.examples import choose_examples, choose_pairs
 from prior_gen.preview.figure_curriculum import draw_curriculum
 from prior_gen.preview.figure_difficulty import draw_difficulty, groups_of
 from prior_gen.preview.figure_pairs import draw_pairs
@@ -21,6 +21,7 @@ from prior_gen.preview.page import build_page
 from prior_gen.preview.sample import Sample, take_sample
 from prior_gen.preview.style import house_style
 from prior_gen.preview.tags import tag_counts
+from prior_gen.structure import SOURCES
 from puicl_config import InputError, ProgressReport, write_atomically
 from shard_io import Store
 
@@ -80,7 +81,8 @@ def collect_numbers(sample: Sample, scored: Sequence[ScoredTask]) -> dict[str, A
         "tasks_sampled": sample.n_tasks,
         "tasks_scored": len(scored),
         "curriculum": [
-            {**asdict(stage), "causal_share": stage.causal_share} for stage in realised(sample)
+            {**asdict(stage), "causal_share": stage.causal_share if stage.with_scm else None}
+            for stage in realised(sample)
         ],
         "rows_outside_the_plan": {"eta": eta_rows, "pi": pi_rows},
         "tags": {tag.name: asdict(tag) for tag in tag_counts(sample)},

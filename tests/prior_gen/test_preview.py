@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 
 import prior_gen.preview.sample as sampling
+from prior_gen.factors import draw_architecture
 from prior_gen.generator import generate_shards
+from prior_gen.info import describe_shards
 from prior_gen.preview import write_preview
-from prior_gen.preview.curriculum import rows_outside, wilson
+from prior_gen.preview.curriculum import realised, rows_outside, wilson
 from prior_gen.preview.difficulty import BASELINES, pu_auc, score_tasks
 from prior_gen.preview.examples import first_components
 from prior_gen.preview.sample import evenly, missing_in_words, ranges_in_words, take_sample
+from prior_gen.preview.tags import tag_counts
 from prior_gen.preview.write import collect_numbers
 from puicl_config import InputError, load_config
 from shard_io import PartId, ShardError, open_shards, slice_shards
@@ -291,3 +294,46 @@ def test_extended_microbatches_lie_in_ranges_of_their_own(tiny_yaml, tmp_path):
     eta, pi = rows_outside(sample)
     assert 0 <= eta < 1
     assert 0 <= pi <= 1
+
+
+def test_microbatches_without_an_scm_are_told_as_what_they_are(tiny_yaml, tmp_path):
+    """Their tags of an SCM mean nothing, and sizes are expected where extensions draw them."""
+    extended = ["share=0.6", "shallow=0.5", "cluster_labels=0.5", "n_features=[9, 11]"]
+    config = load_config(tiny_yaml, [f"prior.extensions.{setting}" for setting in extended])
+    folder = tmp_path / "shards"
+    generate_shards(config, folder, [1, 2, 3], jobs=1)
+    sample = take_sample(folder, 0)
+    clusters = [one for one in sample.seen if one.source == "cluster_labels"]
+    models = [one for one in sample.seen if one.has_scm]
+    own = [one for one in sample.seen if "extensions" in one.tags]
+    assert clusters
+    assert len(clusters) + len(models) == len(sample.seen)
+    tags = {tag.name: tag for tag in tag_counts(sample)}
+    d = dict(zip(tags["d"].values, tags["d"].expected, strict=True))
+    assert [d[value] for value in (9, 10, 11)] == pytest.approx([len(own) / 3] * 3)
+    assert sum(d.values()) == pytest.approx(len(sample.seen))
+    assert sum(tags["source"].counts) == len(models) == pytest.approx(sum(tags["source"].expected))
+    assert tags["source"].unit == "microbatches with an SCM"
+    plain = {s: draw_architecture(config.prior, s)[0] for s in sample.stages}
+    told = np.repeat(tags["L_g"].values, tags["L_g"].counts).tolist()
+    assert sorted(told) == sorted(plain.values())
+    stages = realised(sample)
+    assert sum(stage.with_scm for stage in stages) == len(models)
+    numbers = write_preview(folder, tmp_path / "page", tasks=6)
+    assert "cluster_labels" in {task["source"] for task in numbers["difficulty"]["tasks"]}
+    page = (tmp_path / "page" / "index.html").read_text()
+    assert f"of the {len(models)} with an SCM in the sample" in page
+    assert f"{len(models)} of them have a structural causal model" in page
+    counted = describe_shards(folder)["tags"]["source"]
+    assert sum(counted.values()) == len(models)
+
+
+def test_a_folder_without_any_scm_has_a_page(tiny_yaml, tmp_path):
+    extended = ["prior.extensions.share=1", "prior.extensions.cluster_labels=1"]
+    generate_shards(load_config(tiny_yaml, extended), tmp_path / "shards", [1], jobs=1)
+    numbers = write_preview(tmp_path / "shards", tmp_path / "page", tasks=2)
+    assert [stage["causal_share"] for stage in numbers["curriculum"]] == [None]
+    assert list(numbers["difficulty"]["by_source"]) == ["cluster_labels"]
+    page = (tmp_path / "page" / "index.html").read_text()
+    assert "No sampled microbatch has an SCM" in page
+    assert "source cluster_labels; P = " in page
