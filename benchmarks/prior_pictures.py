@@ -38,13 +38,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("docs/images/prior"))
     parser.add_argument("--shards", type=Path, help="folder to keep the slice in")
+    parser.add_argument("--page", type=Path, help="folder to keep the whole preview in")
     parser.add_argument("--tasks", type=int, default=400, help="tasks scored for difficulty")
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         shards = arguments.shards or Path(temporary) / "shards"
         make_shards(shards, arguments.jobs)
-        page = Path(temporary) / "page"
+        page = arguments.page or Path(temporary) / "page"
         write_preview(shards, page, tasks=arguments.tasks)
         arguments.out.mkdir(parents=True, exist_ok=True)
         for picture in sorted(page.glob("*.png")):
