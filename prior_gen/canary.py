@@ -15,8 +15,9 @@ from puicl_config import Config, PriorConfig, ShardsConfig
 
 _PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "zarr", "numcodecs", "webdataset")
 
-# Microbatches of a plan that `tasks_digest` makes, and how many labelled rows they have at most.
-_SAMPLED = 24
+# Microbatches of a plan that `tasks_digest` makes, how many tasks each has at most, and how many
+# labelled rows the shortest and the longest have at most.
+_SAMPLED, _TASKS = 24, 8
 _FEW = (60, 120)
 
 _blas = ThreadpoolController()
@@ -75,7 +76,8 @@ def tasks_digest(prior: PriorConfig) -> str:
     extended, however few of the plan's microbatches are.
     """
     few = (min(prior.n_labeled[0], _FEW[0]), min(prior.n_labeled[1], _FEW[1]))
-    small = prior.model_copy(update={"n_labeled": few})
+    tasks = min(prior.tasks_per_microbatch, _TASKS)
+    small = prior.model_copy(update={"n_labeled": few, "tasks_per_microbatch": tasks})
     extended = prior.extensions.model_copy(update={"share": 1.0})
     digest = hashlib.sha256()
     for number, stage in enumerate(np.linspace(1, prior.total_stages, _SAMPLED).astype(int)):

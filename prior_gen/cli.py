@@ -90,8 +90,8 @@ def generate(
     if tail:
         wanted = sorted({*wanted, *tail_stages(settings.prior)})
     share = parse_part_range(part_range) if part_range else WHOLE
-    check_backend(backend, address)
     if dry_run:
+        check_backend(backend, address)
         workers = None if address else jobs or joblib.cpu_count()
         with stops_with("nothing was written"):
             _show_estimate(settings, folder_of(out), wanted, split, share, workers)

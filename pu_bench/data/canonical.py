@@ -81,9 +81,11 @@ def canonical_table(
 
     `target_codes` translates a source's own class names; it is used where all of them are in it.
     In the target a word for nothing (None, NA) is a class like any other, and only an empty cell
-    is missing. Raises `ValueError` where a row has another length than `columns`, or two columns
-    have the same name.
+    is missing. Raises `ValueError` where there are no rows, a row has another length than
+    `columns`, or two columns have the same name.
     """
+    if not rows:
+        raise ValueError("there are no rows")
     twice = next((name for name in columns if list(columns).count(name) > 1), None)
     if twice is not None:
         raise ValueError(f"two columns are named {twice!r}")

@@ -9,6 +9,7 @@ import pandas as pd
 
 from pu_bench.data import PAPER, TASKS
 from pu_bench.run.files import (
+    DETAIL_COLUMNS,
     DETAILS,
     ENVIRONMENT,
     FACTS,
@@ -143,6 +144,8 @@ class Results:
     def judged_repeats(self) -> str:
         """Over how many repeats of a task `judged_auc` is."""
         repeats = self._judged.groupby("task").repeat.nunique()
+        if repeats.empty:
+            return "0"
         least, most = repeats.min(), repeats.max()
         return f"{most}" if least == most else f"{least} to {most}"
 
@@ -182,9 +185,12 @@ def load_results(folder: Path) -> Results:
     try:
         cells = pd.read_csv(folder / RESULTS, keep_default_na=False, na_values=[""])
         details = pd.read_csv(folder / DETAILS, keep_default_na=False, na_values=[""])
-        strangers = set(RESULT_COLUMNS) - set(cells.columns)
-        if strangers:
-            raise ValueError(f"{RESULTS} lacks {', '.join(sorted(strangers))}")
+        for name, table, columns in (
+            (RESULTS, cells, RESULT_COLUMNS),
+            (DETAILS, details, DETAIL_COLUMNS),
+        ):
+            if lacks := set(columns) - set(table.columns):
+                raise ValueError(f"{name} lacks {', '.join(sorted(lacks))}")
         for metric in (*METRICS, "seconds"):
             cells[metric] = cells[metric].astype(float)
         keys = ["task", "method", "repeat"]

@@ -11,7 +11,12 @@ FEWEST_TASKS = 6  # with fewer, no Wilcoxon test can reach p = 0.05
 
 
 def average_ranks(scores: pd.DataFrame) -> pd.Series:
-    """Mean rank by method of scores [tasks x methods]; 1 is best, ties share a rank."""
+    """Mean rank by method of scores [tasks x methods]; 1 is best, ties share a rank.
+
+    Empty where there is nothing to rank.
+    """
+    if scores.empty:
+        return pd.Series(dtype=float)
     ranks = np.apply_along_axis(rankdata, 1, -scores.to_numpy())
     return pd.Series(ranks.mean(axis=0), index=scores.columns).sort_values(kind="stable")
 

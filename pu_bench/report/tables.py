@@ -69,6 +69,7 @@ def summary(results: Results) -> Table:
         metric: {name: results.mean_and_sd(name, metric) for name in order}
         for metric in (*SUMMARY, "seconds")
     }
+    elsewhere = modelled_on(results)
     everywhere = [name for name in results.methods if not lacks_of(results, name)]
     best = {
         metric: _best(metric, [figures[metric][name][0] for name in everywhere])
@@ -83,17 +84,20 @@ def summary(results: Results) -> Table:
             bold = name in everywhere and _is_best(mean, best[metric])
             spread = f"± {sd:.3f}" if np.isfinite(sd) else ""
             row.append(Cell(number(mean), bold, spread))
+            if metric == "auc" and elsewhere:
+                row.append(Cell(number(results.auc_elsewhere(name))))
         row.append(Cell(number(ranks[name], 2) if name in ranks else "–"))
         row.append(Cell(seconds(figures["seconds"][name][0])))
         row += [Cell(str(count[key])) for key in ("failed", "collapsed", "cells")]
         rows.append(row)
     head = ["method", *(NAMES[metric] for metric in SUMMARY), "rank", "s a task"]
+    head[2:2] = ["AUC¹"] * bool(elsewhere)
     return Table(
         "Means over tasks ± standard deviation over repeats of that mean (of seconds, each task's "
         f"least repeat); rank: average rank by AUC over {results.judged_repeats} repeats of each; "
         "failed and collapsed (one score for all rows) count cells, and a failed one's AUC counts "
         "as 0.5. Bold: best; methods that failed somewhere, and those with *, which see more than "
-        "labelled positives and unlabelled rows, take no part.",
+        "labelled positives and unlabelled rows, take no part." + (elsewhere and f" ¹ {elsewhere}"),
         [*head, "failed", "collapsed", "cells"],
         rows,
         rules=frozenset({len(results.methods)} if results.references else ()),

@@ -95,7 +95,9 @@ def refuse_other_rows(
     Of numpy in another version, say: methods would be compared on different rows. `split_of` draws
     a cell's rows; cells of the same task and repeat see the same.
     """
-    seen = {(record["task"], record["repeat"]): record.get("rows_seen") for record in done}
+    # Older versions of the sweeps did not write it down.
+    known_rows = [record for record in done if record.get("rows_seen")]
+    seen = {(record["task"], record["repeat"]): record["rows_seen"] for record in known_rows}
     for cell in {(cell.task, cell.repeat): cell for cell in todo}.values():
         known = seen.get((cell.task, cell.repeat))
         if known:

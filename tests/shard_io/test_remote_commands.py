@@ -5,25 +5,11 @@ import json
 import pytest
 from folders import bytes_under, folder_bytes, objects
 
-from prior_gen.cli import main
 from shard_io import PartId, folder_of, open_shards, problems_of
 
 pytestmark = pytest.mark.usefixtures("cache")
 pytest.importorskip("fsspec")
 pytest.importorskip("aiohttp")
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run `prior-gen`; returns its exit code and what it printed."""
-
-    def command(*arguments):
-        monkeypatch.setattr("sys.argv", ["prior-gen", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            main()
-        return caught.value.code, capsys.readouterr().out
-
-    return command
 
 
 @pytest.fixture
@@ -42,10 +28,10 @@ def damage(bucket, part):
 
 
 def test_info_tells_the_same_of_a_bucket_and_of_a_web_server_as_of_a_folder(
-    remote, own_shards, serve, run, cache
+    remote, own_shards, serve, command, cache
 ):
     url, asked = serve(own_shards)
-    facts = [json.loads(run("info", place, "--json")[1]) for place in (own_shards, remote, url)]
+    facts = [json.loads(command("info", place, "--json")[1]) for place in (own_shards, remote, url)]
     assert facts[0]["tasks"] == 216
     assert sum(facts[0]["tags"]["causal"].values()) == 72
     assert facts[1] == facts[0]
@@ -55,10 +41,10 @@ def test_info_tells_the_same_of_a_bucket_and_of_a_web_server_as_of_a_folder(
     assert not list(cache.rglob("c/0"))
 
 
-def test_info_does_not_download_tars_for_their_tags(own_shards, serve, run, tmp_path, cache):
-    run("convert", own_shards, tmp_path / "tar", "--format", "webdataset", "--jobs", "1")
+def test_info_does_not_download_tars_for_their_tags(own_shards, serve, command, tmp_path, cache):
+    command("convert", own_shards, tmp_path / "tar", "--format", "webdataset", "--jobs", "1")
     url, asked = serve(tmp_path / "tar")
-    code, told = run("info", url)
+    code, told = command("info", url)
     assert code == 0
     assert "not read: the tars behind this URL" in told
     assert "216" in told
@@ -66,9 +52,12 @@ def test_info_does_not_download_tars_for_their_tags(own_shards, serve, run, tmp_
 
 
 def test_verify_of_a_bucket_finds_flipped_missing_and_extra_objects_even_if_cached(
-    remote, bucket, run
+    remote, bucket, command
 ):
-    assert run("verify", remote) == (0, f"{remote}: 15 parts are whole and match their digests\n")
+    assert command("verify", remote) == (
+        0,
+        f"{remote}: 15 parts are whole and match their digests\n",
+    )
     reader = open_shards(remote)
     for part in (PartId(1, 0), PartId(2, 0)):
         reader.part(part)  # whole in the cache, which must not be what is verified
@@ -76,7 +65,7 @@ def test_verify_of_a_bucket_finds_flipped_missing_and_extra_objects_even_if_cach
     bucket[1].rm_file(f"{bucket[0]}/shards/parts/stage-0002-part-000.zarr/y/zarr.json")
     bucket[1].rm_file(f"{bucket[0]}/shards/{PartId(3, 1).entry_path}")
     bucket[1].pipe_file(f"{bucket[0]}/shards/parts/stranger", b"x")
-    code, told = run("verify", remote)
+    code, told = command("verify", remote)
     assert code == 1
     assert "stage-0001-part-000.zarr/x/c/0 does not match its SHA-256" in told
     assert "stage-0002-part-000.zarr/y/zarr.json is missing" in told
@@ -85,43 +74,43 @@ def test_verify_of_a_bucket_finds_flipped_missing_and_extra_objects_even_if_cach
     assert f"`prior-gen repair {remote}` mends" in told
 
 
-def test_verify_leaves_the_cache_alone_and_regenerates(remote, run, cache):
-    code, told = run("verify", remote, "--regenerate", "2", "--jobs", "1")
+def test_verify_leaves_the_cache_alone_and_regenerates(remote, command, cache):
+    code, told = command("verify", remote, "--regenerate", "2", "--jobs", "1")
     assert code == 0
     assert "2 of them, made again from their seeds, are the same" in told
     assert not cache.exists()
 
 
 def test_repair_of_a_bucket_makes_exactly_the_bad_parts_to_the_same_bytes(
-    remote, bucket, run, all_shards
+    remote, bucket, command, all_shards
 ):
     damage(bucket, PartId(1, 0))
     bucket[1].rm_file(f"{bucket[0]}/shards/{PartId(3, 1).entry_path}")
-    code, told = run("repair", remote, "--jobs", "1")
+    code, told = command("repair", remote, "--jobs", "1")
     assert (code, told) == (0, f"{remote}: made 2 parts again\n")
     assert objects(bucket) == bytes_under(all_shards, "shards/")
-    assert run("repair", remote)[1] == f"{remote}: made 0 parts again\n"
+    assert command("repair", remote)[1] == f"{remote}: made 0 parts again\n"
 
 
-def test_repair_of_a_bucket_rebuilds_its_manifest(remote, bucket, run, all_shards, tiny_yaml):
+def test_repair_of_a_bucket_rebuilds_its_manifest(remote, bucket, command, all_shards, tiny_yaml):
     bucket[1].pipe_file(f"{bucket[0]}/shards/manifest.json", b"{")
-    code, told = run("repair", remote, "--jobs", "1", "--config", str(tiny_yaml))
+    code, told = command("repair", remote, "--jobs", "1", "--config", str(tiny_yaml))
     assert code == 0
     assert f"{remote}: rebuilt the manifest, of plan" in told
     assert objects(bucket) == bytes_under(all_shards, "shards/")
 
 
-def test_verify_of_a_web_server_says_that_extra_files_are_unseen(own_shards, serve, run):
+def test_verify_of_a_web_server_says_that_extra_files_are_unseen(own_shards, serve, command):
     url, _ = serve(own_shards)
     (own_shards / "parts" / "stranger").write_text("")
-    code, told = run("verify", url)
+    code, told = command("verify", url)
     assert code == 0
     assert "15 parts are whole" in told
     assert "extra files were not looked for, as a web server does not list" in told
     path = own_shards / "parts" / "stage-0001-part-002.zarr" / "y" / "c" / "0"
     path.write_bytes(path.read_bytes()[:-1])
     (own_shards / PartId(5, 0).entry_path).unlink()
-    code, told = run("verify", url)
+    code, told = command("verify", url)
     assert code == 1
     assert "stage-0001-part-002.zarr/y/c/0 does not match its SHA-256" in told
     assert "stage-0005-part-000 is missing" in told
@@ -129,33 +118,35 @@ def test_verify_of_a_web_server_says_that_extra_files_are_unseen(own_shards, ser
 
 
 def test_shards_are_converted_from_the_web_and_into_a_bucket(
-    own_shards, serve, bucket, run, tmp_path
+    own_shards, serve, bucket, command, tmp_path
 ):
     url, _ = serve(own_shards)
-    assert run("convert", url, tmp_path / "tar", "--format", "webdataset", "--jobs", "1")[0] == 0
+    assert (
+        command("convert", url, tmp_path / "tar", "--format", "webdataset", "--jobs", "1")[0] == 0
+    )
     assert list(problems_of(tmp_path / "tar")) == []
     there = f"s3://{bucket[0]}/back"
-    code, told = run("convert", tmp_path / "tar", there, "--format", "zarr", "--jobs", "1")
+    code, told = command("convert", tmp_path / "tar", there, "--format", "zarr", "--jobs", "1")
     assert code == 0
     assert "stored 15 parts" in told
     assert objects(bucket) == bytes_under(own_shards, "back/")
 
 
 def test_a_slice_of_a_bucket_has_the_bytes_of_a_slice_of_a_folder(
-    remote, own_shards, run, tmp_path
+    remote, own_shards, command, tmp_path
 ):
     for source, out in ((remote, "far"), (own_shards, "near")):
-        assert run("slice", source, "--where", "d <= 3", "--out", tmp_path / out)[0] == 0
+        assert command("slice", source, "--where", "d <= 3", "--out", tmp_path / out)[0] == 0
     assert folder_bytes(tmp_path / "far") == folder_bytes(tmp_path / "near")
     assert list(problems_of(tmp_path / "far")) == []
 
 
 def test_a_dry_run_into_a_bucket_knows_what_is_there_and_writes_nothing(
-    remote, bucket, tiny_yaml, run
+    remote, bucket, tiny_yaml, command
 ):
     bucket[1].rm_file(f"{bucket[0]}/shards/{PartId(3, 1).entry_path}")
     before = objects(bucket)
-    code, told = run("--config", tiny_yaml, "--stages", "1-5", "--out", remote, "--dry-run")
+    code, told = command("--config", tiny_yaml, "--stages", "1-5", "--out", remote, "--dry-run")
     assert code == 0
     assert "1 parts, " in told
     assert "14 parts more are there already" in told
