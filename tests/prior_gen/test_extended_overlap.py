@@ -197,3 +197,14 @@ def test_many_clusters_scatter_the_classes_where_a_line_cannot_part_them():
     assert len(near) >= 8
     assert np.mean(near) > 0.93
     assert np.mean(near) > np.mean(line) + 0.05
+
+
+def test_a_border_is_as_soft_for_groups_of_one_class():
+    settings = {"soft_border": 1.0, "softness": (2.0, 2.0), "grouped": 1.0, "group_size": (3, 3)}
+    settings |= {"free_border": 1.0, "border": (0.5, 0.5)}
+    wrong = {True: [], False: []}
+    for batch, tag in extended_by("grouped", microbatches(12, SCORE_ALONE, **settings)):
+        for x, y in with_labels(batch):
+            share = ((x[:, 0] > 0) == y).mean()
+            wrong[tag["one_class"]].append(min(share, 1 - share))
+    assert min(np.mean(shares) for shares in wrong.values()) > 0.2

@@ -217,3 +217,13 @@ def test_a_cluster_of_worker_processes_writes_the_same_bytes(tiny, all_shards, t
     pytest.importorskip({"dask": "distributed"}.get(backend, backend))
     generate_shards(tiny, tmp_path / "far", range(1, 6), jobs=2, backend=backend)
     assert folder_bytes(tmp_path / "far") == folder_bytes(all_shards)
+
+
+@pytest.mark.parametrize("other", ["format=webdataset", "parts_per_stage=2", "x_dtype=float32"])
+def test_a_folder_that_is_stored_otherwise_is_refused(tiny_yaml, own_shards, other):
+    before = folder_bytes(own_shards)
+    config = load_config(tiny_yaml, [f"shards.{other}"])
+    key, value = other.split("=")
+    with pytest.raises(ShardError, match=rf"shards\.{key} is \w+ there, {value} wanted"):
+        generate_shards(config, own_shards, [1], jobs=1)
+    assert folder_bytes(own_shards) == before

@@ -95,3 +95,9 @@ def test_one_score_for_all_rows_is_a_collapse_with_chance_auc():
 def test_an_answer_that_is_none_is_refused(answer, reason):
     with pytest.raises(ValueError, match=reason):
         judge(answer, Y, True)
+
+
+def test_balanced_accuracy_is_the_mean_of_the_two_classes_recalls():
+    # More rows are called positive than are: with as many, answer and truth could be swapped.
+    judged = judge(prediction([0.9, 0.9, 0.9, 0.9, 0.1]), Y, True)
+    assert judged.metrics["balanced_accuracy"] == pytest.approx((3 / 3 + 1 / 2) / 2)

@@ -1,6 +1,7 @@
 """The runner: same rows for all, no hidden labels for any, everything repeatable."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -292,3 +293,10 @@ def test_bad_input_is_one_sentence(bench, tmp_path, monkeypatch, arguments, ment
     assert err.count("\n") == 1
     assert mentioned in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_every_cell_has_a_seed_of_its_own_and_methods_share_the_split():
+    cells = [Cell(*names) for names in product("ab", "mn", (0, 1))]
+    assert len({cell.method_seed for cell in cells}) == 8
+    assert max(cell.method_seed for cell in cells) < 2**31
+    assert len({cell.split_seed for cell in cells}) == 4

@@ -148,3 +148,24 @@ def test_nearest_rows_of_a_new_row_do_not_depend_on_the_others_asked_about():
     neighbors = Neighbors.of(x, rng.random(600))
     one_by_one = [neighbors(row[np.newaxis])[0] for row in new]
     np.testing.assert_array_equal(neighbors(new), one_by_one)
+
+
+def test_what_students_say_of_a_row_does_not_depend_on_its_own_answer():
+    x, _, labeled, log_odds = noisy_network(n=200)
+    answers = taught_by(log_odds, labeled)
+    _, told = Students.taught(x, labeled, answers, np.random.default_rng(1))
+    for row in (0, 17):
+        other = answers.copy()
+        other[row] = 100.0
+        _, changed = Students.taught(x, labeled, other, np.random.default_rng(1))
+        np.testing.assert_array_equal(changed[:, row], told[:, row])
+        assert (changed != told).any(axis=1).all()
+
+
+def test_equal_rows_have_one_answer_in_a_blend_too(weights, monkeypatch):
+    monkeypatch.setattr("puicl_model.blend.weights_of", lambda *_: np.array([600, 200, 200]))
+    x = np.repeat(np.random.default_rng(0).normal(size=(60, 3)), 2, axis=0)
+    fitted = PUICLClassifier(weights, n_estimators=2, blend="trees").fit(x, np.arange(120) < 20)
+    proba = fitted.unlabeled_proba_
+    np.testing.assert_array_equal(proba[::2], proba[1::2])
+    np.testing.assert_array_equal(fitted.predict_proba(x[20:])[:, 1], proba)

@@ -147,3 +147,12 @@ def test_the_classifier_takes_the_interval_from_the_card_and_a_given_share_moves
     assert known.unlabeled_proba_.mean() == pytest.approx(0.2)
     order = np.argsort(plain.unlabeled_proba_)
     assert (np.diff(known.unlabeled_proba_[order]) >= 0).all()
+
+
+@pytest.mark.parametrize("share", [0.2, 0.8])
+def test_an_end_opens_where_it_nears_the_limit_although_the_estimate_does_not(share):
+    prior = {"pi_final": [0.1, 0.9]}
+    card = {"class_prior_interval": INTERVAL, "config": {"prior": prior}}
+    found, low, high = estimate(np.full(20, logit(share)), 50, card)
+    assert not at_the_limit(found, trained_shares(card))
+    assert (low == 0.0, high == 1.0) == (share < 0.5, share > 0.5)

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -6,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
+from puicl_model import PUICLClassifier
 from puicl_model.contexts import (
     TrainedRange,
     column_relevance,
@@ -15,6 +17,7 @@ from puicl_model.contexts import (
     turnable,
     two_valued,
 )
+from puicl_model.ensemble import NewRows
 from puicl_model.preprocessing import fit_scaling
 
 SMALL = TrainedRange(n_labeled=30, n_unlabeled=100, n_features=5, eta=(0.5, 4.0))
@@ -235,3 +238,24 @@ def test_column_relevance_is_the_distance_of_the_auc_from_a_half_twice():
     expected = [abs(2 * roc_auc_score(labeled, column) - 1) for column in x.T]
     np.testing.assert_allclose(column_relevance(x, labeled), expected, atol=1e-12)
     assert expected[2] == 1
+
+
+def test_new_rows_get_each_estimators_mean_over_its_own_views(untrained_weights):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(64, 3)) @ rng.normal(size=(3, 8))  # eight columns, three axes
+    weights = untrained_weights({"trained_range": {"n_features": 5}})
+    two = {"n_estimators": 2, "scalings": ("quantile", "principal")}
+    scorer = PUICLClassifier(weights, **two).fit(x[:60], np.arange(60) < 20)._new_rows
+    own = [[r for r in scorer.references if n in r.estimators] for n in range(2)]
+    assert [len(each) for each in own] == [2, 1]
+    for found, references in zip(scorer(x[60:], 64), own, strict=True):
+        alone = [replace(reference, estimators=(0,)) for reference in references]
+        expected = NewRows(scorer.network, alone, scorer.scalings)(x[60:], 64)
+        np.testing.assert_allclose(found, expected[0], atol=1e-6)
+
+
+def test_of_many_rows_evenly_spaced_ones_tell_the_relevance():
+    # A table sorted by time: its first rows are alike, and the later ones are not.
+    labeled = np.arange(4000) % 2 == 0
+    x = np.where(np.arange(4000) < 2000, 0.0, labeled)[:, None]
+    assert column_relevance(x, labeled, most_rows=400) == pytest.approx([0.5])

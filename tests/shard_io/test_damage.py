@@ -14,6 +14,7 @@ from folders import folder_bytes
 import shard_io.store
 from prior_gen.cli import main
 from prior_gen.generator import generate_shards
+from puicl_config import sha256_of
 from shard_io import PartId, ShardError, open_shards, slice_shards, stray_files, verify_part
 
 
@@ -155,3 +156,14 @@ def test_a_generator_killed_at_any_moment_goes_on_to_the_same_bytes(tiny, all_sh
         child.join()
     generate_shards(tiny, folder, [1, 2, 3, 4, 5], jobs=1)
     assert folder_bytes(folder) == folder_bytes(all_shards)
+
+
+def test_a_folder_of_another_version_of_the_prior_is_refused(own_shards):
+    path = own_shards / "manifest.json"
+    raw = json.loads(path.read_text())
+    raw["plan"]["algorithm"] += 1
+    raw["plan_digest"] = sha256_of(raw["plan"])
+    header = {key: raw[key] for key in raw if key not in ("parts", "header_digest")}
+    path.write_text(json.dumps({**raw, "header_digest": sha256_of(header)}))
+    with pytest.raises(ShardError, match="made by another version of the prior"):
+        open_shards(own_shards)

@@ -1,5 +1,6 @@
 """One content in both formats, readable by the formats' own tools alone."""
 
+import hashlib
 import io
 import json
 import tarfile
@@ -11,7 +12,7 @@ import zarr
 from prior_gen import generate_microbatch
 from prior_gen.generator import generate_shards
 from puicl_config import load_config
-from shard_io import PartId, open_shards, read_entry
+from shard_io import PartId, content_digest, open_shards, read_entry
 from shard_io.microbatch import Microbatch
 from shard_io.webdataset_format import WebdatasetPart, write_webdataset
 
@@ -104,3 +105,16 @@ def test_float32_shards_hold_more_digits_and_have_other_digests(tiny_yaml, all_s
     np.testing.assert_array_equal(wide[1, 0, 0].x.astype(np.float16), narrow[1, 0, 0].x)
     part = PartId(1, 0)
     assert wide.entry(part).content_digest != narrow.entry(part).content_digest
+
+
+def test_digests_are_of_all_that_microbatches_hold_in_their_order():
+    x, y = np.zeros((2, 3, 1), np.float16), np.zeros((2, 2), np.uint8)
+    tags = {"stage": 1, "step": 0, "index": 0}
+    other_x, other_y = x.copy(), y.copy()
+    other_x[1, 2], other_y[0, 1] = 1, 1
+    unlike = [Microbatch(x, y, tags), Microbatch(other_x, y, tags), Microbatch(x, other_y, tags)]
+    unlike += [Microbatch(x, y, {**tags, "index": 1}), Microbatch(x.astype(np.float32), y, tags)]
+    unlike += [Microbatch(x.reshape(1, 6, 1), y, tags), Microbatch(x, y.reshape(1, 4), tags)]
+    digests = [microbatch.digest() for microbatch in unlike]
+    assert len(set(digests)) == len(digests)
+    assert content_digest(unlike) == hashlib.sha256(b"".join(digests)).hexdigest()

@@ -167,3 +167,11 @@ def test_a_listing_passes_over_what_another_writer_takes_away_meanwhile(tmp_path
     monkeypatch.setattr(os, "scandir", vanishing)
     assert folder_of(str(tmp_path)) == tmp_path
     assert store_of(tmp_path).listing() == ["entries/a.json", "gone", "link"]
+
+
+def test_a_file_is_replaced_and_never_written_over(tmp_path):
+    manifest, before = tmp_path / "manifest.json", tmp_path / "before"
+    manifest.write_bytes(b"old")
+    before.hardlink_to(manifest)  # as a reader that has it open
+    replace_whole(tmp_path, "manifest.json", b"new")
+    assert (before.read_bytes(), manifest.read_bytes()) == (b"old", b"new")

@@ -297,3 +297,11 @@ def test_paper_yamls_optimizer_is_plain_adamw_with_nothing_revealed():
     assert train.optimizer == "adamw"
     assert train.reveal_negatives.share == 0
     assert TrainConfig().init_from is None
+
+
+def test_gradients_are_clipped_to_the_norm_of_the_config(tiny_yaml):
+    state = TrainState(_resolve(load_config(tiny_yaml, ["train.clip_norm=0.25"]), "cpu"), CPU)
+    state.update(torch.ones_like(state.gradient), 1e-3)
+    moments = [t.flatten() for name, t in state.tensors().items() if name.startswith("exp_avg.")]
+    norm = torch.cat(moments).double().norm().item()
+    assert norm == pytest.approx((1 - 0.9) * 0.25, rel=1e-4)
