@@ -90,7 +90,7 @@ def export(
 def _verify_origin(card: dict, folder: Path, do_replay: bool, checkpoint: Path | None) -> None:
     from prior_gen import generate_shards
     from shard_io import ShardError
-    from trainer import differing_parts, gave_bits_up, recorded_stages, replay
+    from trainer import check_start, differing_parts, gave_bits_up, recorded_stages, replay
 
     config, stages = recorded_stages(card)
     on_trust = "name, hardware and times"
@@ -99,6 +99,9 @@ def _verify_origin(card: dict, folder: Path, do_replay: bool, checkpoint: Path |
             f"that it was stopped after {card['steps']} of {card['of_steps']} steps, {on_trust}"
         )
     print(f"card: config, digests and numbers of steps agree ({on_trust} stand there on trust)")
+    start = str(checkpoint) if checkpoint else card["recorded"]["init_from"]
+    if do_replay:
+        check_start(card, start)  # before the minutes that making the shards again takes
     shards = folder / "shards"
     try:
         generate_shards(config, shards, stages)
@@ -110,7 +113,6 @@ def _verify_origin(card: dict, folder: Path, do_replay: bool, checkpoint: Path |
     print(f"shards: the {len(card['recorded']['parts'])} parts of the first steps are the same")
     if not do_replay:
         return
-    start = str(checkpoint) if checkpoint else card["recorded"]["init_from"]
     if difference := replay(card, shards, folder / "run", start):
         print(f"replay: {difference}")
         sys.exit(1)

@@ -15,8 +15,9 @@ from puicl_model.plan import Plan
 from puicl_model.preprocessing import Scaling
 from puicl_model.read_context import KEPT, ReadContext
 
-# Fewer forward passes than this need no progress bar.
-_WORTH_SHOWING = 50
+# Fewer cells (rows times columns, over all passes) need no progress bar: some ten seconds of one
+# CPU core without AVX-512.
+_WORTH_SHOWING = 50_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,10 @@ def score_unlabeled(
     runs = [(number, *run) for number, plan in enumerate(plans) for run in plan.runs()]
     flat = [job for number, _, views in runs for view in views for job in plans[number].jobs(view)]
     if verbose is None:
-        verbose = len(flat) >= _WORTH_SHOWING and sys.stderr.isatty()
+        verbose = (
+            sum(job.n_rows * job.n_columns for job in flat) >= _WORTH_SHOWING
+            and sys.stderr.isatty()
+        )
     if verbose:
         with ProgressReport("puicl", len(flat), "contexts") as progress:
             answers = iter(log_odds(network, flat, progress.advance))

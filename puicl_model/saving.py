@@ -25,7 +25,8 @@ from puicl_model.preprocessing import ROTATED, TablePreprocessor, scaling_from_s
 from puicl_model.trees import Forest
 from puicl_model.weights import weights_digest
 
-_FORMAT = "puicl-classifier-1"
+_FAMILY = "puicl-classifier-"
+_FORMAT = f"{_FAMILY}1"
 # With columns that are read the other way round, which readers of the first would not turn.
 _FORMAT_TURNED = "puicl-classifier-2"
 # With axes of columns in quantile scaling, which they would not know.
@@ -152,6 +153,10 @@ def load_classifier(cls: type, path: str | Path, device: str | None = None) -> A
         raise InputError(f"no file {path}") from None
     except (OSError, ValueError, SafetensorError) as error:
         raise InputError(f"{path} is no saved classifier: {error}") from None
+    if str(about.get("format")).startswith(_FAMILY) and about["format"] not in _FORMATS:
+        raise InputError(
+            f"{path} was saved by a newer version of puicl ({about['format']}): upgrade to read it"
+        )
     if about.get("format") not in _FORMATS:
         raise InputError(f"{path} is no saved classifier: it lacks the format {_FORMAT}")
     # Files of older versions lack it.

@@ -176,7 +176,7 @@ class RemoteStore:
 
             return fsspec.filesystem(self._kind, use_listings_cache=False)
         except ImportError:
-            raise InputError(f"{self} needs `pip install puicl[remote]`") from None
+            raise ShardError(f"{self} needs `pip install puicl[remote]`") from None
 
     @contextlib.contextmanager
     def _told(self, url: str) -> Iterator[None]:

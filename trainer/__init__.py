@@ -4,6 +4,7 @@ from trainer.average import average_checkpoints
 from trainer.compare import Comparison, compare_runs
 from trainer.plot import draw_curves
 from trainer.provenance import (
+    check_start,
     differing_parts,
     export_weights,
     gave_bits_up,
@@ -14,6 +15,7 @@ from trainer.provenance import (
 __all__ = [
     "Comparison",
     "average_checkpoints",
+    "check_start",
     "compare_runs",
     "differing_parts",
     "draw_curves",

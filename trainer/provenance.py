@@ -215,6 +215,20 @@ def gave_bits_up(config: Config) -> bool:
     return config.train.device == "cuda" and not config.train.deterministic
 
 
+def check_start(card: Mapping[str, Any], init_from: str | None) -> None:
+    """Raise `InputError` where a replay from `init_from` (see `replay`) would not begin there."""
+    parent = card["lineage"][-1]["tensors_digest"] if card["lineage"] else None
+    if card["recorded"]["init_from"] and not init_from:
+        raise InputError(f"the run began at {card['recorded']['init_from']}: say where that lies")
+    if init_from and not is_there(init_from):
+        raise InputError(
+            f"{init_from}, at which the run began, is not here: do this in a checkout that holds "
+            "it, or say with --checkpoint where it lies"
+        )
+    if init_from and start_digest(init_from) != parent:
+        raise InputError(f"{init_from} is not what the run began from: its digest is another one")
+
+
 def replay(
     card: Mapping[str, Any], shards: str | Path, out: Path, init_from: str | None
 ) -> str | None:
@@ -226,16 +240,7 @@ def replay(
     `REPLAY_TOLERANCE`, data to the bit, and weights are not compared.
     """
     config, _ = recorded_stages(card)
-    parent = card["lineage"][-1]["tensors_digest"] if card["lineage"] else None
-    if card["recorded"]["init_from"] and not init_from:
-        raise InputError(f"the run began at {card['recorded']['init_from']}: say where that lies")
-    if init_from and not is_there(init_from):
-        raise InputError(
-            f"{init_from}, at which the run began, is not here: do this in a checkout that holds "
-            "it, or say with --checkpoint where it lies"
-        )
-    if init_from and start_digest(init_from) != parent:
-        raise InputError(f"{init_from} is not what the run began from: its digest is another one")
+    check_start(card, init_from)
     recorded: Sequence[dict] = card["recorded"]["ledger"]
     changes: dict[str, Any] = {
         "init_from": init_from,

@@ -30,7 +30,8 @@ class PUICLMethod(Method):
         """See `Method.fit_predict`."""
         x = np.concatenate([P, U])
         s = (np.arange(len(x)) < len(P)).astype(int)
-        fitted = PUICLClassifier(self.model, random_state=seed, **self.parameters).fit(x, s)
+        quiet = {"random_state": seed, "verbose": False}  # the run shows its own progress
+        fitted = PUICLClassifier(self.model, **quiet, **self.parameters).fit(x, s)
         score = fitted.unlabeled_proba_
         return Prediction(score, (score >= 0.5).astype(int), fitted.class_prior_)
 

@@ -26,7 +26,15 @@ from puicl_config.workers import (
     take_sigterm_for_ctrl_c,
 )
 from puicl_model.files.formats import write_table
-from puicl_model.files.places import SUMMARY, Place, claim, find_tables, watching, write_summary
+from puicl_model.files.places import (
+    SUMMARY,
+    Place,
+    claim,
+    find_tables,
+    passed_over,
+    watching,
+    write_summary,
+)
 from puicl_model.files.scoring import Options, Scored, score_table, scores_of, split_columns
 from puicl_model.labels import labeled_mask
 from puicl_model.weights import find_weights, load_model
@@ -34,6 +42,8 @@ from puicl_model.weights import find_weights, load_model
 _HOW_TO_GO_ON = "finished tables are kept: run the same command again to go on"
 # Labelled positives of all parts of one table that are read along with each part.
 _MOST_SHARED = 10_000
+# Of files passed over.
+_MOST_NAMED = 5
 
 
 def score_folder(
@@ -51,6 +61,12 @@ def score_folder(
     the end, where a table could not be scored; the others are, and the failing ones are named.
     """
     places = find_tables(data, Path(out))
+    if others := passed_over(data):
+        named = ", ".join(others[:_MOST_NAMED]) + ", ..." * (len(others) > _MOST_NAMED)
+        print(
+            f"warning: passed over {named}: of a folder CSV and Parquet files are read",
+            file=sys.stderr,
+        )
     settings = options.as_dict() | {"one_table": one_table, "weights": _weights_digest(options)}
     claim(Path(out), settings)
     # Workers of a cluster may stand in another folder.
@@ -106,7 +122,9 @@ def score_file(place: Place, options: Options, shared: pd.DataFrame | None) -> d
             scores = scores_of(table, np.ones(len(table), dtype=bool), options)
             record = {"n_labeled": len(table), "n_unlabeled": 0, "warnings": []}
         else:
-            scored = score_table(table, str(place.source), options, _others(shared, place))
+            scored = score_table(
+                table, str(place.source), options, _others(shared, place), verbose=False
+            )
             scores, record = scored.scores, _record_of(scored)
         write_table(scores, str(place.target))
     except InputError as error:

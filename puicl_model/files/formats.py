@@ -24,7 +24,14 @@ _OTHERS = frozenset(
 # These may hold CSV all the same, or say themselves why not.
 _TRIED = frozenset((".tsv", ".tab", ".gz"))
 _WHOLE = r"\s*[+-]?\d+\s*"
+# Beside a decimal comma a point parts thousands: 1.234,5. In 0.125 it cannot.
+_THOUSANDS = r"\s*[+-]?(?:[1-9]\d{0,2}(?:\.\d{3})+|\d+)(?:,\d+)?\s*"
 _BY_NAME = {"tab": "\t", "\\t": "\t"}
+
+
+def is_passed_over(path: Path) -> bool:
+    """Whether a folder's file has the name of a table of a kind that is not read in folders."""
+    return path.suffix.lower() in _OTHERS
 
 
 def shown(name: str) -> str:
@@ -148,6 +155,8 @@ def _read_csv(
                 index_col=False,
                 dtype={label_column: str} if label_column in names else None,
             )
+            if dialect.decimal == ",":
+                _read_thousands(table, {label_column, id_column})
             if len(table) and table.iloc[:, -1].isna().any():
                 _refuse_a_cut_line(name, text, len(names), dialect.separator)
             for column in {*_rounded(table), id_column}.intersection(names):
@@ -175,6 +184,8 @@ def _read_csv(
         hint = f", which has {len(names)}"
         if len(names) == 1:
             hint = ": give the --separator of its cells, and the --decimal mark"
+            if not any(mark in names[0] for mark in ",;\t|"):
+                hint = f", the line {names[0].strip()!r}: remove lines above the columns' names"
         if names[0].lstrip().startswith("#"):
             hint = f", the line {names[0].strip()!r}: remove comments above the columns' names"
         raise InputError(f"{name} has rows with more cells than its header{hint}") from None
@@ -195,6 +206,21 @@ def _rounded(table: pd.DataFrame) -> list[str]:
     """
     floats = table.select_dtypes("float64")
     return floats.columns[floats.isna().any() & (floats.abs().max() >= 2**53)].tolist()
+
+
+def _read_thousands(table: pd.DataFrame, others: set[str | None]) -> None:
+    """Make numbers, in place, of text columns but `others` that hold 1.234 for 1234, as in 900.
+
+    pandas leaves them as text, of which 1.234 would be read as hardly more than one.
+    """
+    for name in table.columns.difference([*others]):
+        column = table[name]
+        if column.dtype != object and not isinstance(column.dtype, pd.StringDtype):
+            continue
+        known = column.dropna().astype(str)
+        if known.str.contains(".", regex=False).any() and known.str.fullmatch(_THOUSANDS).all():
+            plain = known.str.replace(".", "").str.replace(",", ".").astype(float)
+            table[name] = plain.reindex(table.index)
 
 
 def _as_utf8(raw: bytes, decoder: str) -> bytes:

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from puicl_config import InputError, ProgressReport, write_atomically
-from puicl_model.files.formats import SUFFIXES, shown
+from puicl_model.files.formats import SUFFIXES, is_passed_over, shown
 
 SUMMARY = "_summary.csv"
 _RECORDS = ".puicl"
@@ -58,13 +58,7 @@ def find_tables(data: Path, out: Path) -> list[Place]:
         raise InputError(f"{out} is a file; give a folder for the scores of a folder of tables")
     if not out.parent.is_dir():
         raise InputError(f"the folder of {out} does not exist")
-    names = sorted(
-        path.relative_to(data)
-        for path in data.rglob("*")
-        if path.suffix.lower() in SUFFIXES
-        and path.is_file()
-        and not any(part.startswith((".", "_")) for part in path.relative_to(data).parts)
-    )
+    names = [name for name in _files(data) if name.suffix.lower() in SUFFIXES]
     if not names:
         raise InputError(f"{data} is a folder without CSV or Parquet files")
     return [
@@ -76,6 +70,21 @@ def find_tables(data: Path, out: Path) -> list[Place]:
         )
         for name in names
     ]
+
+
+def passed_over(data: Path) -> list[str]:
+    """Files beside the tables of `find_tables` that look like tables of kinds not read here."""
+    return [shown(name.as_posix()) for name in _files(data) if is_passed_over(name)]
+
+
+def _files(data: Path) -> list[Path]:
+    """Paths in `data`, sorted; not hidden ones, nor _names."""
+    return sorted(
+        path.relative_to(data)
+        for path in data.rglob("*")
+        if path.is_file()
+        and not any(part.startswith((".", "_")) for part in path.relative_to(data).parts)
+    )
 
 
 def claim(out: Path, settings: dict[str, Any]) -> None:

@@ -84,10 +84,13 @@ class Scored:
         """One sentence for the user; `where` the scores are."""
         labeled = int(self.scores["labeled"].sum())
         low, high = self.classifier.class_prior_interval_
-        interval = "" if np.isnan(low) or low == high else f" ({low:.3f} to {high:.3f})"
+        interval = "" if np.isnan(low) else f" ({low:.3f} to {high:.3f})"
+        what = "estimated share"
+        if low == high:
+            what, interval = "share", ", as given"
         return (
             f"{where}: {len(self.scores) - labeled} unlabelled rows scored from {labeled} labelled "
-            f"positives; estimated share of positives among the unlabelled: "
+            f"positives; {what} of positives among the unlabelled: "
             f"{self.classifier.class_prior_:.3f}{interval}"
         )
 
@@ -111,11 +114,16 @@ def split_columns(table: pd.DataFrame, source: str, options: Options) -> pd.Data
 
 
 def score_table(
-    table: pd.DataFrame, source: str, options: Options, others: pd.DataFrame | None = None
+    table: pd.DataFrame,
+    source: str,
+    options: Options,
+    others: pd.DataFrame | None = None,
+    verbose: bool | None = None,
 ) -> Scored:
     """Score the unlabelled rows of `table`, which `source` names in errors.
 
-    others: labelled positives of other tables, with the same columns, to be read along.
+    others: labelled positives of other tables, with the same columns, to be read along; verbose:
+    see `PUICLClassifier`.
 
     The scores have the columns row (from 0), the id column where one is named, labeled (1 or 0)
     and p_positive, missing where labelled. Raises `InputError` for a table that cannot be scored.
@@ -125,7 +133,7 @@ def score_table(
     if others is not None:
         read = pd.concat([features, others[features.columns]], ignore_index=True)
         s = pd.concat([s, others[options.label_column]], ignore_index=True)
-    classifier = options.classifier()
+    classifier = options.classifier().set_params(verbose=verbose)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", UserWarning)
         try:

@@ -18,6 +18,8 @@ _FRACTION = re.compile(r"[+-]?(?:0|[1-9]\d*)\.\d+")
 _BOOLEANS = {"TRUE": "True", "true": "True", "FALSE": "False", "false": "False"}
 _ISO_DATE = re.compile(r"^\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}([T ]\d{1,2}:\d{2}.*)?\s*$")
 _TIMES = (dt.time, dt.timedelta, np.timedelta64)
+# 9:30, 09:30:15.25
+_CLOCK = re.compile(r"\s*(\d{1,2}):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?\s*")
 
 
 def as_numbers(column: pd.Series, offset: int = 0) -> np.ndarray:
@@ -121,8 +123,15 @@ def word(value: Any) -> str:
 
 
 def are_times(column: pd.Series, missing: np.ndarray) -> bool:
-    """Whether every cell that is there is a time of day or a duration."""
-    return column.dtype == object and all(isinstance(v, _TIMES) for v in column[~missing])
+    """Whether every cell that is there is a time of day or a duration, or text like 9:30."""
+    if column.dtype.kind != "O":
+        return column.dtype.kind == "m"
+    return all(map(is_time, column[~missing]))
+
+
+def is_time(cell: Any) -> bool:
+    """Whether it is a time of day or a duration, or text like 9:30."""
+    return isinstance(cell, _TIMES) or (isinstance(cell, str) and bool(_CLOCK.fullmatch(cell)))
 
 
 def looks_like_dates(column: pd.Series) -> bool:
@@ -179,6 +188,8 @@ def _is_date(cell: Any) -> bool:
 def _seconds(cell: Any) -> Any:
     if isinstance(cell, dt.timedelta | np.timedelta64):
         return pd.Timedelta(cell).total_seconds()
+    if isinstance(cell, str) and (found := _CLOCK.fullmatch(cell)):
+        return int(found[1]) * 3600 + int(found[2]) * 60 + float(found[3] or 0)
     if not isinstance(cell, dt.time):
         return cell
     return cell.hour * 3600 + cell.minute * 60 + cell.second + cell.microsecond / 1e6

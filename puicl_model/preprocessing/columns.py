@@ -10,13 +10,16 @@ import numpy as np
 import pandas as pd
 
 from puicl_model.preprocessing.cells import (
+    are_times,
     as_numbers,
     as_seconds,
     as_words,
     huge_offset,
+    is_time,
     word,
     zone_of,
 )
+from puicl_model.preprocessing.reading import is_missing
 
 _DAY = 86_400.0
 
@@ -57,12 +60,14 @@ class NumberColumn(Column):
 
     `indicator` adds a column that is 1 where the cell is missing. Whole numbers beyond 2^53 are
     taken relative to `offset` before they become floats, so that their differences stay exact.
+    Where `times`, every cell is a time or a duration, else none is.
     """
 
     kind = "number"
-    fields = ("offset", "fill", "indicator")
+    fields = ("offset", "fill", "indicator", "times")
 
     def __init__(self, column: pd.Series, indicator_share: float):
+        self.times = are_times(column, is_missing(column))
         self.offset = huge_offset(column)
         values = as_numbers(column, self.offset)
         known = values[~np.isnan(values)]
@@ -79,10 +84,29 @@ class NumberColumn(Column):
 
     def transform(self, column):
         """See `Column`."""
+        self._refuse_other_units(column)
         values = as_numbers(column, self.offset)
         missing = np.isnan(values)
         filled = np.where(missing, self.fill, values)
         return np.column_stack([filled, missing]) if self.indicator else filled[:, None]
+
+    @classmethod
+    def from_state(cls, state):
+        """See `Column`."""
+        return super().from_state({"times": None, **state})  # older versions did not ask
+
+    def _refuse_other_units(self, column: pd.Series) -> None:
+        """Raise `ValueError` for numbers where the fit had times, and for the reverse."""
+        missing = is_missing(column)
+        if self.times is None or missing.all() or are_times(column, missing) == self.times:
+            return
+        odd = (~missing).nonzero()[0]
+        if column.dtype.kind == "O":
+            odd = [row for row in odd if is_time(column.iloc[row]) != self.times] or odd
+        what = "a time of day or a duration" if self.times else "a number"
+        cell = column.iloc[odd[0]]
+        told = repr(cell) if isinstance(cell, str) else cell
+        raise ValueError(f"row {odd[0]} holds {told}, not {what}")
 
 
 class DateColumn(Column):

@@ -15,12 +15,19 @@ _SLIPS_SHARE = 0.2
 _MANY_LEVELS = 20
 # So is a word or two in up to half of one: "-" or "unknown" where nothing was measured.
 _MARKS_SHARE, _MARKS = 0.5, 2
-# 10 %, $5; 1.234, 1'234,50; 7,5.
+# What pandas and Parquet call an index that was saved with the rows.
+_INDEX = re.compile(r"Unnamed: \d+|(level_\d+|__index_level_\d+__|index)", re.IGNORECASE)
+# 10 %, $5; 1.234, 1'234,50, 1 234; 7,5.
 _NUMBER = r"[+-]?\d[\d.,'’\u00a0\u202f]*"
 _SPELLINGS = re.compile(
     rf"[€$£]\s?{_NUMBER}|{_NUMBER}\s?[%€$£]"
-    r"|[+-]?\d{1,3}([.,'’\u00a0\u202f])\d{3}(\1\d{3})*([.,]\d+)?|[+-]?\d+,\d+"
+    r"|[+-]?\d{1,3}([.,'’\u00a0\u202f ])\d{3}(\1\d{3})*([.,]\d+)?|[+-]?\d+,\d+"
 )
+# 18 kg, 1.5h, USD 1200, 5 mg/dl; so many of one unit.
+_MEASURED = re.compile(
+    rf"(?P<before>[A-Z]{{3}}\s)?{_NUMBER}(?P<after>\s?[^\W\d_]{{1,12}}[²³]?(/[^\W\d_]{{1,12}})?)?"
+)
+_LEAST_OF_A_UNIT = 3
 # 31.12.2024, 12/31/24
 _DAYS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})")
 _SPELLED_SHARE = 0.9
@@ -52,8 +59,19 @@ def misspelled(words: np.ndarray) -> str:
     plain = pd.to_numeric(pd.Series(distinct, dtype=object), errors="coerce").notna()
     other = [word for word, is_plain in zip(distinct, plain, strict=True) if not is_plain]
     alike = [word for word in other if _SPELLINGS.fullmatch(word) or _is_day(word)]
+    alike = max(alike, _of_one_unit(other), key=len)
     many = plain.sum() + len(alike) >= _SPELLED_SHARE * len(distinct)
     return alike[0] if alike and many else ""
+
+
+def _of_one_unit(words: list[str]) -> list[str]:
+    """Those that are numbers with the unit that most have; none where these are few."""
+    by_unit: dict[tuple, list[str]] = {}
+    for word in words:
+        if (found := _MEASURED.fullmatch(word)) and (found["before"] or found["after"]):
+            by_unit.setdefault((found["before"], found["after"]), []).append(word)
+    most = max(by_unit.values(), key=len, default=[])
+    return most if len(most) >= _LEAST_OF_A_UNIT else []
 
 
 def _is_day(word: str) -> bool:
@@ -91,11 +109,12 @@ def refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: in
             )
 
 
-def is_row_number(column: pd.Series, missing: np.ndarray) -> bool:
+def is_row_number(name: str, column: pd.Series, missing: np.ndarray) -> bool:
     """Whole numbers, all distinct, that fill their range: an index that was saved with the rows.
 
     In whatever form they come: as text and, in an array beside fractions, as floats; a few of them
-    may be missing.
+    may be missing. Where the column has no name or that of an index, there may be gaps, as rows
+    drawn from a larger table leave them.
     """
     known = column[~missing]
     if column.dtype.kind in "bm" or len(known) < MIN_ROWS_TO_JUDGE:
@@ -105,4 +124,5 @@ def is_row_number(column: pd.Series, missing: np.ndarray) -> bool:
     values = as_numbers(known, huge_offset(known))
     whole = np.array_equal(values, np.round(values))
     filled = values.max() <= values.min() + len(column) - 1  # without overflow
+    filled |= _INDEX.fullmatch(name) is not None
     return whole and filled and len(np.unique(values)) == len(values)

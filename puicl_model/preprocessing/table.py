@@ -40,10 +40,11 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
 
     A column of text that can be read as numbers is one of numbers; one like 2024-05-31, of dates.
     Left out, with a warning that names them: free-form text and names (more than half of the
-    cells are distinct), row numbers (distinct whole numbers without gaps), and categories whose
-    levels are all rare. Left out silently: columns without two distinct values, and columns equal
-    to an earlier one. Text like `10 %`, `1.234,5` or `31.12.2020` is taken for categories, with a
-    warning.
+    cells are distinct), row numbers (distinct whole numbers without gaps; with gaps, too, in a
+    column without a name or called index), and categories whose levels are all rare. Left out
+    silently: columns without two distinct values, and columns equal to an earlier one. Text like
+    9:30 or 09:30:15 is a time of day (seconds); text like `10 %`, `18 kg`, `1.234,5` or
+    `31.12.2020` is taken for categories, with a warning.
 
     Parameters
     ----------
@@ -232,7 +233,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             if looks_like_dates(column):
                 return DateColumn(column, self.indicator_share)
             if column.dtype.kind in "biufm" or reads_as_numbers(column, missing):
-                if self.drop_identifiers and is_row_number(column, missing):
+                if self.drop_identifiers and is_row_number(name, column, missing):
                     return ROW_NUMBER
                 return NumberColumn(column, self.indicator_share)
             words, _ = as_words(column)

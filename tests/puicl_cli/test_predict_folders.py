@@ -232,3 +232,12 @@ def test_tables_names_need_not_be_unicode(predict_folder, tmp_path, options):
     summary = pd.read_csv(tmp_path / "out" / "_summary.csv")
     assert list(summary["table"]) == ["caf\\udce9.csv", "tea.csv"]
     assert (tmp_path / "out" / os.fsdecode(b"caf\xe9.csv")).exists()
+
+
+def test_files_of_other_kinds_are_named_as_passed_over(predict_folder, tables, tmp_path):
+    for name in ("d.csv.gz", "e.tsv", ".f.tsv", "notes.md"):
+        (tmp_path / "data" / name).write_text("x")
+    code, out, err = predict_folder()
+    assert code == 0
+    assert f"{len(tables)} of {len(tables)} tables scored" in out
+    assert "warning: passed over d.csv.gz, e.tsv: of a folder CSV and Parquet files are read" in err

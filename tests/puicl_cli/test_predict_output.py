@@ -85,5 +85,5 @@ def test_a_known_class_prior_is_the_mean_of_the_scores(predict, patients, tmp_pa
     patients.drop(columns="patient").to_csv(tmp_path / "p.csv", index=False)
     code, out, _ = predict(data="p.csv", out="scores.csv", **{"class-prior": "0.2"})
     assert code == 0
-    assert out.endswith("among the unlabelled: 0.200\n")
+    assert out.endswith("positives; share of positives among the unlabelled: 0.200, as given\n")
     assert pd.read_csv(tmp_path / "scores.csv")["p_positive"].mean() == pytest.approx(0.2)

@@ -8,7 +8,7 @@ import pytest
 
 import puicl_model.inference as inference
 import puicl_model.report as report
-from puicl_config import InputError
+from puicl_config import InputError, ProgressReport
 from puicl_model import PUICL, PUICLClassifier, fit_many, predict_many
 
 pytestmark = pytest.mark.filterwarnings(
@@ -122,3 +122,23 @@ def test_doubtful_tables_are_counted_in_one_warning(classifier, monkeypatch):
     assert warning.startswith("2 of 3 tables give reasons")
     assert "table 1: only 4 labelled positives" in warning
     assert warning.count("labelled positives") == 1
+
+
+@pytest.mark.parametrize(("rows", "shown"), [(300, False), (3000, True)])
+def test_a_bar_is_shown_on_a_terminal_where_it_takes_long(classifier, monkeypatch, rows, shown):
+    labels = []
+
+    class Recorded(ProgressReport):
+        def __init__(self, label, *args):
+            labels.append(label)
+            super().__init__(label, *args)
+
+    monkeypatch.setattr("puicl_model.ensemble.ProgressReport", Recorded)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    x = np.random.default_rng(0).normal(size=(rows, 5))
+    for verbose, expected in ((None, shown), (False, False), (True, True)):
+        labels.clear()
+        PUICLClassifier(classifier.model, n_estimators=4, verbose=verbose).fit(
+            x, np.arange(rows) < 20
+        )
+        assert (labels == ["puicl"]) == expected

@@ -140,3 +140,65 @@ def test_polars_whole_numbers_of_128_bits_keep_their_differences():
     table = pl.DataFrame({"a": pl.Series([2**70 + row**2 for row in range(N)], dtype=pl.Int128)})
     out = TablePreprocessor().fit_transform(table)[:, 0]
     np.testing.assert_array_equal(np.diff(out), 2 * np.arange(N - 1) + 1)
+
+
+@pytest.mark.parametrize("kind", [object, "str", "category"])
+def test_times_of_day_in_text_are_seconds(kind):
+    rng = np.random.default_rng(0)
+    minutes = rng.integers(0, 1440, N)
+    text = pd.Series([f"{m // 60}:{m % 60:02}" for m in minutes], dtype=object)
+    text[1] = "09:30:15.5"
+    text[2] = "?"
+    fitted, out = fit(a=text.astype(kind), b=numbers())
+    assert fitted.kinds_["a"] == ("text that names rows" if kind == "category" else "number")
+    if kind != "category":
+        known = np.setdiff1d(np.arange(N), [1, 2])
+        np.testing.assert_array_equal(out["a"][known], 60.0 * minutes[known])
+        assert out["a"][1] == 9 * 3600 + 30 * 60 + 15.5
+        later = pd.DataFrame({"a": [datetime.time(1, 0), None, "0:01"], "b": 0.0})
+        np.testing.assert_array_equal(
+            fitted.transform(later)[:, 0], [3600, np.sort(out["a"])[(N - 1) // 2], 60]
+        )
+
+
+@pytest.mark.parametrize("cell", ["9:75", "9:3", "123:10", "1:2:3", "noon"])
+def test_what_is_no_time_of_day_is_not_read_as_one(cell):
+    text = np.where(np.arange(N) % 2, "9:30", cell)
+    fitted, _ = fit(a=text, b=numbers())
+    assert fitted.kinds_["a"] == "category"
+
+
+def test_new_rows_in_other_units_are_refused():
+    hours = pd.Series([f"{k % 24}:00" for k in range(N)])
+    fitted, _ = fit(a=hours)
+    with pytest.raises(
+        ValueError, match=r"column a: row 0 holds 9(\.0)?, not a time of day or a dura"
+    ):
+        fitted.transform(pd.DataFrame({"a": [9.0]}))
+    fitted, _ = fit(a=np.arange(N) % 24)
+    with pytest.raises(ValueError, match="column a: row 1 holds '9:00', not a number"):
+        fitted.transform(pd.DataFrame({"a": [None, "9:00"]}))
+    again = TablePreprocessor.from_state(fitted.state())
+    with pytest.raises(ValueError, match="not a number"):
+        again.transform(pd.DataFrame({"a": ["9:00"]}))
+    older = fitted.state()
+    del older["encoders"]["0"]["times"]  # files of before do not ask
+    assert TablePreprocessor.from_state(older).transform(pd.DataFrame({"a": ["9:00"]})) == 9 * 3600
+
+
+@pytest.mark.parametrize(
+    "form", ["{} kg", "{}.5h", "USD {}", "{} mg/dl", "1 {:03}", "{}m²"], ids=lambda form: form
+)
+def test_numbers_with_a_unit_are_categories_with_a_warning(form):
+    text = [form.format(k % 7 + 1) for k in range(N)]
+    with pytest.warns(UserWarning, match="taken for categories: a \\(such as"):
+        fit(a=text, b=numbers())
+
+
+@pytest.mark.parametrize("form", ["A{}", "{}-9", "{}st", "no {}"])
+def test_codes_are_categories_without_a_warning(form):
+    levels = ["1a", "2b", "3c", "4d"] if form == "{}st" else [form.format(k) for k in range(1, 6)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted, _ = fit(a=np.resize(levels, N), b=numbers())
+    assert fitted.kinds_["a"] == "category"

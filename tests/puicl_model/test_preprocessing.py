@@ -167,3 +167,15 @@ def test_a_row_number_with_a_missing_cell_is_one():
     assert fitted.kinds_["id"] == "row number"
     rows[: N // 5] = np.nan  # too many to tell
     assert fit(id=rows, a=numbers())[0].kinds_["id"] == "number"
+
+
+@pytest.mark.parametrize("name", ["Unnamed: 0", "index", "__index_level_0__", "level_0"])
+def test_an_index_with_gaps_is_left_out_with_a_warning(name):
+    rng = np.random.default_rng(0)
+    rows = rng.choice(1000, 100, replace=False)
+    table = pd.DataFrame({name: rows, "a": rng.normal(size=100), "amount": rows})
+    with pytest.warns(UserWarning, match=rf"left out: {re.escape(name)} \(row number\)"):
+        fitted = TablePreprocessor().fit(table)
+    assert fitted.kinds_ == {name: "row number", "a": "number", "amount": "number"}
+    twice = table.assign(**{name: rows // 2})  # not all distinct: something was measured
+    assert TablePreprocessor().fit(twice).kinds_[name] == "number"

@@ -289,3 +289,14 @@ def test_a_blend_of_an_older_version_is_refused_in_a_sentence(weights, tmp_path)
     save_file(arrays, path, {"puicl": json.dumps(about)})
     with pytest.raises(InputError, match="of trees alone: fit anew"):
         PUICLClassifier.load(path)
+
+
+def test_a_file_of_a_newer_version_says_so(weights, tmp_path):
+    PUICLClassifier(weights).fit(frame(), S).save(tmp_path / "c")
+    with safe_open(tmp_path / "c", framework="np") as file:
+        about = json.loads(file.metadata()["puicl"])
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    newer = {"puicl": json.dumps({**about, "format": "puicl-classifier-99"})}
+    save_file(arrays, tmp_path / "d", newer)
+    with pytest.raises(InputError, match="saved by a newer version of puicl"):
+        PUICLClassifier.load(tmp_path / "d")

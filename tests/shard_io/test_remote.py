@@ -4,6 +4,7 @@ Needs `pip install puicl[dev]`.
 """
 
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -229,3 +230,11 @@ def test_a_command_that_cannot_use_a_url_says_so(
     told = capsys.readouterr().err
     assert told.startswith("error: ")
     assert sentence in told
+
+
+def test_without_the_extra_no_folder_is_called_damaged(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(
+        ShardError, match=r"^http://localhost:1/x needs `pip install puicl.remote.`$"
+    ):
+        open_shards("http://localhost:1/x")
