@@ -227,14 +227,14 @@ def test_a_drawn_class_over_columns_that_do_not_vary_is_noise(rule):
 
 def test_trees_find_more_of_a_forest_than_single_columns_tell():
     rng = np.random.default_rng(12)
-    x = rng.standard_normal((1500, 5)).astype(np.float32)
+    x = rng.standard_normal((1000, 5)).astype(np.float32)
     steps = [x > np.quantile(x, q, axis=0) for q in np.linspace(0.1, 0.9, 9)]
     single = np.concatenate([x, *steps], axis=1)
     aucs = []
     for seed in range(24):
         holds = rules.forest(np.random.default_rng(seed), None, x)
         assert 0.24 < holds.mean() < 0.76
-        trees = ExtraTreesClassifier(100, min_samples_leaf=5, max_features=None, random_state=0)
+        trees = ExtraTreesClassifier(30, min_samples_leaf=5, max_features=None, random_state=0)
         apart = LogisticRegression(C=0.1, max_iter=300)
         aucs.append([cross_fitted_auc(model, single, holds) for model in (trees, apart)])
     together, apart = np.array(aucs).T
