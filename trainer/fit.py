@@ -115,6 +115,7 @@ def _steps(
     """Steps up to `stop`, or until SIGTERM, SIGINT or `max_seconds`; every process agrees when.
 
     On a CPU a signal breaks the step off, which leaves no trace: it is done anew on going on.
+    Where a shard cannot be read, or another process is gone, the steps so far are saved first.
     """
     config, state, world = run.config, run.state, run.world
     prior, train = config.prior, config.train
@@ -149,19 +150,14 @@ def _steps(
     # asked to stop, 2 where it broke the step off. The largest counts, for all.
     rows = torch.zeros(rounds, state.gradient.numel() + 2, device=world.device)
     recorded = RecordedGradients(state, train) if train.cuda_graphs else None
-    stopped = False
-    while state.step < stop and not stopped:
-        step = state.step
+
+    def computed(step: int) -> tuple[torch.Tensor, list[list[int]]] | None:
+        """All processes' rows and who computed which, or None where this is to stop before it."""
         if train.follow:
             began = time.monotonic()
-            try:
-                stopped = not follower.wait(addresses_of_step(prior, train, step))
-            except ShardError:
-                run.checkpoint()
-                raise
+            if not follower.wait(addresses_of_step(prior, train, step)):
+                return None
             run.waited += time.monotonic() - began
-            if stopped:
-                break
         share = revealed_share(prior, train, step)
         here = [following() for _ in needed] if chosen else []
         shared = shares([cost(*batch.x.shape) for batch in here] or [0.0] * count, world.size)
@@ -176,9 +172,20 @@ def _steps(
                 rows[row, :-1] = microbatch_gradient(state, batch, train, share)
         rows[:, -1] = 2.0 if broken_off else float(asked())
         everyone = world.gather(rows, rounds * world.size)
-        if asked.breaks_off and everyone[:, -1].amax() > 1:
+        return None if asked.breaks_off and everyone[:, -1].amax() > 1 else (everyone, shared)
+
+    stopped = False
+    while state.step < stop and not stopped:
+        step = state.step
+        try:
+            found = computed(step)
+        except (InputError, ShardError):  # of a shard or another process: the steps so far are good
+            run.checkpoint()
+            raise
+        if found is None:
             stopped = True
             break
+        everyone, shared = found
         places = {
             index: row * world.size + rank
             for rank, some in enumerate(shared)

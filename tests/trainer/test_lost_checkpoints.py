@@ -12,7 +12,7 @@ import pytest
 
 from prior_gen.generator import generate_shards
 from puicl_config import InputError, sha256_of
-from shard_io import open_shards
+from shard_io import PartId, open_shards
 from trainer.checkpoint import checkpoints, load_checkpoint, newest_whole
 from trainer.loader import read_ahead
 from trainer.run_folder import check_nothing_lost
@@ -93,3 +93,23 @@ def test_other_held_out_tasks_than_before_are_told(
     generate_shards(tiny, heldout, [2], jobs=1, split="heldout")
     done = run_command(*arguments(tiny_yaml, all_shards, out, *evaluated, "train.max_steps=6"))
     assert "note: train.heldout holds other tasks than until step 4" in done.stdout
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_steps_before_a_damaged_part_are_saved_and_the_run_goes_on_once_it_is_mended(
+    tiny_yaml, own_shards, reference_run, run_command, tmp_path, arguments, run_bytes, processes
+):
+    out = tmp_path / "run"
+    damaged = own_shards / open_shards(own_shards).entry(PartId(2, 2)).files[-1]["path"]
+    whole = damaged.read_bytes()
+    damaged.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    command = arguments(tiny_yaml, own_shards, out, processes=processes)
+    done = run_command(*command, check=False)
+    assert done.returncode != 0
+    assert "does not match its SHA-256" in done.stderr
+    steps = len((out / "ledger.jsonl").read_text().splitlines())
+    assert steps % 5  # no step that is saved in any case
+    assert checkpoints(out / "checkpoints")[-1].name == f"step-{steps:08}"
+    damaged.write_bytes(whole)
+    run_command(*command)
+    assert run_bytes(out) == run_bytes(reference_run)
