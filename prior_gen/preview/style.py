@@ -1,42 +1,24 @@
 """How all pictures look: one size of type, colours that colour-blind readers tell apart."""
 
-import contextlib
-import io
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib import style
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from PIL import Image
+
+from puicl_config.pictures import INK as INK
+from puicl_config.pictures import as_png, blank_figure, in_style, quiet_settings
 
 WIDTH = 7.0
 DPI = 130
 # Okabe and Ito's palette.
 POSITIVE, NEGATIVE = "#0072B2", "#D55E00"
 TREES, LOGISTIC = "#009E73", "#B0568C"
-INK, QUIET, BAND = "#222222", "#767676", "#E4E4E4"
-_SETTINGS = {
-    "font.family": "DejaVu Sans",
-    "font.size": 9,
-    "axes.titlesize": 9,
-    "axes.labelsize": 9,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "legend.fontsize": 8.5,
-    "legend.frameon": False,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": QUIET,
-    "axes.linewidth": 0.7,
-    "xtick.color": INK,
-    "ytick.color": INK,
+QUIET, BAND = "#767676", "#E4E4E4"
+_SETTINGS = quiet_settings(9, legend=8.5, lines=QUIET) | {
     "xtick.major.width": 0.7,
     "ytick.major.width": 0.7,
-    "text.color": INK,
-    "axes.labelcolor": INK,
     "svg.hashsalt": "puicl",
 }
 # Marks of the three groups of rows: (group, label, colour, marker, filled, size).
@@ -58,27 +40,19 @@ class Picture:
     png: bytes
 
 
-@contextlib.contextmanager
-def house_style() -> Iterator[None]:
+def house_style() -> AbstractContextManager[None]:
     """Matplotlib's defaults and ours, whatever the user's own matplotlibrc says."""
-    with style.context(["default", _SETTINGS]):
-        yield
+    return in_style(_SETTINGS)
 
 
 def new_figure(height: float, width: float = WIDTH) -> Figure:
-    """A figure drawn by Agg that no global state knows of; inches."""
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
+    """A figure that no global state knows of; inches."""
+    return blank_figure(width, height)
 
 
 def png_of(figure: Figure) -> bytes:
-    """The figure as PNG of 128 colours, a third of the size; no date or version in it."""
-    full, small = io.BytesIO(), io.BytesIO()
-    figure.savefig(full, format="png", dpi=DPI, metadata={"Software": None})
-    image = Image.open(full).convert("RGB")
-    image.quantize(128, dither=Image.Dither.NONE).save(small, format="png", optimize=True)
-    return small.getvalue()
+    """The figure as PNG; see `as_png`."""
+    return as_png(figure, DPI)
 
 
 def scatter_rows(axes: Axes, points: np.ndarray, groups: np.ndarray, scale: float = 1.0) -> None:

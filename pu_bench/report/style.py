@@ -1,18 +1,16 @@
 """How the report's pictures look: narrow enough for a phone, few colours, quiet lines."""
 
-import contextlib
-import io
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from matplotlib import style
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from PIL import Image
+
+from puicl_config.pictures import INK as INK
+from puicl_config.pictures import as_png, blank_figure, in_style, quiet_settings
 
 WIDTH = 5.2
 DPI = 170
-INK, QUIET, BAND = "#222222", "#8a8a8a", "#E6E6E6"
+QUIET, BAND = "#8a8a8a", "#E6E6E6"
 # Okabe and Ito's palette: PUICL and the paper's rivals keep their colours in every picture.
 COLOURS = {
     "puicl": "#0072B2",
@@ -22,24 +20,7 @@ COLOURS = {
     "ulsif": "#D55E00",
 }
 _OTHERS = ("#56B4E9", "#7A5195", "#6B6B6B", "#9C7A3C", "#3B7A57", "#B03A48")
-_SETTINGS = {
-    "font.family": "DejaVu Sans",
-    "font.size": 8.5,
-    "axes.titlesize": 8.5,
-    "axes.labelsize": 8.5,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "legend.fontsize": 8,
-    "legend.frameon": False,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": QUIET,
-    "axes.linewidth": 0.7,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-}
+_SETTINGS = quiet_settings(8.5, legend=8, lines=QUIET)
 
 
 @dataclass(frozen=True)
@@ -52,27 +33,19 @@ class Picture:
     png: bytes
 
 
-@contextlib.contextmanager
-def house_style() -> Iterator[None]:
+def house_style() -> AbstractContextManager[None]:
     """Matplotlib's defaults and ours, whatever the user's own matplotlibrc says."""
-    with style.context(["default", _SETTINGS]):
-        yield
+    return in_style(_SETTINGS)
 
 
 def new_figure(height: float, width: float = WIDTH) -> Figure:
     """A figure that no global state knows of; inches."""
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
+    return blank_figure(width, height)
 
 
 def png_of(figure: Figure) -> bytes:
-    """The figure as PNG of 128 colours, a third of the size; no date or version in it."""
-    full, small = io.BytesIO(), io.BytesIO()
-    figure.savefig(full, format="png", dpi=DPI, metadata={"Software": None})
-    image = Image.open(full).convert("RGB")
-    image.quantize(128, dither=Image.Dither.NONE).save(small, format="png", optimize=True)
-    return small.getvalue()
+    """The figure as PNG; see `as_png`."""
+    return as_png(figure, DPI)
 
 
 def colour_of(method: str, methods: list[str]) -> str:
