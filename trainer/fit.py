@@ -1,16 +1,17 @@
 """The training loop: setup, then one step after the other, each the same on every process."""
 
+import contextlib
 import functools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
 
 from puicl_config import Config, InputError, run_digest
 from puicl_model import weights_digest
-from shard_io import ShardError, ShardReader, command_for
+from shard_io import ShardReader, command_for
 from trainer.agreement import check_same_start
 from trainer.begin import begin_or_resume
 from trainer.data import DataChain, check_plan, describe_reuse, last_trainable_step, open_for
@@ -105,6 +106,16 @@ def _fit(config: Config, shards: str | Path, out: Path, world: World, asked: Sto
         lock.close()
 
 
+@contextlib.contextmanager
+def _saving(run: Run) -> Iterator[None]:
+    """Save the steps so far where a shard cannot be read or another process is gone."""
+    try:
+        yield
+    except (InputError, OSError):
+        run.checkpoint()
+        raise
+
+
 def _steps(
     run: Run,
     reader: ShardReader,
@@ -177,11 +188,8 @@ def _steps(
     stopped = False
     while state.step < stop and not stopped:
         step = state.step
-        try:
+        with _saving(run):
             found = computed(step)
-        except (InputError, ShardError):  # of a shard or another process: the steps so far are good
-            run.checkpoint()
-            raise
         if found is None:
             stopped = True
             break
@@ -207,7 +215,8 @@ def _steps(
                 f"{addresses_of_step(prior, train, step)}: lower the learning rate; "
                 + ("no checkpoint was written yet" if run.unsaved else "the last one saved is kept")
             )
-        run.after_step(step, loss, norm, rate)
+        with _saving(run):
+            run.after_step(step, loss, norm, rate)
         stopped = asks > 0 and state.step < stop
     run.checkpoint()
     if stopped:

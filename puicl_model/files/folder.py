@@ -25,7 +25,7 @@ from puicl_config.workers import (
     stops_with,
     take_sigterm_for_ctrl_c,
 )
-from puicl_model.files.formats import write_table
+from puicl_model.files.formats import POINTS, write_table
 from puicl_model.files.places import (
     SUMMARY,
     Place,
@@ -152,6 +152,10 @@ def _record_of(scored: Scored) -> dict[str, Any]:
     }
 
 
+class _OtherNumbers(InputError):
+    """Parts of one table that write the numbers of a column in different ways."""
+
+
 def share_labeled(places: Sequence[Place], options: Options) -> pd.DataFrame:
     """The labelled positives of all `places`, each with its place's name as index.
 
@@ -159,11 +163,23 @@ def share_labeled(places: Sequence[Place], options: Options) -> pd.DataFrame:
     when their turn comes. Raises `InputError` where files differ in their columns.
     """
     found, first, unlabeled = [], None, False
+    points: dict[str, tuple[str, str]] = {}
     for place in places:
         try:
             table = options.read(str(place.source))
+            for column, what in table.attrs.get(POINTS, {}).items():
+                points.setdefault(column, (what, place.name))
+                if points[column][0] != what:
+                    files = dict([points[column], (what, place.name)])
+                    raise _OtherNumbers(
+                        f"column {column}: points part thousands in {files['thousands']} and begin "
+                        f"fractions in {files['fractions']}, beside decimal commas: write either "
+                        "otherwise"
+                    )
             split_columns(table, str(place.source), options)
             labeled = labeled_mask(table[options.label_column], options.positive_label)
+        except _OtherNumbers:
+            raise
         except ValueError:  # no labelled positive among them
             unlabeled = True
             continue

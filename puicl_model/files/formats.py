@@ -12,8 +12,12 @@ from pathlib import Path
 import pandas as pd
 
 from puicl_config import InputError, write_atomically
+from puicl_model.preprocessing.reading import is_missing
 
 STREAM = "-"
+# The attribute of a table read with decimal commas that says of each column whose numbers have
+# points whether these part thousands or begin fractions.
+POINTS = "points"
 _PARQUET = (".parquet", ".pq")
 # What tables' files end in, in a folder of them.
 SUFFIXES = (".csv", *_PARQUET)
@@ -156,7 +160,7 @@ def _read_csv(
                 dtype={label_column: str} if label_column in names else None,
             )
             if dialect.decimal == ",":
-                _read_thousands(table, {label_column, id_column})
+                table.attrs[POINTS] = _read_thousands(table, {label_column, id_column})
             if len(table) and table.iloc[:, -1].isna().any():
                 _refuse_a_cut_line(name, text, len(names), dialect.separator)
             for column in {*_rounded(table), id_column}.intersection(names):
@@ -185,7 +189,10 @@ def _read_csv(
         if len(names) == 1:
             hint = ": give the --separator of its cells, and the --decimal mark"
             if not any(mark in names[0] for mark in ",;\t|"):
-                hint = f", the line {names[0].strip()!r}: remove lines above the columns' names"
+                hint = (
+                    f", the line {names[0].strip()!r}: remove lines above the columns' names, or "
+                    "give the --separator of its cells"
+                )
         if names[0].lstrip().startswith("#"):
             hint = f", the line {names[0].strip()!r}: remove comments above the columns' names"
         raise InputError(f"{name} has rows with more cells than its header{hint}") from None
@@ -208,19 +215,27 @@ def _rounded(table: pd.DataFrame) -> list[str]:
     return floats.columns[floats.isna().any() & (floats.abs().max() >= 2**53)].tolist()
 
 
-def _read_thousands(table: pd.DataFrame, others: set[str | None]) -> None:
+def _read_thousands(table: pd.DataFrame, others: set[str | None]) -> dict[str, str]:
     """Make numbers, in place, of text columns but `others` that hold 1.234 for 1234, as in 900.
 
-    pandas leaves them as text, of which 1.234 would be read as hardly more than one.
+    pandas leaves them as text, of which 1.234 would be read as hardly more than one. Returns what
+    points are in the columns that have some and can be read as numbers: see `POINTS`.
     """
+    points = {}
     for name in table.columns.difference([*others]):
         column = table[name]
         if column.dtype != object and not isinstance(column.dtype, pd.StringDtype):
             continue
-        known = column.dropna().astype(str)
-        if known.str.contains(".", regex=False).any() and known.str.fullmatch(_THOUSANDS).all():
+        known = column[~is_missing(column)].astype(str)
+        if not known.str.contains(".", regex=False).any():
+            continue
+        if known.str.fullmatch(_THOUSANDS).all():
             plain = known.str.replace(".", "").str.replace(",", ".").astype(float)
             table[name] = plain.reindex(table.index)
+            points[name] = "thousands"
+        elif pd.to_numeric(known, errors="coerce").notna().all():
+            points[name] = "fractions"
+    return points
 
 
 def _as_utf8(raw: bytes, decoder: str) -> bytes:

@@ -155,7 +155,7 @@ def huge_offset(column: pd.Series) -> int:
         return 0
     known = column[~is_missing(column)]
     values = pd.to_numeric(known, errors="coerce")
-    if values.dtype.kind not in "iuf" or not len(values):
+    if values.dtype.kind not in "iuf" or not len(values) or values.isna().any():
         return 0
     if not max(-float(values.min()), float(values.max())) >= _EXACT:
         return 0

@@ -65,6 +65,7 @@ class NumberColumn(Column):
 
     kind = "number"
     fields = ("offset", "fill", "indicator", "times")
+    times: bool | None = None  # pickled ones of older versions did not ask
 
     def __init__(self, column: pd.Series, indicator_share: float):
         self.times = are_times(column, is_missing(column))
@@ -118,6 +119,7 @@ class DateColumn(Column):
 
     kind = "date"
     fields = ("fill", "parts", "indicator", "zone")
+    zone: str | None = None  # pickled ones of older versions knew UTC alone
 
     def __init__(self, column: pd.Series, indicator_share: float):
         self.zone = zone_of(column)

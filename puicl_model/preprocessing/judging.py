@@ -16,16 +16,17 @@ _MANY_LEVELS = 20
 # So is a word or two in up to half of one: "-" or "unknown" where nothing was measured.
 _MARKS_SHARE, _MARKS = 0.5, 2
 # What pandas and Parquet call an index that was saved with the rows.
-_INDEX = re.compile(r"Unnamed: \d+|(level_\d+|__index_level_\d+__|index)", re.IGNORECASE)
+_INDEX = re.compile(r"|Unnamed: \d+(\.\d+)*|level_\d+|__index_level_\d+__|index", re.IGNORECASE)
 # 10 %, $5; 1.234, 1'234,50, 1 234; 7,5.
 _NUMBER = r"[+-]?\d[\d.,'’\u00a0\u202f]*"
 _SPELLINGS = re.compile(
     rf"[€$£]\s?{_NUMBER}|{_NUMBER}\s?[%€$£]"
     r"|[+-]?\d{1,3}([.,'’\u00a0\u202f ])\d{3}(\1\d{3})*([.,]\d+)?|[+-]?\d+,\d+"
 )
-# 18 kg, 1.5h, USD 1200, 5 mg/dl; so many of one unit.
+# 18 kg, 1.5h, USD 1 200, 5 mg/dl, 20 °C; so many of one unit. 10A and 11A are flats.
 _MEASURED = re.compile(
-    rf"(?P<before>[A-Z]{{3}}\s)?{_NUMBER}(?P<after>\s?[^\W\d_]{{1,12}}[²³]?(/[^\W\d_]{{1,12}})?)?"
+    rf"(?P<before>[A-Z]{{3}}\s)?{_NUMBER}( \d{{3}})*"
+    r"(?P<after>(?![A-Z]$)\s?°?[^\W\d_]{1,12}[²³]?(/[^\W\d_]{1,12})?)?"
 )
 _LEAST_OF_A_UNIT = 3
 # 31.12.2024, 12/31/24
@@ -69,7 +70,7 @@ def _of_one_unit(words: list[str]) -> list[str]:
     by_unit: dict[tuple, list[str]] = {}
     for word in words:
         if (found := _MEASURED.fullmatch(word)) and (found["before"] or found["after"]):
-            by_unit.setdefault((found["before"], found["after"]), []).append(word)
+            by_unit.setdefault((found["before"], (found["after"] or "").strip()), []).append(word)
     most = max(by_unit.values(), key=len, default=[])
     return most if len(most) >= _LEAST_OF_A_UNIT else []
 

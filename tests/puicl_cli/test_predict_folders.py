@@ -241,3 +241,13 @@ def test_files_of_other_kinds_are_named_as_passed_over(predict_folder, tables, t
     assert code == 0
     assert f"{len(tables)} of {len(tables)} tables scored" in out
     assert "warning: passed over d.csv.gz, e.tsv: of a folder CSV and Parquet files are read" in err
+
+
+def test_parts_of_one_table_write_their_numbers_alike(predict_folder, tmp_path):
+    (tmp_path / "data").mkdir()
+    for name, odd in (("a.csv", "3.000"), ("b.csv", "0.500")):
+        rows = [f"{k}.125;{int(k < 5)};{k}" for k in range(1, 40)] + [f"{odd};0;x"]
+        (tmp_path / "data" / name).write_text("\n".join(["a;s;name", *rows]) + "\n")
+    code, _, err = predict_folder("--one-table", **{"separator": ";", "decimal": ","})
+    assert code == 2
+    assert "column a: points part thousands in a.csv and begin fractions in b.csv" in err

@@ -1,4 +1,5 @@
 import datetime
+import pickle
 import warnings
 from decimal import Decimal
 
@@ -142,7 +143,7 @@ def test_polars_whole_numbers_of_128_bits_keep_their_differences():
     np.testing.assert_array_equal(np.diff(out), 2 * np.arange(N - 1) + 1)
 
 
-@pytest.mark.parametrize("kind", [object, "str", "category"])
+@pytest.mark.parametrize("kind", [object, "str", "string", "category"])
 def test_times_of_day_in_text_are_seconds(kind):
     rng = np.random.default_rng(0)
     minutes = rng.integers(0, 1440, N)
@@ -181,13 +182,19 @@ def test_new_rows_in_other_units_are_refused():
     again = TablePreprocessor.from_state(fitted.state())
     with pytest.raises(ValueError, match="not a number"):
         again.transform(pd.DataFrame({"a": ["9:00"]}))
+    older = pickle.loads(pickle.dumps(fitted))
+    for encoder in older._encoders.values():
+        del encoder.times
+    assert older.transform(pd.DataFrame({"a": [None, 3]}))[1] == 3
     older = fitted.state()
     del older["encoders"]["0"]["times"]  # files of before do not ask
     assert TablePreprocessor.from_state(older).transform(pd.DataFrame({"a": ["9:00"]})) == 9 * 3600
 
 
 @pytest.mark.parametrize(
-    "form", ["{} kg", "{}.5h", "USD {}", "{} mg/dl", "1 {:03}", "{}m²"], ids=lambda form: form
+    "form",
+    ["{} kg", "{}.5h", "USD {}", "{} mg/dl", "1 {:03}", "1 {:03} kg", "{} °C", "{}m²"],
+    ids=lambda form: form,
 )
 def test_numbers_with_a_unit_are_categories_with_a_warning(form):
     text = [form.format(k % 7 + 1) for k in range(N)]
@@ -195,7 +202,7 @@ def test_numbers_with_a_unit_are_categories_with_a_warning(form):
         fit(a=text, b=numbers())
 
 
-@pytest.mark.parametrize("form", ["A{}", "{}-9", "{}st", "no {}"])
+@pytest.mark.parametrize("form", ["A{}", "{}-9", "{}A", "{}st", "no {}"])
 def test_codes_are_categories_without_a_warning(form):
     levels = ["1a", "2b", "3c", "4d"] if form == "{}st" else [form.format(k) for k in range(1, 6)]
     with warnings.catch_warnings():

@@ -169,7 +169,9 @@ def test_a_row_number_with_a_missing_cell_is_one():
     assert fit(id=rows, a=numbers())[0].kinds_["id"] == "number"
 
 
-@pytest.mark.parametrize("name", ["Unnamed: 0", "index", "__index_level_0__", "level_0"])
+@pytest.mark.parametrize(
+    "name", ["Unnamed: 0", "Unnamed: 0.1", "", "index", "__index_level_0__", "level_0"]
+)
 def test_an_index_with_gaps_is_left_out_with_a_warning(name):
     rng = np.random.default_rng(0)
     rows = rng.choice(1000, 100, replace=False)

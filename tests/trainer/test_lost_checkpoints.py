@@ -9,13 +9,17 @@ import signal
 from functools import partial
 
 import pytest
+import torch
 
 from prior_gen.generator import generate_shards
-from puicl_config import InputError, sha256_of
+from puicl_config import InputError, load_config, sha256_of
 from shard_io import PartId, open_shards
 from trainer.checkpoint import checkpoints, load_checkpoint, newest_whole
+from trainer.cli import _resolve
+from trainer.fit import fit
 from trainer.loader import read_ahead
 from trainer.run_folder import check_nothing_lost
+from trainer.world import World
 
 
 def test_a_checkpoint_that_cannot_be_read_now_is_not_called_damaged(
@@ -113,3 +117,21 @@ def test_steps_before_a_damaged_part_are_saved_and_the_run_goes_on_once_it_is_me
     damaged.write_bytes(whole)
     run_command(*command)
     assert run_bytes(out) == run_bytes(reference_run)
+
+
+def test_steps_are_saved_where_another_process_goes_while_held_out_tasks_are_looked_at(
+    tiny_yaml, tiny, all_shards, tmp_path, monkeypatch
+):
+    generate_shards(tiny, tmp_path / "heldout", [1], jobs=1, split="heldout")
+    options = [f"train.heldout={tmp_path / 'heldout'}", "train.heldout_every=4"]
+    config = _resolve(load_config(tiny_yaml, options), "cpu")
+
+    def gone(*_):
+        raise InputError("another process of this run stopped")
+
+    monkeypatch.setattr("trainer.heldout.HeldoutSet.evaluate", gone)
+    with pytest.raises(InputError, match="another process"):
+        fit(config, all_shards, tmp_path / "run", World(0, 1, torch.device("cpu")))
+    assert [path.name for path in checkpoints(tmp_path / "run" / "checkpoints")] == [
+        "step-00000004"
+    ]
