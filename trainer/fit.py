@@ -1,10 +1,9 @@
 """The training loop: setup, then one step after the other, each the same on every process."""
 
-import contextlib
 import functools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -106,16 +105,6 @@ def _fit(config: Config, shards: str | Path, out: Path, world: World, asked: Sto
         lock.close()
 
 
-@contextlib.contextmanager
-def _saving(run: Run) -> Iterator[None]:
-    """Save the steps so far where a shard cannot be read or another process is gone."""
-    try:
-        yield
-    except (InputError, OSError):
-        run.checkpoint()
-        raise
-
-
 def _steps(
     run: Run,
     reader: ShardReader,
@@ -166,9 +155,10 @@ def _steps(
         """All processes' rows and who computed which, or None where this is to stop before it."""
         if train.follow:
             began = time.monotonic()
-            if not follower.wait(addresses_of_step(prior, train, step)):
-                return None
+            are_there = follower.wait(addresses_of_step(prior, train, step))
             run.waited += time.monotonic() - began
+            if not are_there:
+                return None
         share = revealed_share(prior, train, step)
         here = [following() for _ in needed] if chosen else []
         shared = shares([cost(*batch.x.shape) for batch in here] or [0.0] * count, world.size)
@@ -188,7 +178,7 @@ def _steps(
     stopped = False
     while state.step < stop and not stopped:
         step = state.step
-        with _saving(run):
+        with run.saved_first():
             found = computed(step)
         if found is None:
             stopped = True
@@ -215,8 +205,7 @@ def _steps(
                 f"{addresses_of_step(prior, train, step)}: lower the learning rate; "
                 + ("no checkpoint was written yet" if run.unsaved else "the last one saved is kept")
             )
-        with _saving(run):
-            run.after_step(step, loss, norm, rate)
+        run.after_step(step, loss, norm, rate)
         stopped = asks > 0 and state.step < stop
     run.checkpoint()
     if stopped:

@@ -1,6 +1,7 @@
 """A run's folder and voice: ledger, checkpoints, figures and the table at the end."""
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import torch
@@ -8,7 +9,14 @@ from rich.console import Console
 from rich.table import Table
 from torch.utils.tensorboard import SummaryWriter
 
-from puicl_config import Config, ProgressReport, duration, plan_digest, run_digest
+from puicl_config import (
+    Config,
+    InputError,
+    ProgressReport,
+    duration,
+    plan_digest,
+    run_digest,
+)
 from puicl_model import save_model, weights_digest
 from trainer.checkpoint import CheckpointState, Lineage, save_checkpoint, thin_checkpoints
 from trainer.data import DataChain
@@ -105,7 +113,8 @@ class Run:
         if state.step % train.checkpoint_every == 0:
             self.checkpoint()
         if state.step % train.heldout_every == 0:
-            self.evaluate()
+            with self.saved_first():  # by here the step is recorded, and not before
+                self.evaluate()
 
     def evaluate_if_missed(self) -> None:
         """`evaluate` where a run that goes on should have done so at its last step and did not."""
@@ -143,6 +152,18 @@ class Run:
             **{f"heldout_{name}": value for name, value in named.items()},
             heldout_set=self._heldout.digest[:16],
         )
+
+    @contextmanager
+    def saved_first(self) -> Iterator[None]:
+        """Save the steps so far where a shard cannot be read or another process is gone.
+
+        For what is done between steps: amid a step's record a checkpoint would be ahead of it.
+        """
+        try:
+            yield
+        except (InputError, OSError):
+            self.checkpoint()
+            raise
 
     def checkpoint(self) -> None:
         """Save the state as it is, unless this step is saved already."""

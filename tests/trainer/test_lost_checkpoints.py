@@ -17,6 +17,7 @@ from shard_io import PartId, open_shards
 from trainer.checkpoint import checkpoints, load_checkpoint, newest_whole
 from trainer.cli import _resolve
 from trainer.fit import fit
+from trainer.ledger import Ledger
 from trainer.loader import read_ahead
 from trainer.run_folder import check_nothing_lost
 from trainer.world import World
@@ -135,3 +136,19 @@ def test_steps_are_saved_where_another_process_goes_while_held_out_tasks_are_loo
     assert [path.name for path in checkpoints(tmp_path / "run" / "checkpoints")] == [
         "step-00000004"
     ]
+
+
+def test_no_checkpoint_is_ahead_of_a_record_that_could_not_be_written(
+    tiny_yaml, all_shards, tmp_path, monkeypatch
+):
+    config, written = _resolve(load_config(tiny_yaml), "cpu"), Ledger.write
+
+    def full(self, step, *rest):
+        if step == 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written(self, step, *rest)
+
+    monkeypatch.setattr(Ledger, "write", full)
+    with pytest.raises(OSError, match="No space left"):
+        fit(config, all_shards, tmp_path / "run", World(0, 1, torch.device("cpu")))
+    assert checkpoints(tmp_path / "run" / "checkpoints") == []
