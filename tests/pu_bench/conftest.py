@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made_up_results import make_results
 
 from pu_bench.data import load_collection
 from puicl_cli.main import main
@@ -85,3 +86,8 @@ def bench(monkeypatch, capsys):
 @pytest.fixture(scope="module")
 def collection(little_tables):
     return load_collection(little_tables)
+
+
+@pytest.fixture
+def results_folder(tmp_path) -> Path:
+    return make_results(tmp_path)
