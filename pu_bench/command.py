@@ -25,7 +25,7 @@ from pu_bench.sweeps import (
 from puicl_config import InputError, duration
 from puicl_model import find_weights
 
-# The strongest of the published run that take a few seconds a task at most: VPU takes nine.
+# The strongest of the published run that take two seconds a task at most (VPU takes five).
 SWEEP_METHODS = ("puicl", "extra_trees", "bagging_pu", "nnpu")
 
 

@@ -45,7 +45,7 @@ class PUICLSinglePass(PUICLMethod):
 
 
 class PUICLWithTrees(PUICLMethod):
-    """Ranks averaged with trees that are fitted on the table: another method than the network."""
+    """Ranks averaged with trees and nearest rows fitted on the table: more than the network."""
 
     name = "puicl_trees"
     title = "PUICL + trees"
@@ -53,7 +53,7 @@ class PUICLWithTrees(PUICLMethod):
 
 
 class PUICLPaper(PUICLMethod):
-    """The weights of the paper's own architecture and prior."""
+    """Weights of the paper's architecture and curriculum, on smaller tasks; default passes."""
 
     name = "puicl_paper"
     title = "PUICL, paper's model"

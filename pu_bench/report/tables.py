@@ -1,11 +1,13 @@
 """The report's tables."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from pu_bench.report.blocks import Cell, Table
 from pu_bench.report.results import LOSSES, MODELLED_ON, Results, published
-from pu_bench.report.statistics import against, all_pairs, average_ranks
+from pu_bench.report.statistics import FEWEST_TASKS, against, all_pairs, average_ranks
 
 SUMMARY = ("auc", "accuracy", "f1_negative", "balanced_accuracy", "brier", "ece", "pi_error")
 NAMES = {
@@ -161,25 +163,33 @@ def beside_the_paper(results: Results, metric: str) -> Table | None:
 
 
 def against_one(results: Results, method: str) -> Table:
-    """Paired tests of one method against each other one."""
+    """Paired tests of one method against each other one, over all tasks and over those that are
+    none of `MODELLED_ON`.
+    """
     scores = results.judged_auc()
-    tests = against(scores, method)
     rows = [
         [
             Cell(results.title(row.method)),
-            Cell(f"{row.wins} / {row.ties} / {row.losses}"),
+            _record(row),
             Cell(signed(row.median)),
             Cell(_p(row.p)),
-            Cell(_p(row.holm), bold=row.holm < 0.05),
+            _holm(row),
         ]
-        for row in tests.itertuples()
+        for row in against(scores, method).itertuples()
     ]
+    head = ["method", "wins / ties / losses", "median difference", "p", "p, Holm"]
+    elsewhere, note = scores[~scores.index.isin(MODELLED_ON)], ""
+    if modelled_on(results) and FEWEST_TASKS <= len(elsewhere) < len(scores):
+        head += ["wins / ties / losses¹", "p, Holm¹"]
+        for row, tests in zip(rows, against(elsewhere, method).itertuples(), strict=True):
+            row += [_record(tests), _holm(tests)]
+        note = f" ¹ The same over the {len(elsewhere)} tasks whose classes are no rules."
     return Table(
         f"{results.title(method)} against each other method by AUC over {len(scores)} "
         f"tasks ({results.judged_repeats} repeats of each): Wilcoxon signed-rank tests "
         f"(two-sided), Holm's correction over these {len(rows)} comparisons; bold: p < 0.05 after "
-        f"it. Positive medians are for {results.title(method)}.",
-        ["method", "wins / ties / losses", "median difference", "p", "p, Holm"],
+        f"it. Positive medians are for {results.title(method)}.{note}",
+        head,
         rows,
     )
 
@@ -234,6 +244,14 @@ def _is_best(value: float, best: float) -> bool:
 def _start(metric: str) -> str:
     """The metric's name at the start of a sentence."""
     return NAMES[metric][0].upper() + NAMES[metric][1:]
+
+
+def _record(tests: Any) -> Cell:
+    return Cell(f"{tests.wins} / {tests.ties} / {tests.losses}")
+
+
+def _holm(tests: Any) -> Cell:
+    return Cell(_p(tests.holm), bold=tests.holm < 0.05)
 
 
 def _p(value: float) -> str:

@@ -31,7 +31,7 @@ from puicl_model.preprocessing.reading import column_names, is_missing, read_tab
 
 # Levels that a warning names.
 _MOST_NAMED = 5
-# How to have row numbers and names kept, behind a sentence of those that were not.
+# How to have row numbers kept, behind a sentence of those that were not.
 KEEP_THEM = ", or preprocessing=TablePreprocessor(drop_identifiers=False)"
 
 
@@ -60,7 +60,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         From this share of missing cells on, a column of numbers or dates brings another one that
         says where it is missing. 1 switches these off.
     drop_identifiers : bool
-        Whether text that names rows, and row numbers, are left out.
+        Whether row numbers and text that names rows are left out. False keeps of the latter what
+        stands in `rare_below` rows or more.
 
     Attributes
     ----------
@@ -256,8 +257,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         if not told:
             return ""
         sentence = f"left out: {', '.join(told)}; give numbers or groups to have them used"
-        kept = {ROW_NUMBER, FREE_TEXT} & set(self.dropped_.values())
-        return sentence + (KEEP_THEM if kept else "")
+        return sentence + (KEEP_THEM if ROW_NUMBER in self.dropped_.values() else "")
 
     def _taken_for_categories(self) -> str:
         """A sentence on columns of text that look like numbers or dates; or nothing."""

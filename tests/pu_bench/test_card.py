@@ -79,7 +79,7 @@ def test_blocks_hold_the_means_of_results_and_sweeps(tmp_path):
     assert "| puicl_single | 0.750 | 0.700 | 0.700 |" in text
     assert "¹ Without MONK-1, whose classes are rules" in text
     assert "logistic" not in text
-    assert "| 0.5 | real | 0.800 | 0.700 | 0.200 |" in text
+    assert "| 0.5 | 2 real | 0.800 | 0.700 | 0.200 |" in text
 
 
 def test_the_committed_card_holds_what_the_script_writes(monkeypatch):

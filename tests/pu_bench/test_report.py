@@ -15,7 +15,7 @@ from pu_bench.describe import with_tables
 from pu_bench.report.generated import markers
 from pu_bench.report.readme import with_table
 from pu_bench.report.results import load_results, published
-from pu_bench.report.tables import beside_the_paper, summary
+from pu_bench.report.tables import against_one, beside_the_paper, summary
 from pu_bench.run.files import RESULTS
 from puicl_config import InputError
 
@@ -85,6 +85,24 @@ def test_the_markdown_says_the_same_and_links_its_pictures(reported):
     for table in tables:
         widths = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
         assert len(widths) == 1
+
+
+def test_paired_tests_leave_out_the_tasks_that_the_prior_was_modelled_on(tmp_path, reported):
+    folder = make_results(tmp_path, n_tasks=11)  # three of MONK, and Car
+    table = pd.read_csv(folder / RESULTS)
+    rules = table.task.isin(["monk1", "monk2", "monk3", "car"])
+    table.loc[(table.method == "logistic") & ~rules, "auc"] = 0.99
+    table.to_csv(folder / RESULTS, index=False)
+    tests = against_one(load_results(folder), "puicl")
+    assert tests.head[-2:] == ["wins / ties / losses¹", "p, Holm¹"]
+    (row,) = (row for row in tests.rows if row[0].text == "logistic P vs U")
+    assert [row[1].text, row[5].text] == ["4 / 0 / 7", "0 / 0 / 7"]
+    # Seven differences of one sign: the exact p is 2 / 2^7, twice that after Holm's correction.
+    assert row[6].text == f"{4 / 2**7:.2g}"
+    assert row[6].bold
+    assert not row[4].bold
+    assert "¹ The same over the 7 tasks whose classes are no rules." in tests.caption
+    assert "losses¹" not in (reported / "report.md").read_text()  # five tasks are too few
 
 
 def test_the_report_of_the_same_results_is_the_same(results_folder, reported):

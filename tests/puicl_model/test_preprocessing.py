@@ -50,6 +50,15 @@ def test_free_text_names_and_row_numbers_are_left_out_with_a_warning_that_names_
     assert list(kept.get_feature_names_out()) == ["a", "index"]
 
 
+@pytest.mark.parametrize(
+    ("column", "advice"), [("index", r"\(drop_identifiers=False\)$"), ("who", "have them used$")]
+)
+def test_only_row_numbers_can_be_kept_by_a_switch(column, advice):
+    ways = {"who": [f"person {i}" for i in range(N)], "index": np.arange(N)}
+    with pytest.warns(UserWarning, match=advice):
+        fit(a=numbers(), **{column: ways[column]})
+
+
 @pytest.mark.parametrize("form", [int, float, str, "padded", "Int64"])
 def test_row_numbers_are_left_out_in_whatever_form_they_come(form):
     numbers_of_rows = pd.Series(np.random.default_rng(0).permutation(N) + 1)
