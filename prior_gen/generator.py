@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import joblib
+import numpy as np
 
 from prior_gen.canary import canary_digest, software, tasks_digest
 from prior_gen.estimate import estimate
@@ -174,13 +175,24 @@ def write_part(manifest: Manifest, folder: Path | Store, part: PartId) -> PartEn
 
 
 def make_microbatches(manifest: Manifest, part: PartId) -> list[Microbatch]:
-    """What a part holds, made from its seeds; raises `Dropped` where the run ends meanwhile."""
+    """What a part holds, made from its seeds.
+
+    Raises `Dropped` where the run ends meanwhile, and `ShardError` for a plan whose features are
+    not finite: none reaches a shard.
+    """
     config, layout = manifest.config, manifest.layout
     made = []
     for number in layout.span(part):
         drop_if_told()
         address = layout.address(part.stage, number)
-        made.append(generate_microbatch(config, *address, manifest.split))
+        batch = generate_microbatch(config, *address, manifest.split)
+        if not np.isfinite(batch.x).all():
+            raise ShardError(
+                f"microbatch {address} has features that are not finite: the plan's numbers are "
+                "too large (see prior.sigma_init, prior.sigma_noise, prior.state_clamp and the "
+                "sizes in prior.extensions)"
+            )
+        made.append(batch)
     return made
 
 

@@ -51,6 +51,8 @@ def bench(
         f"{out}: {len(records)} cells, {failed} failed, {collapsed} with one score for all rows; "
         f"{duration(busy)} of computing; report: {page}"
     )
+    if failed == len(records):
+        raise InputError("every cell failed: the report says why")
 
 
 def report(folder: Path) -> None:
@@ -133,6 +135,11 @@ def sweep(
         sweeps, pools, plan.methods, repeats, model, plan.jobs, digest, retry_failed, new_weights
     )
     records = run_sweeps(chosen, out)
+    if not records:
+        raise InputError(
+            f"none of the {len(pools)} pools has rows enough for a value of {name}: of synthetic "
+            f"tasks `{COMMAND}` makes such"
+        )
     failed = sum(record["error"] is not None for record in records)
     page = write_sweep_report(out)
     print(f"{out}: {len(records)} cells of {len(pools)} pools, {failed} failed; report: {page}")

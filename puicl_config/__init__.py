@@ -1,6 +1,7 @@
 """What every room stands on: the typed configuration, its digests, and commands' manners."""
 
 from puicl_config.atomic import write_atomically
+from puicl_config.differences import differences
 from puicl_config.digests import (
     canonical_json,
     plan_digest,
@@ -53,6 +54,7 @@ __all__ = [
     "canonical_json",
     "config_yaml",
     "cpu_name",
+    "differences",
     "duration",
     "exit_on_input_error",
     "find_config",

@@ -15,6 +15,7 @@ from puicl_config.fields import (
     NotNegative,
     Ordered,
     Probability,
+    ScaleInterval,
     Section,
 )
 
@@ -101,21 +102,21 @@ class ExtensionsConfig(Section):
         2.0,
     )
     missing_share: Annotated[tuple[NotNegative, Fraction], Ordered] = (0.02, 0.3)
-    proportional_size: Interval = (1.0, 20.0)  # log-uniform
+    proportional_size: ScaleInterval = (1.0, 20.0)  # log-uniform
     # Combinations of a design per row of the task: at least as many as there are rows. Log-uniform.
     factorial_size: Annotated[tuple[AtLeastOne, AtLeastOne], Ordered] = (2.0, 8.0)
     # Drawn log-uniformly, in place of n_labeled and eta.
     few_labeled_rows: IntInterval = (4, 24)
     few_labeled_unlabeled_rows: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (60, 500)
     clusters: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (2, 10)
-    cluster_separation: Interval = (1.0, 7.0)  # log-uniform
-    cluster_common: Interval = (0.2, 3.0)  # log-uniform
-    softness: Interval = (0.1, 2.0)  # log-uniform
+    cluster_separation: ScaleInterval = (1.0, 7.0)  # log-uniform
+    cluster_common: ScaleInterval = (0.2, 3.0)  # log-uniform
+    softness: ScaleInterval = (0.1, 2.0)  # log-uniform
     factors: IntInterval = (1, 4)
-    factor_common: Interval = (0.2, 5.0)  # log-uniform
+    factor_common: ScaleInterval = (0.2, 5.0)  # log-uniform
     censored_share: Annotated[tuple[Fraction, Fraction], Ordered] = (0.1, 0.9)
     graph_hidden: IntInterval = (2, 16)
-    graph_noise: Interval = (0.03, 1.0)  # log-uniform
+    graph_noise: ScaleInterval = (0.03, 1.0)  # log-uniform
     group_size: Annotated[tuple[AtLeastOne, AtLeastOne], Ordered] = (2.0, 30.0)  # log-uniform
     group_closeness: FractionInterval = (0.03, 0.5)  # log-uniform
 

@@ -33,9 +33,12 @@ AtLeastTwo = Annotated[int, Field(ge=2)]
 AtLeastOne = Annotated[float, Field(ge=1)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
+# Squares of what is some times as large must stay finite in float32.
+Scale = Annotated[float, Field(gt=0, le=1e6)]
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 Interval = Annotated[tuple[PositiveFloat, PositiveFloat], Ordered]
+ScaleInterval = Annotated[tuple[Scale, Scale], Ordered]
 FractionInterval = Annotated[tuple[Fraction, Fraction], Ordered]
 IntInterval = Annotated[tuple[Positive, Positive], Ordered]
 

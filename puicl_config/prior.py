@@ -16,7 +16,6 @@ from puicl_config.fields import (
     FractionInterval,
     Interval,
     IntInterval,
-    NotNegative,
     Ordered,
     Positive,
     PositiveFloat,
@@ -70,7 +69,7 @@ class PriorConfig(Section):
     hidden_width: IntInterval = (12, 36)
     n_causes: Literal["n_features"] | Positive = "n_features"
     sigma_init: float = Field(default=0.8, gt=0, le=100)
-    sigma_noise: Annotated[tuple[NotNegative, ...], Distinct] = (
+    sigma_noise: Annotated[tuple[Annotated[float, Field(ge=0, le=1e6)], ...], Distinct] = (
         0.005,
         0.01,
         0.02,

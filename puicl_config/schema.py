@@ -18,7 +18,7 @@ class ShardsConfig(Section):
     # How zarr packs: a folder keeps what it began with, whatever a later config says.
     zstd_level: int = Field(default=1, ge=1, le=22)
     shuffle: Literal["bytes", "bits"] = "bytes"  # what of `x` is regrouped before zstd
-    chunk_cells: int = Field(default=2**17, ge=2**10)
+    chunk_cells: int = Field(default=2**17, ge=2**10, le=2**28)
 
 
 class ModelConfig(Section):

@@ -75,7 +75,7 @@ class TrainConfig(Section):
     self_distillation: SelfDistillationConfig = SelfDistillationConfig()
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    threads_per_process: Positive = 1
+    threads_per_process: int = Field(default=1, ge=1, le=4096)
     tasks_per_forward: Positive | None = None  # None: all on a GPU, few at a time on a CPU
     # Labelled and unlabelled rows are cut down to multiples of it: fewer shapes for compilers.
     round_rows: Positive = 1

@@ -54,7 +54,8 @@ def weights_digest(tensors: Mapping[str, torch.Tensor]) -> str:
 def load_model(path: str | Path) -> tuple[PUICL, dict[str, Any]]:
     """A model in evaluation mode and its card, from the safetensors file at `path`.
 
-    Raises `InputError` where a file is missing or damaged, or the weights do not match the card.
+    Raises `InputError` where a file is missing or damaged, the weights do not match the card, or
+    some of them are not finite.
     """
     path = Path(path)
     card_path = path.with_suffix(".json")
@@ -82,6 +83,9 @@ def load_model(path: str | Path) -> tuple[PUICL, dict[str, Any]]:
     model = PUICL(config)
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
     odd = [name for name in sorted(shapes | tensors) if _shape(tensors, name) != shapes.get(name)]
+    for name, tensor in tensors.items():
+        if not tensor.isfinite().all():
+            raise InputError(f"the weights at {path} are of no use: {name} is not finite")
     if odd:
         raise InputError(
             f"{path} does not hold the network that {card_path.name} describes: {odd[0]} is "

@@ -1,15 +1,16 @@
 """The shard format: manifest, parts, reader, verification; zarr and webdataset alike."""
 
 from shard_io.commands import as_ranges, command_for
-from shard_io.errors import ManifestLost, ShardError, told_as_shard_error
+from shard_io.errors import USERS_TO_MEND, ManifestLost, ShardError, told_as_shard_error
 from shard_io.files import sweep_staging
 from shard_io.filtered import FilteredReader
-from shard_io.layout import MANIFEST, Layout, PartId, PlanId
+from shard_io.layout import MANIFEST, PARTS, Layout, PartId, PlanId
 from shard_io.manifest import (
     Manifest,
     check_claim,
     claim_folder,
     describe_differences,
+    read_manifest,
     recorded_config,
 )
 from shard_io.merge import refresh_manifest
@@ -24,6 +25,8 @@ from shard_io.verify import absent_parts, bad_parts, problems_of, stray_files, v
 
 __all__ = [
     "MANIFEST",
+    "PARTS",
+    "USERS_TO_MEND",
     "FilteredReader",
     "Layout",
     "Manifest",
@@ -52,6 +55,7 @@ __all__ = [
     "problems_of",
     "publish_part",
     "read_entry",
+    "read_manifest",
     "recorded_config",
     "refresh_manifest",
     "slice_shards",

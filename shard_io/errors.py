@@ -12,7 +12,7 @@ _USERS = (
     *("EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT", "EFBIG", "EIO", "ESTALE", "EMFILE"),
     *("ENOENT", "ENOTDIR", "EISDIR", "EEXIST", "ELOOP", "ENAMETOOLONG", "EXDEV", "EMLINK"),
 )
-_NUMBERS = {getattr(errno, name) for name in _USERS if hasattr(errno, name)}
+USERS_TO_MEND = frozenset(getattr(errno, name) for name in _USERS if hasattr(errno, name))
 
 
 class ShardError(InputError):
@@ -29,7 +29,7 @@ def told_as_shard_error(folder: object) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _NUMBERS:
+        if error.errno not in USERS_TO_MEND:
             raise
         where = f" at {error.filename}" if error.filename else ""
         raise ShardError(

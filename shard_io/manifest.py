@@ -8,8 +8,10 @@ from typing import Any
 from puicl_config import (
     Config,
     InputError,
+    PriorConfig,
     ShardsConfig,
     canonical_json,
+    differences,
     parse_config,
     plan_digest,
     plan_of,
@@ -123,7 +125,7 @@ def read_manifest(folder: Path | Store) -> Manifest:
     try:
         config = parse_config({"prior": prior, "shards": storage}, where=str(path))
     except InputError as error:
-        raise ShardError(str(error)) from None
+        raise ShardError(f"{error}; a newer version of puicl may have made these shards") from None
     if plan_digest(config.prior) != stored_digest:
         raise ShardError(
             f"{path} was made by another version of the prior (algorithm "
@@ -207,29 +209,28 @@ def check_claim(folder: Path | Store, manifest: Manifest) -> Manifest | None:
 
 def describe_differences(wanted: dict[str, Any], present: dict[str, Any]) -> list[str]:
     """What another plan, split or storage differs in, key by key."""
-    keys = ["split", *(f"storage.{key}" for key in wanted["storage"] if key not in _PACKING)]
-    plan_keys = {**wanted["plan"], **present["plan"]}  # extensions stand only where they are on
-    keys += [f"plan.{key}" for key in plan_keys if key != "prior"]
-    prior_keys = {**wanted["plan"]["prior"], **present["plan"]["prior"]}
-    keys += [f"plan.prior.{key}" for key in prior_keys]
-    differences = []
-    for key in keys:
-        here, there = _lookup(wanted, key), _lookup(present, key)
-        if canonical_json(here) != canonical_json(there):
-            name = key.removeprefix("plan.").replace("storage.", "shards.")
-            differences.append(f"{name} is {there} there, {here} wanted")
+    pairs = {"split": (present["split"], wanted["split"])}
+    for key, value in wanted["storage"].items():
+        if key not in _PACKING:
+            pairs[f"shards.{key}"] = present["storage"].get(key), value
+    there, here = present["plan"], wanted["plan"]
+    for key in there.keys() & here.keys() - {"prior"}:  # of extensions where both have some
+        pairs[key] = there[key], here[key]
+    pairs |= {
+        f"prior.{key}": pair
+        for key, pair in differences(there["prior"], here["prior"], PriorConfig).items()
+    }
+    found = [
+        f"{key} is {value} there, {asked} wanted"
+        for key, (value, asked) in pairs.items()
+        if canonical_json(value) != canonical_json(asked)
+    ]
     here, there = (side.get("slice", {}) for side in (wanted, present))
     if here.get("where") != there.get("where"):
-        differences.append(f"{_say_slice(there)} there, {_say_slice(here)} wanted")
+        found.append(f"{_say_slice(there)} there, {_say_slice(here)} wanted")
     elif here != there:
-        differences.append("the slice's survivors are others there")
-    return differences
-
-
-def _lookup(value: dict[str, Any], dotted: str) -> Any:
-    for step in dotted.split("."):
-        value = value.get(step)
-    return value
+        found.append("the slice's survivors are others there")
+    return found
 
 
 def _say_slice(index: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from puicl_config import canonical_json
-from shard_io.errors import ShardError
+from shard_io.errors import ShardError, told_as_shard_error
 from shard_io.files import publish_files, replace_whole, staging_folder, sweep_staging
 from shard_io.filtered import joined, surviving_numbers
 from shard_io.layout import MANIFEST, PARTS
@@ -29,7 +29,7 @@ def slice_shards(source: Path | Store, where: str, out: Path) -> Manifest:
     it goes on; after `source` has got more stages, it adds them.
 
     Raises `InputError` for a bad expression, and `ShardError` where a stage has no survivors or
-    lacks parts, and where `out` holds anything else.
+    lacks parts, and where `out` holds anything else or cannot be written to.
     """
     reader = ShardReader(source)
     if isinstance(source, Path) and out.resolve() == source.resolve():
@@ -38,13 +38,14 @@ def slice_shards(source: Path | Store, where: str, out: Path) -> Manifest:
     with contextlib.suppress(ShardError):
         if _grows(read_manifest(out), manifest):
             replace_whole(out, MANIFEST, manifest.to_bytes({}))
-    claim_folder(out, manifest)
-    sweep_staging(out)
-    slice_reader = ShardReader(out)
-    for part in slice_reader.missing_parts(manifest.slice.survivors):
-        entry = reader.entry(part)
-        _link_part(store_of(source).bring(entry.files), out, entry)
-    refresh_manifest(out)
+    with told_as_shard_error(out):
+        claim_folder(out, manifest)
+        sweep_staging(out)
+        slice_reader = ShardReader(out)
+        for part in slice_reader.missing_parts(manifest.slice.survivors):
+            entry = reader.entry(part)
+            _link_part(store_of(source).bring(entry.files), out, entry)
+        refresh_manifest(out)
     return manifest
 
 

@@ -75,10 +75,21 @@ class CheckpointState:
 
 
 def save_checkpoint(folder: Path, state: CheckpointState, tensors: dict[str, Tensor]) -> Path:
-    """Write `folder/step-.../` under a temporary name, sync it, then rename it."""
+    """Write `folder/step-.../` under a temporary name, sync it, then rename it.
+
+    Where that fails nothing is left: a full disk would stay full.
+    """
     target = folder / f"step-{state.step:08d}"
     staging = folder / f".{target.name}.tmp"
     shutil.rmtree(staging, ignore_errors=True)
+    try:
+        return _saved(target, staging, state, tensors)
+    except OSError:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
+
+
+def _saved(target: Path, staging: Path, state: CheckpointState, tensors: dict[str, Tensor]) -> Path:
     staging.mkdir(parents=True)
     tensors = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
     # By way of bytes: safetensors' own file could be read by nobody but who wrote it.
@@ -91,7 +102,7 @@ def save_checkpoint(folder: Path, state: CheckpointState, tensors: dict[str, Ten
     if target.exists():
         shutil.rmtree(target)
     staging.replace(target)
-    sync_folder(folder)
+    sync_folder(target.parent)
     return target
 
 
@@ -107,8 +118,8 @@ def read_state(path: Path) -> CheckpointState:
     Raises `InputError` where it is none, cannot be read or is of a newer version, and
     `DamagedCheckpoint` where it is damaged: also where it is not the step its folder names.
     """
-    if not path.is_dir():
-        raise InputError(f"there is no checkpoint {path}")
+    if not path.is_dir():  # also where another process has just set it aside
+        raise DamagedCheckpoint(f"there is no checkpoint {path}")
     if not (path / STATE).exists() and (path / "checkpoints").is_dir():
         kept = checkpoints(path / "checkpoints")
         example = f", such as {kept[-1]}" if kept else ""

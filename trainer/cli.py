@@ -10,16 +10,13 @@ import torch
 import typer
 
 from puicl_config import Config, InputError, from_home, load_config
+from shard_io import USERS_TO_MEND
 from trainer.fit import fit
 from trainer.freed_memory import keep_freed_memory
 from trainer.world import choose_algorithms, join_world, leave_world
 
-# What happens to folders that were fine before: told in one sentence, too.
-_UNWRITABLE = (
-    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO, errno.ESTALE),
-    errno.EMFILE,
-)
-_NO_PLACE = (errno.ENOTDIR, errno.ENAMETOOLONG)
+# What no other try of the same command would mend.
+_NO_PLACE = {errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOENT, errno.EISDIR}
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -59,14 +56,14 @@ def main() -> None:
     except InputError as error:
         _exit(str(error))
     except OSError as error:
-        if error.errno not in (*_UNWRITABLE, *_NO_PLACE):
+        if error.errno not in USERS_TO_MEND:
             raise
         place = f": {error.filename}" if error.filename else ""
         if error.errno in _NO_PLACE:
             _exit(f"{os.strerror(error.errno).lower()}{place}; give another path")
         _exit(
-            f"{os.strerror(error.errno).lower()}{place}; what was saved is whole, and the same "
-            "command goes on from there"
+            f"{os.strerror(error.errno).lower()}{place}; what was saved before, if anything, is "
+            "whole, and the same command goes on from there"
         )
 
 

@@ -1,7 +1,9 @@
 """Are these the shards the run was told about? Checked before the first step."""
 
 import hashlib
+import shlex
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 from puicl_config import Config, plan_of
@@ -14,6 +16,7 @@ from shard_io import (
     command_for,
     describe_differences,
     folder_of,
+    read_manifest,
 )
 from trainer.sampler import addresses_of_step, stages_of_steps
 
@@ -78,17 +81,12 @@ def last_trainable_step(config: Config, reader: ShardReader, start: int, stop: i
     ):
         stop = min(stop, prior.curriculum_steps)
         needed = [stage for stage in needed if stage <= prior.stages]
-    elif missing and reader.manifest.slice and not train.where:
-        raise ShardError(
-            f"{reader.folder} is a slice without {missing[0].name}; slice a folder that holds all "
-            f"of stages {as_ranges(needed)}"
-        )
     elif missing:
         raise ShardError(
             f"{reader.folder} lacks {missing[0].name}"
             + (f" and {len(missing) - 1} more parts" if len(missing) > 1 else "")
-            + f" of the stages {as_ranges(needed)} that train.sampler={train.sampler} needs; make "
-            f"them with `{command_for(reader.folder, late)}`"
+            + f" of the stages {as_ranges(needed)} that train.sampler={train.sampler} needs; "
+            + how_to_make(reader, late)
         )
     for stage in needed:
         reader.survivors(stage)  # counts them where `train.where` asks for some only
@@ -104,6 +102,18 @@ def last_trainable_step(config: Config, reader: ShardReader, start: int, stop: i
         )
         reader.check_sizes(sorted(set(ahead)))
     return stop
+
+
+def how_to_make(reader: ShardReader, stages: Iterable[int]) -> str:
+    """What brings these stages into the reader's folder, which lacks some of their parts."""
+    cut = read_manifest(reader.folder).slice  # the reader's own may be of `train.where`
+    if cut is None:
+        return f"make them with `{command_for(reader.folder, stages)}`"
+    where, place = shlex.quote(cut.where), shlex.quote(str(reader.folder))
+    return (
+        f"it is a slice: make them in the folder it was cut from, and slice that again with "
+        f"`prior-gen slice SOURCE --where {where} --out {place}`"
+    )
 
 
 class DataChain:

@@ -10,10 +10,17 @@ import torch
 
 from puicl_config import Config, InputError, run_digest
 from puicl_model import weights_digest
-from shard_io import ShardReader, command_for
+from shard_io import ShardReader, as_ranges
 from trainer.agreement import check_same_start
 from trainer.begin import begin_or_resume
-from trainer.data import DataChain, check_plan, describe_reuse, last_trainable_step, open_for
+from trainer.data import (
+    DataChain,
+    check_plan,
+    describe_reuse,
+    how_to_make,
+    last_trainable_step,
+    open_for,
+)
 from trainer.follow import Follower, await_manifest
 from trainer.gradient import microbatch_gradient
 from trainer.graphs import RecordedGradients
@@ -97,8 +104,8 @@ def _fit(config: Config, shards: str | Path, out: Path, world: World, asked: Sto
     if state.step == prior.curriculum_steps < goal and stop < goal:
         tail = range(prior.stages + 1, prior.total_stages + 1)
         tell(
-            f"phase 1 is done; for the tail run `{command_for(reader.folder, tail)}` and start the "
-            "trainer again"
+            f"phase 1 is done; the tail is in stages {as_ranges(tail)}: "
+            f"{how_to_make(reader, tail)}, and start the trainer again"
         )
     run.close()
     if lock:
@@ -202,8 +209,9 @@ def _steps(
         if not math.isfinite(loss) or not math.isfinite(norm):
             raise InputError(
                 f"loss {loss} and gradient norm {norm} at step {step}, microbatches "
-                f"{addresses_of_step(prior, train, step)}: lower the learning rate; "
-                + ("no checkpoint was written yet" if run.unsaved else "the last one saved is kept")
+                f"{addresses_of_step(prior, train, step)}: "
+                + ("lower the learning rate; " if step else "before any update; ")
+                + run.kept
             )
         run.after_step(step, loss, norm, rate)
         stopped = asks > 0 and state.step < stop

@@ -60,8 +60,9 @@ class Run:
         for difference in record_environment(out / "environment.json", environment, state.step):
             self.say(f"note: environment differs from this run's last stretch: {difference}")
         self._commit = environment["git_commit"]
-        write_config(out, config)
+        # First, as what it drops may be what fills the disk.
         thin_checkpoints(out / "checkpoints", config.train.keep_checkpoints)
+        write_config(out, config)
         self._ledger = Ledger(out / "ledger.jsonl", state.step)
         if self._ledger.lacks:
             self.say(
@@ -85,11 +86,6 @@ class Run:
         self._progress = ProgressReport(
             "trainer", config.prior.total_steps, "steps", done=state.step
         )
-
-    @property
-    def unsaved(self) -> bool:
-        """Whether the run has no checkpoint at all."""
-        return self._saved < 0
 
     def say(self, sentence: str) -> None:
         """Print once, whatever the number of processes."""
@@ -166,9 +162,18 @@ class Run:
             raise
 
     def checkpoint(self) -> None:
-        """Save the state as it is, unless this step is saved already."""
-        if not self.world.is_first or self._saved == self.state.step:
+        """Save the state as it is, unless this step is saved already.
+
+        Raises `InputError`, on every process, where the state is not finite.
+        """
+        self._check_finite()
+        if self._saved == self.state.step:
             return
+        if self.world.is_first:
+            self._save()
+        self._saved = self.state.step
+
+    def _save(self) -> None:
         self._ledger.sync()
         folder = self.out / "checkpoints"
         about = CheckpointState(
@@ -181,8 +186,26 @@ class Run:
         )
         save_checkpoint(folder, about, self.state.tensors())
         thin_checkpoints(folder, self.config.train.keep_checkpoints)
-        self._saved = self.state.step
         self._metrics.write(self.state.step)  # a resumed run's clock goes on from here
+
+    def _check_finite(self) -> None:
+        """An update of finite losses and gradients can still overflow."""
+        for name, tensor in self.state.tensors().items():
+            if not tensor.isfinite().all():
+                raise InputError(
+                    f"{name} is not finite after step {self.state.step - 1}: lower the learning "
+                    f"rate; {self.kept}"
+                )
+
+    @property
+    def kept(self) -> str:
+        """What of the run can be gone on from, at the end of a sentence."""
+        if self._saved < 0:
+            return f"no checkpoint was written yet, so remove {self.out} or give another --out"
+        return (
+            f"the checkpoint of step {self._saved} is kept, where a run with other settings may "
+            "begin (train.init_from)"
+        )
 
     def close(self) -> None:
         """Write the EMA as `model.safetensors` with its card, sum up, and close what is open."""

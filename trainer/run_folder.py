@@ -10,20 +10,32 @@ from puicl_config import (
     Config,
     InputError,
     config_yaml,
+    differences,
     load_config,
+    plan_of,
     write_atomically,
 )
 from puicl_config.locks import take_lock
+from shard_io import MANIFEST, PARTS
 from trainer.ledger import read_ledger
 
 
 def lock_run(out: Path, say: Callable[[str], None]) -> IO[str]:
-    """Hold the run's folder for this process; raises `InputError` where another trainer does.
+    """Hold the run's folder for this process.
 
+    Raises `InputError` where another trainer does, and where a run would begin among shards.
     `say` is told where the file system keeps no locks.
     """
     if (out.exists() or out.is_symlink()) and not out.is_dir():
         raise InputError(f"{out} is a file, or a link to nothing; give a folder for the run")
+    if not (out / "config.yaml").exists():
+        whole = out.absolute()
+        for folder in (whole, *whole.parents):
+            if (folder / MANIFEST).is_file() and (folder / PARTS).is_dir():
+                raise InputError(
+                    f"--out {out} lies in the folder of shards {folder}, which holds nothing else; "
+                    "give another folder for the run"
+                )
     out.mkdir(parents=True, exist_ok=True)
     lock = (out / ".lock").open("w", encoding="utf-8")
     try:
@@ -88,13 +100,12 @@ def check_nothing_lost(out: Path) -> None:
 
 def config_differences(there: Config, here: Config) -> list[str]:
     """Every key that can change a bit and differs, as `train.seed is 0 there, 1 now`."""
-    before = _flat(there.model_dump(mode="json"))
-    now = _flat(here.model_dump(mode="json"))
     ignored = {f"train.{key}" for key in RUN_DIGEST_EXCLUDES} | {"name"}
+    pairs = differences(_plain(there), _plain(here), Config)
     return [
-        f"{key} is {before.get(key)} there, {now.get(key)} now"
-        for key in sorted(before | now)
-        if before.get(key) != now.get(key) and key not in ignored and not key.startswith("shards.")
+        f"{key} is {before} there, {now} now"
+        for key, (before, now) in sorted(pairs.items())
+        if key not in ignored and not key.startswith("shards.")
     ]
 
 
@@ -109,11 +120,6 @@ def write_config(out: Path, config: Config) -> None:
     write_atomically(out / "config.yaml", config_yaml(config).encode())
 
 
-def _flat(tree: dict, prefix: str = "") -> dict:
-    flat = {}
-    for key, value in tree.items():
-        if isinstance(value, dict):
-            flat.update(_flat(value, f"{prefix}{key}."))
-        else:
-            flat[f"{prefix}{key}"] = value
-    return flat
+def _plain(config: Config) -> dict:
+    """The config as plain data, without extensions that no microbatch has."""
+    return {**config.model_dump(mode="json"), "prior": plan_of(config.prior)["prior"]}

@@ -1,6 +1,7 @@
 """From a folder of shards to a folder of pictures, a page and the numbers behind them."""
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -23,7 +24,7 @@ from prior_gen.preview.style import house_style
 from prior_gen.preview.tags import tag_counts
 from prior_gen.structure import SOURCES
 from puicl_config import InputError, ProgressReport, write_atomically
-from shard_io import Store
+from shard_io import Store, told_as_shard_error
 
 PAGE, NUMBERS = "index.html", "preview.json"
 
@@ -58,9 +59,10 @@ def write_preview(
     files = {f"{picture.name}.png": picture.png for picture in pictures}
     files[NUMBERS] = (json.dumps(numbers, indent=1, allow_nan=False) + "\n").encode()
     files[PAGE] = build_page(sample, numbers, pictures).encode()
-    out.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        write_atomically(out / name, content)
+    with told_as_shard_error(out):
+        out.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            write_atomically(out / name, content)
     return numbers
 
 
@@ -123,8 +125,11 @@ def _check_out(folder: Path | Store, out: Path) -> None:
     try:
         if out.exists() and not out.is_dir():
             raise InputError(f"--out {out} is a file; give a folder for the pictures")
+        there = next(path for path in (out, *out.absolute().parents) if path.exists())
     except OSError as error:
         raise InputError(f"--out {out}: {error.strerror}") from None
+    if not os.access(there, os.W_OK):  # before minutes of scoring
+        raise InputError(f"--out {out}: {there} cannot be written to")
     if isinstance(folder, Path) and folder.resolve() in (out.resolve(), *out.resolve().parents):
         raise InputError(
             f"--out {out} lies in the folder of shards {folder}, which holds nothing else; "

@@ -342,11 +342,12 @@ def test_extended_shards_count_their_extensions_and_refuse_another_plan(tiny, tm
     assert 0 < counts["discrete"] < counts["extended"]
     assert estimate(config, [PartId(1, 0)], "train").tasks > 0
     plain = Config(prior=tiny.prior, shards=tiny.shards)
-    with pytest.raises(ShardError, match="extensions is"):
+    with pytest.raises(ShardError, match=r"prior.extensions.share is 0.7 there, 0.0 wanted"):
         generate_shards(plain, tmp_path / "s", [1], jobs=1)
     generate_shards(plain, tmp_path / "plain", [1], jobs=1)
-    with pytest.raises(ShardError, match="extensions is None there"):
+    with pytest.raises(ShardError, match=r"share is 0.0 there, 0.7 wanted; .*discrete") as told:
         generate_shards(config, tmp_path / "plain", [1], jobs=1)
+    assert str(told.value).count(" wanted") == 1 + len(settings) - 1  # and no defaults
     assert "extensions" not in describe_shards(tmp_path / "plain")["tags"]
 
 

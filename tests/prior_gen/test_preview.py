@@ -1,7 +1,9 @@
 """The preview: numbers that are those of the shards, and a page that needs nothing else."""
 
 import base64
+import errno
 import json
+import os
 import re
 import shutil
 
@@ -242,6 +244,19 @@ def test_pictures_are_never_put_among_the_shards(own_shards):
         with pytest.raises(InputError, match="lies in the folder of shards"):
             write_preview(own_shards, out)
     assert not (own_shards / "pictures").exists()
+
+
+def test_a_place_that_refuses_pictures_is_told(all_shards, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("prior_gen.preview.write.write_atomically", full)
+    with pytest.raises(InputError, match="cannot be used: no space left on device"):
+        write_preview(all_shards, tmp_path / "page", tasks=1)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr("prior_gen.preview.write.take_sample", None)  # nothing is drawn for it
+    with pytest.raises(InputError, match=f"--out {tmp_path}/a/b: {tmp_path} cannot be written to"):
+        write_preview(all_shards, tmp_path / "a" / "b")
 
 
 def test_bad_input_is_one_sentence_and_leaves_nothing_behind(own_shards, refusals, tmp_path):

@@ -5,7 +5,9 @@ import pytest
 from prior_draws import TWO_TASKS, K, small_config
 
 from prior_gen import generate_microbatch
+from prior_gen.generator import generate_shards
 from puicl_config import Config
+from shard_io import ShardError
 
 
 @pytest.mark.parametrize(
@@ -23,6 +25,30 @@ def test_no_nan_or_infinity_and_nothing_beyond_20_at_many_stages(changes):
             assert np.isfinite(x).all()
             largest = max(largest, float(np.abs(x).max()))
     assert 1 < largest <= 20
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_not_finite_all_the_same_is_no_shard(tiny, tmp_path, monkeypatch, value):
+    def spoilt(*arguments):
+        batch = generate_microbatch(*arguments)
+        batch.x[0, 0, 0] = value
+        return batch
+
+    monkeypatch.setattr("prior_gen.generator.generate_microbatch", spoilt)
+    with pytest.raises(ShardError, match=r"microbatch \(1, 0, 0\) has features that are not fin"):
+        generate_shards(tiny, tmp_path / "s", [1], jobs=1)
+    assert not list((tmp_path / "s" / "entries").glob("*"))
+
+
+def test_the_largest_sizes_that_a_plan_may_have_are_finite():
+    most = {"share": 1.0, "graph": 0.2, "graph_noise": (1e6, 1e6), "factor_model": 0.2}
+    most |= {"factor_common": (1e6, 1e6), "cluster_labels": 0.2, "cluster_common": (1e6, 1e6)}
+    most |= {"cluster_separation": (1e6, 1e6), "proportional": 0.5, "softness": (1e6, 1e6)}
+    most |= {"proportional_size": (1e6, 1e6), "soft_border": 0.5}
+    prior = {"n_labeled": (12, 30), "tasks_per_microbatch": 4, "sigma_noise": (1e6,)}
+    config = Config(prior={**prior, "sigma_init": 100.0, "extensions": most})
+    for step in range(60):
+        assert np.isfinite(generate_microbatch(config, 100, step, 0).x).all()
 
 
 def test_the_clip_is_reached_but_not_passed():

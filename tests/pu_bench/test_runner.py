@@ -300,3 +300,15 @@ def test_every_cell_has_a_seed_of_its_own_and_methods_share_the_split():
     assert len({cell.method_seed for cell in cells}) == 8
     assert max(cell.method_seed for cell in cells) < 2**31
     assert len({cell.split_seed for cell in cells}) == 4
+
+
+def test_a_run_of_which_every_cell_fails_is_no_success(bench, little_tables, tmp_path, monkeypatch):
+    def fails(P, U, seed):
+        raise ValueError("no luck")
+
+    register(monkeypatch, "fails", fails)
+    common = ("--data", little_tables, "--methods", "fails", "--repeats", 1, "--jobs", 1)
+    code, out, said = bench(*common, "--out", tmp_path)
+    assert code == 2
+    assert "3 cells, 3 failed" in out
+    assert said.endswith("error: every cell failed: the report says why\n")

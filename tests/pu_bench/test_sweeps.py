@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from prior_gen.cli import main as prior_gen
+from prior_gen.generator import generate_shards
 from pu_bench.data import Table
 from pu_bench.run.cells import rows_digest
 from pu_bench.sweeps import (
@@ -345,3 +346,12 @@ def test_the_command_runs_a_sweep_and_names_the_shards_it_lacks(bench, tmp_path,
                          "--methods", "all_positive", "--shards", tmp_path / "nowhere")  # fmt: skip
     assert code == 2
     assert err.count("\n") == 1
+
+
+def test_shards_too_small_for_every_value_are_told(bench, tmp_path, tiny):
+    generate_shards(tiny, tmp_path / "small", [4], jobs=1, split="heldout")
+    options = ("--tasks", "wdbc", "--methods", "random", "--jobs", 1)
+    shards = ("--shards", tmp_path / "small", "--out", tmp_path / "out")
+    code, _, said = bench("--sweep", "pi", *options, *shards)
+    assert code == 2
+    assert "pools has rows enough for a value of pi: of synthetic tasks `prior-gen --conf" in said

@@ -79,6 +79,16 @@ def test_the_working_directorys_config_wins_over_the_shipped_one(tmp_path, monke
         ("trian.seed=1", "unknown key trian; did you mean train?"),
         ("prior.sigma_init=-1", "prior.sigma_init: input should be greater than 0, got -1"),
         ("prior.sigma_init=.inf", "prior.sigma_init: input should be a finite number"),
+        (
+            "prior.sigma_noise=[1.0e+30]",
+            "sigma_noise.0: input should be less than or equal to 1000",
+        ),
+        ("prior.extensions.graph_noise=[1, 1.0e+300]", "graph_noise.1: input should be less than"),
+        (
+            "shards.chunk_cells=10000000000",
+            "shards.chunk_cells: input should be less than or equal",
+        ),
+        ("train.threads_per_process=100000", "less than or equal to 4096, got 100000"),
         ("prior.pi_final=[0.9, 0.1]", "the lower end 0.9 lies above the upper end 0.1"),
         ("prior.pi_final=[0.1, 1.0]", "prior.pi_final.1: input should be less than 1, got 1.0"),
         ("prior.activations=[tanh, tahn]", "prior.activations.1"),

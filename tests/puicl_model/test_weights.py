@@ -111,6 +111,14 @@ def test_weights_beside_the_card_of_others_are_refused_by_the_digest(saved):
     assert "do not match the digest in model.json" in refusal(saved)
 
 
+def test_weights_that_are_not_finite_are_refused(saved):
+    model, card = load_model(saved)
+    tensors = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    tensors["decoder.inner.bias"][1] = torch.nan
+    save_model(saved, tensors, card)
+    assert refusal(saved).endswith("decoder.inner.bias is not finite")
+
+
 def test_missing_weights_are_refused_by_name(saved):
     saved.unlink()
     assert f"{saved} is missing" in refusal(saved)

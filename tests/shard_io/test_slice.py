@@ -15,8 +15,15 @@ from prior_gen.generator import generate_shards, write_parts
 from prior_gen.info import describe_shards
 from prior_gen.regenerate import regenerate_parts
 from puicl_config import InputError
-from shard_io import PartId, ShardError, open_shards, problems_of, slice_shards
-from trainer.data import DataChain, check_plan, last_trainable_step
+from shard_io import (
+    FilteredReader,
+    PartId,
+    ShardError,
+    open_shards,
+    problems_of,
+    slice_shards,
+)
+from trainer.data import DataChain, check_plan, how_to_make, last_trainable_step
 
 WHERE = "d <= 3"
 
@@ -227,8 +234,33 @@ def test_the_trainer_says_that_a_slice_lacks_a_stage(tiny, own_shards, out):
     for path in [*own_shards.glob("entries/stage-0002*"), *own_shards.glob("entries/stage-0004*")]:
         path.unlink()
     slice_shards(own_shards, WHERE, out)
-    with pytest.raises(ShardError, match="is a slice without stage-0002-part-000; slice a folder"):
+    with pytest.raises(
+        ShardError, match=r"lacks stage-0002-part-000 .* it is a slice: make them in"
+    ):
         last_trainable_step(tiny, open_shards(out), 0, 18)
+
+
+def test_who_lacks_stages_of_a_slice_is_told_to_slice_again(tiny, own_shards, out):
+    for path in own_shards.glob("entries/stage-000[45]*"):
+        path.unlink()
+    tail = [4, 5]
+    assert how_to_make(open_shards(own_shards), tail).startswith("make them with `prior-gen --conf")
+    filtered = FilteredReader(own_shards, WHERE)  # `train.where`: the folder is no slice
+    assert how_to_make(filtered, tail) == how_to_make(open_shards(own_shards), tail)
+    slice_shards(own_shards, WHERE, out)
+    again = f"`prior-gen slice SOURCE --where 'd <= 3' --out {out}`"
+    assert how_to_make(open_shards(out), tail).endswith(again)
+    assert how_to_make(FilteredReader(out, "causal"), tail).endswith(again)
+
+
+def test_a_disk_that_is_full_is_told(all_shards, out, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(shutil, "copyfile", full)
+    monkeypatch.setattr(os, "link", full)
+    with pytest.raises(ShardError, match="cannot be used: no space left on device"):
+        slice_shards(all_shards, WHERE, out)
 
 
 def test_the_command_prints_the_reuse_of_each_stage(all_shards, out, monkeypatch, capsys):

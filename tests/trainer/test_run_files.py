@@ -10,9 +10,17 @@ import signal
 import pytest
 import torch
 
+import trainer.checkpoint
+import trainer.cli
 import trainer.run_folder as run_folder
 from puicl_config import InputError
-from trainer.checkpoint import checkpoints, thin_checkpoints
+from trainer.checkpoint import (
+    CheckpointState,
+    checkpoints,
+    newest_whole,
+    save_checkpoint,
+    thin_checkpoints,
+)
 from trainer.environment import describe_environment, record_environment
 from trainer.ledger import Ledger, read_ledger
 from trainer.metrics import Metrics
@@ -115,6 +123,63 @@ def test_a_checkpoint_that_cannot_be_removed_ends_no_run_and_is_none_any_more(
     assert [path.name for path in checkpoints(tmp_path)] == ["step-00000002", "step-00000003"]
     thin_checkpoints(tmp_path, 2)
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_checkpoint_for_which_there_is_no_room_leaves_nothing_behind(tmp_path, monkeypatch):
+    written = trainer.checkpoint.write_synced
+
+    def full(path, content):
+        if path.name == "state.json":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written(path, content)
+
+    monkeypatch.setattr(trainer.checkpoint, "write_synced", full)
+    state = CheckpointState(3, "run", "plan", "data")
+    with pytest.raises(OSError, match="No space left"):
+        save_checkpoint(tmp_path, state, {"a": torch.zeros(3)})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_checkpoint_that_another_process_has_just_set_aside_is_passed_over(tmp_path):
+    state = CheckpointState(3, "run", "plan", "data")
+    kept = save_checkpoint(tmp_path, state, {"a": torch.zeros(3)})
+    (tmp_path / "step-00000009").symlink_to(tmp_path / "gone")
+    found, damaged = newest_whole(tmp_path)
+    assert found[0].step == 3
+    assert [path.name for path, _ in damaged] == ["step-00000009"]
+    assert kept.is_dir()
+
+
+@pytest.mark.parametrize("inside", ["", "run", "deep/er/run"])
+def test_no_run_begins_among_shards(own_shards, inside):
+    with pytest.raises(InputError, match=f"lies in the folder of shards {own_shards}, which"):
+        run_folder.lock_run(own_shards / inside, print)
+    assert not (own_shards / "run").exists()
+    assert not (own_shards / ".lock").exists()
+
+
+def test_a_run_that_was_begun_among_shards_goes_on_there(own_shards):
+    run = own_shards / "run"
+    run.mkdir()
+    (run / "config.yaml").write_text("name: x\n")
+    run_folder.lock_run(run, print).close()
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [(errno.EFBIG, "the same command goes on"), (errno.ELOOP, "give another path")],
+)
+def test_what_the_system_refuses_is_one_sentence(monkeypatch, capsys, number, advice):
+    def refused():
+        raise OSError(number, os.strerror(number), "there")
+
+    monkeypatch.setattr(trainer.cli, "app", lambda **_: refused())
+    with pytest.raises(SystemExit) as stop:
+        trainer.cli.main()
+    assert stop.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {os.strerror(number).lower()}: there; ")
+    assert advice in said
 
 
 def test_signals_mean_what_they_meant_before_a_run():
