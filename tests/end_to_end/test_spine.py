@@ -1,6 +1,7 @@
 """The whole line as a user runs it: config, shards, training, a scored table."""
 
 import csv
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 
 from puicl_model import PUICLClassifier
 
+MAIN = Path(__file__).resolve().parents[2] / "trainer" / "main.py"
 PRIOR_GEN = "from prior_gen.cli import main; main()"
 PUICL = "from puicl_cli.main import main; main()"
 
@@ -19,10 +21,7 @@ def test_from_a_config_to_the_scores_of_a_table(tiny_yaml, run_command, tmp_path
     )
     run_command("-c", PRIOR_GEN, "--config", tiny_yaml, "--tail", "--out", "shards", cwd=tmp_path)
     run_command("-c", PRIOR_GEN, "verify", "shards", cwd=tmp_path)
-    from pathlib import Path
-
-    main = Path(__file__).resolve().parent.parent.parent / "trainer" / "main.py"
-    run_command(main, "--config", tiny_yaml, "--shards", "shards", "--out", out, cwd=tmp_path)
+    run_command(MAIN, "--config", tiny_yaml, "--shards", "shards", "--out", out, cwd=tmp_path)
 
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(40, 3)), columns=list("abc"))
@@ -47,18 +46,15 @@ def test_from_a_config_to_the_scores_of_a_table(tiny_yaml, run_command, tmp_path
 
 @pytest.mark.slow
 def test_the_demo_ranks_the_breast_cancer_table(run_command, tmp_path):
-    from pathlib import Path
-
     from pu_bench.demo import run_demo
 
-    main = Path(__file__).resolve().parent.parent.parent / "trainer" / "main.py"
     shards, out = tmp_path / "shards", tmp_path / "run"
     run_command(
         *("-c", PRIOR_GEN, "--config", "demo", "--stages", "1-12", "--tail", "--out", shards),
-        cwd=main.parent.parent,
+        cwd=MAIN.parent.parent,
     )
     launch = ("-m", "torch.distributed.run", "--nproc-per-node", 2)
-    run_command(*launch, main, "--config", "demo", "--shards", shards, "--out", out)
+    run_command(*launch, MAIN, "--config", "demo", "--shards", shards, "--out", out)
     means = run_demo(out / "model.safetensors", tmp_path / "results")
     assert means["PUICL"][0] >= 0.95
     assert means["all positive"] == (0.5, pytest.approx(238 / 450))
