@@ -1,5 +1,6 @@
 """Which rows are labelled positives: the forms in which people write `s`."""
 
+import contextlib
 import warnings
 from typing import Any
 
@@ -153,8 +154,9 @@ def _equal(array: np.ndarray, label: Any) -> np.ndarray:
     return np.array([equal(entry) for entry in array.tolist()], dtype=bool)
 
 
-def _number(entry: Any) -> float | None:
-    try:
-        return float(_WORDS.get(str(entry), entry))
-    except (TypeError, ValueError):
-        return None
+def _number(entry: Any) -> int | float | None:
+    entry = _WORDS.get(str(entry), entry)
+    for kind in (int,) * isinstance(entry, str | int) + (float,):  # floats lack long ones' digits
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            return kind(entry)
+    return None

@@ -8,10 +8,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from pu_bench.report.generated import plain_table, renew_from_results, renewed
-from pu_bench.report.results import load_results
+from pu_bench.report.results import load_results, read_cells
 from pu_bench.report.tables import modelled_on, number
 from pu_bench.run.files import RESULTS, SWEEP_RESULTS
 from pu_bench.sweeps.sweeps import SWEEPS
@@ -99,7 +97,7 @@ def sweeps(folder: Path) -> str:
     """Markdown: AUC, accuracy and error of the class prior by the property that is varied."""
     if not (folder / SWEEP_RESULTS).is_file():
         return _NOT_YET
-    cells = pd.read_csv(folder / SWEEP_RESULTS, keep_default_na=False, na_values=[""])
+    cells = read_cells(folder / SWEEP_RESULTS)
     cells = cells[cells.method == _OURS]
     if cells.empty:
         return _NOT_YET

@@ -107,7 +107,7 @@ def time_against_auc(results: Results) -> Picture | None:
     """Mean AUC against seconds a task, on a logarithmic axis; None where every cell failed."""
     methods = results.methods + results.references
     auc = results.by_task("auc").mean()
-    seconds = results.by_task("seconds").mean()
+    seconds = {name: results.mean_and_sd(name, "seconds")[0] for name in methods}
     methods = [name for name in methods if np.isfinite(auc[name]) and seconds[name] > 0]
     if not methods:
         return None
@@ -117,7 +117,7 @@ def time_against_auc(results: Results) -> Picture | None:
         figure = new_figure(4.4)
         axes = figure.add_subplot()
         places = spread_apart(heights, span * 0.048)
-        low, high = min(seconds[methods]), max(seconds[methods])
+        low, high = (end(seconds[name] for name in methods) for end in (min, max))
         edge = high * (high / low) ** 0.08 if high > low else high * 1.2
         for name, place in zip(methods, places, strict=True):
             colour = COLOURS.get(name, INK if name in results.references else QUIET)

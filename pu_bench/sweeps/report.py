@@ -16,7 +16,7 @@ from pu_bench.report.blocks import (
     to_html,
     to_markdown,
 )
-from pu_bench.report.results import CHANCE
+from pu_bench.report.results import CHANCE, read_cells
 from pu_bench.report.style import Picture, colour_of, house_style, new_figure, png_of
 from pu_bench.run.files import SWEEP_RESULTS
 from pu_bench.sweeps.sweeps import SWEEPS, Sweep
@@ -30,7 +30,7 @@ def write_sweep_report(folder: Path) -> Path:
     """Write sweeps.html, sweeps.md and their pictures from sweeps.csv; returns the page's path."""
     if not (folder / SWEEP_RESULTS).is_file():
         raise InputError(f"{folder} holds no sweeps: there is no {SWEEP_RESULTS}")
-    cells = pd.read_csv(folder / SWEEP_RESULTS, keep_default_na=False, na_values=[""])
+    cells = read_cells(folder / SWEEP_RESULTS)
     blocks: list[Block] = [Paragraph(_INTRODUCTION)]
     for name in [name for name in SWEEPS if name in set(cells.sweep)]:
         here = cells[cells.sweep == name]

@@ -75,8 +75,7 @@ class NumberColumn(Column):
         # The middle cell rather than the middle of two: it is a value of the column, and huge
         # values do not overflow.
         self.fill = float(np.sort(known)[(len(known) - 1) // 2])
-        share = 1 - len(known) / len(values)
-        self.indicator = bool(indicator_share <= share < 1)
+        self.indicator = bool(indicator_share <= np.isnan(values).mean() < 1)
 
     @property
     def endings(self):
@@ -126,7 +125,7 @@ class DateColumn(Column):
         seconds = as_seconds(column)
         known = np.sort(seconds[~np.isnan(seconds)])
         self.fill = float(known[(len(known) - 1) // 2])
-        self.indicator = bool(indicator_share <= 1 - len(known) / len(seconds) < 1)
+        self.indicator = bool(indicator_share <= np.isnan(seconds).mean() < 1)
         days = np.floor(known / _DAY)
         long_enough = {
             "weekday": days[-1] - days[0] >= 14,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pu_bench.report.card import with_blocks
+from pu_bench.report.card import sweeps, with_blocks
 from pu_bench.run.files import METRICS, SWEEP_RESULTS, write_results
 from puicl_config import Config, InputError
 from puicl_model import shipped_weights
@@ -88,3 +88,10 @@ def test_the_committed_card_holds_what_the_script_writes(monkeypatch):
         pytest.skip("no default weights ship")
     text = (ROOT / "docs" / "model_card.md").read_text(encoding="utf-8")
     assert with_blocks(text, ROOT / "results" / "published") == text
+
+
+def test_a_sweeps_mean_weighs_pools_alike_whatever_their_repeats(tmp_path):
+    rows = ["pi,0.5,a,real,puicl,0.9,0.8,0.1"] * 3 + ["pi,0.5,b,real,puicl,0.7,0.6,0.3"]
+    head = "sweep,value,pool,kind,method,auc,accuracy,pi_error"
+    (tmp_path / "sweeps.csv").write_text("\n".join([head, *rows]) + "\n")
+    assert "| 0.5 | 2 real | 0.800 | 0.700 | 0.200 |" in sweeps(tmp_path)

@@ -10,9 +10,9 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from pu_bench.data import TASKS, load_collection, sources
-from pu_bench.data.canonical import canonical_table, encode
+from pu_bench.data.canonical import CanonicalTable, canonical_table, encode
 from pu_bench.data.sources import Monk
-from pu_bench.data.tasks import larger_group
+from pu_bench.data.tasks import TaskSpec, larger_group
 from puicl_config import InputError
 
 EMBEDDED = ["wdbc", "monk1", "monk2", "monk3"]
@@ -254,3 +254,21 @@ def test_other_tables_of_the_same_format_load_with_their_index():
     for name, table in collection.tables.items():
         assert len(table.x) == index[name]["rows"]
         assert table.positive.mean() >= 0.5
+
+
+def test_a_task_is_without_the_columns_classes_and_rows_that_it_leaves_out():
+    spec = TaskSpec(
+        *("t", "T", (), lambda text: {"p": True, "q": False}.get(text), "nowhere"),
+        dropped=frozenset({"b"}),
+        complete_rows=True,
+    )
+    rows = (("1", "", "p"), ("", "2", "p"), ("3", "4", "q"), ("5", "6", "r"))
+    reduced = spec.reduce(CanonicalTable(("a", "b", "target"), rows))
+    assert reduced == CanonicalTable(("a", "target"), (("1", "p"), ("3", "q")))
+
+
+def test_a_task_may_keep_a_sources_first_rows_alone(monkeypatch):
+    pins = {"t": {"columns": ["a", "target"], "rows": 2, "sha256": ""}}
+    monkeypatch.setattr("pu_bench.data.tasks.PINS", pins)
+    spec = TaskSpec("t", "T", (), lambda text: True, "nowhere", max_rows=2)
+    assert spec.canonical([(3, "p"), (1, "q"), (2, "p")]).rows == (("1", "q"), ("3", "p"))

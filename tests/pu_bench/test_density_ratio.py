@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from little_runs import labeled_and_not
 
 from pu_bench.methods.density_ratio import (
     ULSIF,
@@ -50,3 +51,13 @@ def test_the_leave_one_out_error_is_that_of_fits_without_the_pair(n_p, n_u):
 def test_weights_equal_the_formula_on_numbers():
     phi_p, phi_u = np.array([[1.0], [0.5]]), np.array([[0.5], [0.0], [1.0]])
     assert weights(phi_p, phi_u, 0.25) == pytest.approx([0.75 / (1.25 / 3 + 0.25)])
+
+
+def test_a_row_is_positive_where_the_share_times_the_ratio_is_above_a_half(monkeypatch):
+    name = "pu_bench.methods.density_ratio.best_bin_estimate"
+    for share in (0.2, 0.9):
+        monkeypatch.setattr(name, lambda P, U, seed, share=share: share)
+        told = ULSIF().fit_predict(*labeled_and_not(), 0)
+        np.testing.assert_array_equal(told.label, share * told.score > 0.5)
+        assert told.class_prior == share
+        assert (told.label != (told.score > 1)).any()

@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
+from little_runs import labeled_and_not
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from pu_bench.methods.empu import EMPU, fit_tilting, random_weights, ridge_logistic
+from pu_bench.methods import empu
+from pu_bench.methods.empu import EMPU, Tilting, fit_tilting, random_weights, ridge_logistic
 
 B = np.array([1.5, -1.0])
 ALPHA = 0.4
@@ -63,3 +65,10 @@ def test_a_table_that_a_plane_divides_is_fitted_without_overflow():
     prediction = EMPU().fit_predict(P, U, 0)
     assert np.isfinite(prediction.score).all()
     assert (prediction.label == (np.arange(80) < 40)).all()
+
+
+def test_of_the_random_starts_the_likeliest_fit_is_kept(monkeypatch):
+    ends = ((0.1, -9.0), (0.2, -7.0), (0.3, -1.0), (0.4, -5.0), (0.5, -8.0))
+    fits = iter(Tilting(a, 0.0, np.zeros(2), np.full(60, a), [0.0, end]) for a, end in ends)
+    monkeypatch.setattr(empu, "fit_tilting", lambda P, U, weights: next(fits))
+    assert EMPU().fit_predict(*labeled_and_not(), 0).class_prior == 0.3

@@ -17,6 +17,8 @@ from little_runs import CHEAP, figures, ones, plan_of, register
 from pu_bench import Prediction
 from pu_bench.data import load_collection
 from pu_bench.run import run_benchmark
+from pu_bench.run.files import read_results, write_results
+from pu_bench.run.metrics import METRICS
 from pu_bench.run.store import CellLog
 from puicl_config import InputError
 
@@ -233,3 +235,19 @@ def test_a_stopped_run_keeps_what_is_finished_and_says_how_to_go_on(
     assert bench(*common, "--out", tmp_path)[0] == 0
     assert len(calls) == 3 + 4
     assert len(pd.read_csv(tmp_path / "results.csv")) == 6
+
+
+def test_results_come_back_as_they_were_to_six_digits(tmp_path):
+    record = {"task": "t", "method": "m", "repeat": 0, **dict.fromkeys(METRICS, 0.123456789)}
+    record |= {"seconds": 12.5, "error": None, "collapsed": False, "n_labeled": 5}
+    record |= {"n_unlabeled": 10, "n_features": 3, "pi": 0.5, "rows_seen": "12"}
+    record |= {"reliability": [[9, 10, 9.5, 5]], "brier": None}
+    failed = {**record, "repeat": 1, **dict.fromkeys((*METRICS, "collapsed", "reliability"))}
+    write_results(tmp_path, [failed | {"error": "ValueError: 1"}, record | {"collapsed": True}])
+    first, second = read_results(tmp_path)
+    rounded = dict.fromkeys(set(METRICS) - {"brier"}, 0.123457)
+    assert first == {**record, **rounded, "collapsed": True}
+    assert second == {**failed, "error": "ValueError: 1"}
+    write_results(tmp_path, [record])
+    assert read_results(tmp_path) == [{**record, **rounded}]
+    assert pd.read_csv(tmp_path / "results.csv", dtype=str).auc[0] == "0.123457"

@@ -10,7 +10,7 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from pu_bench.methods import METHODS
+from pu_bench.methods import METHODS, in_context
 from pu_bench.methods.base import Prediction
 from pu_bench.methods.crossfit import cross_fitted, posterior
 from pu_bench.methods.extras import extra_package
@@ -22,6 +22,7 @@ from puicl_config import InputError
 NEEDS_WEIGHTS = {"tabpfn", "tabicl"}
 UNTRAINED = {name for name in METHODS if name.startswith("puicl")}  # small random networks here
 NAMES = sorted(METHODS.keys() - NEEDS_WEIGHTS)
+DRAWN = sorted(set(NAMES) - UNTRAINED - {"one_class_svm", "all_positive"})
 
 
 @pytest.fixture(scope="module")
@@ -276,3 +277,88 @@ def test_an_error_that_is_no_want_of_weights_stays_what_it_is(task, monkeypatch)
     monkeypatch.setattr("pu_bench.methods.foundation.extra_package", lambda *_: package)
     with pytest.raises(ZeroDivisionError, match="three columns"):
         TabICL().fit_predict(P, U, 0)
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("name", NAMES)
+def test_the_rows_called_positive_are_those_that_score_highest(name, task):
+    prediction = answer(name, task)
+    called = prediction.label == 1
+    if 0 < called.sum() < len(called):
+        assert prediction.score[called].min() >= prediction.score[~called].max()
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("name", DRAWN)
+def test_another_seed_gives_another_answer(name, task):
+    P, U, y = task
+    method, seen = METHODS[name](), {"labels": y, "class_prior": float(y.mean())}
+    seen = {key: seen[key] for key in method.sees}
+    one, other = (method.fit_predict(P, U, seed, **seen) for seed in (5, 6))
+    assert (one.order != other.order).any()
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "parameters"),
+    [
+        ("puicl", None, {}),
+        ("puicl_single", None, {"n_estimators": 1}),
+        ("puicl_trees", None, {"blend": "trees"}),
+        ("puicl_paper", "paper", {}),
+    ],
+)
+def test_the_variants_of_puicl_are_the_classifiers_options(name, model, parameters, monkeypatch):
+    made = []
+
+    class Classifier:
+        unlabeled_proba_, class_prior_ = np.array([0.9, 0.5, 0.2]), 0.4
+
+        def __init__(self, model, **parameters):
+            made.append((model, parameters))
+
+        def fit(self, x, s):
+            made.append((x.tolist(), s.tolist()))
+            return self
+
+    monkeypatch.setattr(in_context, "PUICLClassifier", Classifier)
+    told = METHODS[name]().fit_predict(np.array([[7.0]]), np.array([[1.0], [2.0], [3.0]]), 9)
+    assert made[0] == (model, {"random_state": 9, "verbose": False, **parameters})
+    assert made[1] == ([[7.0], [1.0], [2.0], [3.0]], [1, 0, 0, 0])
+    assert (told.label.tolist(), told.class_prior) == ([1, 1, 0], 0.4)
+
+
+@pytest.mark.parametrize("name", ["extra_trees", "gradient_boosting", "tabpfn", "tabicl"])
+def test_a_classifier_draws_from_its_seed(name, monkeypatch):
+    class Fake:
+        def __init__(self, device, random_state):
+            self.random_state = random_state
+
+    from types import SimpleNamespace
+
+    package = SimpleNamespace(TabPFNClassifier=Fake, TabICLClassifier=Fake)
+    monkeypatch.setattr("pu_bench.methods.foundation.extra_package", lambda *_: package)
+    assert METHODS[name]().classifier(7).random_state == 7
+
+
+def test_elkan_and_notos_probability_is_the_papers_weight_and_g_ranks(monkeypatch):
+    g = np.array([0.1, 0.3, 0.9])
+
+    class Fitted:
+        c = 0.4
+
+        def __init__(self, estimator, hold_out_ratio, random_state):
+            pass
+
+        def fit(self, x, s):
+            return self
+
+        def predict_proba(self, x):
+            return np.column_stack([1 - g / self.c, g / self.c])
+
+    package = SimpleNamespace(ElkanotoPuClassifier=Fitted)
+    monkeypatch.setattr("pu_bench.methods.packaged.extra_package", lambda *_: package)
+    told = METHODS["elkan_noto"]().fit_predict(np.zeros((2, 1)), np.arange(3.0)[:, None], 0)
+    np.testing.assert_allclose(told.score, [1.5 * 0.1 / 0.9, 1.5 * 0.3 / 0.7, 1.0])
+    np.testing.assert_allclose(told.order, g)
+    assert told.label.tolist() == [0, 1, 1]
+    assert told.class_prior == pytest.approx(told.score.mean())

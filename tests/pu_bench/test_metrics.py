@@ -101,3 +101,15 @@ def test_balanced_accuracy_is_the_mean_of_the_two_classes_recalls():
     # More rows are called positive than are: with as many, answer and truth could be swapped.
     judged = judge(prediction([0.9, 0.9, 0.9, 0.9, 0.1]), Y, True)
     assert judged.metrics["balanced_accuracy"] == pytest.approx((3 / 3 + 1 / 2) / 2)
+
+
+def test_rows_that_a_finer_ranking_tells_apart_are_no_collapse():
+    cut = Prediction(np.ones(5), np.ones(5, int), 1.0, ranking=np.array([5.0, 4, 3, 2, 1]))
+    y = np.array([1, 1, 1, 0, 0])
+    assert not judge(cut, y, True).collapsed
+    assert judge(cut._replace(ranking=None), y, True).collapsed
+    # And a score at a bin's border belongs to the bin above.
+    edge = judge(Prediction(np.array([0.5, 0.0, 1, 1, 1]), np.ones(5, int), None), y, True)
+    assert [place for place, *_ in edge.reliability] == [0, 5, 9]
+    with pytest.raises(ValueError, match=r"probabilities from -0\.5 to 0\.5"):
+        judge(Prediction(np.array([-0.5, 0.5, 0.5, 0.5, 0.5]), np.ones(5, int), None), y, True)

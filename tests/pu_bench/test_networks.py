@@ -3,11 +3,20 @@ import math
 import numpy as np
 import pytest
 import torch
+from little_runs import labeled_and_not
 from sklearn.metrics import roc_auc_score
 from torch import nn
 
+from pu_bench.methods import METHODS, pu_risk, ted, vpu
 from pu_bench.methods.networks import batches, generator_of, held_out, mlp, one_thread
-from pu_bench.methods.pu_risk import PUSB, NNPUTruePrior, PUSBTruePrior, UPUTruePrior
+from pu_bench.methods.pu_risk import (
+    PUSB,
+    UPU,
+    NNPUTruePrior,
+    PUSBTruePrior,
+    RiskMinimiser,
+    UPUTruePrior,
+)
 from pu_bench.methods.risks import (
     logistic_loss,
     non_negative_objective,
@@ -162,3 +171,74 @@ def test_one_thread_within_and_as_many_as_before_afterwards():
     with one_thread():
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == before
+
+
+def test_risk_minimisers_estimate_the_share_that_they_are_not_given(monkeypatch):
+    monkeypatch.setattr("pu_bench.methods.pu_risk.best_bin_estimate", lambda P, U, seed: seed / 10)
+    monkeypatch.setattr(
+        RiskMinimiser, "predict_given", lambda self, P, U, seed, alpha: (seed, alpha)
+    )
+    for name in ("nnpu", "upu", "pusb"):
+        assert METHODS[name]().fit_predict(np.eye(2), np.eye(2), 3) == (3, 0.3)
+        assert METHODS[f"{name}_true_prior"]().fit_predict(
+            np.eye(2), np.eye(2), 3, class_prior=0.6
+        ) == (3, 0.6)
+
+
+def test_upu_takes_the_epoch_of_the_lowest_held_out_risk(monkeypatch):
+    def score(*risks):
+        told = iter(risks)
+        monkeypatch.setattr(pu_risk, "EPOCHS", len(risks))
+        monkeypatch.setattr(pu_risk, "unbiased_risk", lambda *_: torch.tensor(next(told)))
+        return UPU().predict_given(*labeled_and_not(), 0, 0.5).score
+
+    second = score(2.0, 1.0)
+    np.testing.assert_array_equal(score(2.0, 1.0, 3.0), second)
+    assert (score(1.0, 2.0, 3.0) != second).any()
+
+
+def test_vpu_takes_setting_and_epoch_of_the_lowest_held_out_loss(monkeypatch):
+    loss = vpu.variational_loss
+    monkeypatch.setattr(vpu, "MIXUP_WEIGHTS", (0.3,))
+
+    def score(*losses, rates=(1e-3,)):
+        told = iter(losses)
+
+        def scripted(log_phi_p, log_phi_u):
+            training = torch.is_grad_enabled()
+            return loss(log_phi_p, log_phi_u) if training else torch.tensor(next(told))
+
+        monkeypatch.setattr(vpu, "variational_loss", scripted)
+        monkeypatch.setattr(vpu, "LEARNING_RATES", rates)
+        monkeypatch.setattr(vpu, "EPOCHS", len(losses) // len(rates))
+        return VPU().fit_predict(*labeled_and_not(), 0).score
+
+    second = score(2.0, 1.0)
+    np.testing.assert_array_equal(score(2.0, 1.0, 3.0), second)
+    assert (score(1.0, 2.0, 3.0) != second).any()
+    both = (1e-3, 1e-4)
+    np.testing.assert_array_equal(score(2.0, 1.0, 5.0, 4.0, rates=both), second)
+    assert (score(5.0, 4.0, 2.0, 1.0, rates=both) != second).any()
+
+
+def test_vpus_learning_rate_is_halved_every_twenty_epochs(monkeypatch):
+    made, adam = [], torch.optim.Adam
+
+    def keep(parameters, rate, **options):
+        made.append(rate)
+        return adam(parameters, rate, **options)
+
+    monkeypatch.setattr(torch.optim, "Adam", keep)
+    for name, value in (("LEARNING_RATES", (1e-3,)), ("MIXUP_WEIGHTS", (0.3,)), ("PATIENCE", 99)):
+        monkeypatch.setattr(vpu, name, value)
+    VPU().fit_predict(*labeled_and_not(12, 12), 0)
+    assert made == [1e-3, 5e-4, 2.5e-4]
+
+
+def test_ted_estimates_the_share_on_rows_held_out(monkeypatch):
+    asked = []
+    monkeypatch.setattr(ted, "best_bin", lambda p, u: asked.append((len(p), len(u))) or 0.5)
+    monkeypatch.setattr(ted, "WARM_START", 1)
+    monkeypatch.setattr(ted, "EPOCHS", 2)
+    assert TED().fit_predict(*labeled_and_not(50, 100), 0).class_prior == 0.5
+    assert asked == [(10, 20)] * 3

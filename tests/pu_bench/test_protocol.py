@@ -49,3 +49,12 @@ def test_the_logistic_baseline_ranks_and_calibrates_two_gaussians():
     assert ((score >= 0.5) == task.y).mean() > 0.85
     assert score.min() >= 0
     assert score.max() <= 1
+
+
+def test_negatives_and_capped_positives_are_drawn_from_all_of_the_table():
+    positive = np.arange(6000) < 3000
+    drawn = [split_pu(np.arange(6000.0)[:, None], positive, seed) for seed in range(4)]
+    for kind, first in ((1, 0), (0, 3000)):
+        rows = np.concatenate([task.U[task.y == kind, 0] for task in drawn])
+        assert abs(rows.mean() - first - 1500) < 100
+    assert abs(np.concatenate([task.P[:, 0] for task in drawn]).mean() - 1500) < 150

@@ -12,10 +12,21 @@ from made_up_results import make_results, without
 from pu_bench import METHODS, write_report
 from pu_bench.data import TASKS
 from pu_bench.describe import with_tables
+from pu_bench.report import figures, figures_probability
+from pu_bench.report.figures_probability import reliability
 from pu_bench.report.generated import markers
 from pu_bench.report.readme import with_table
 from pu_bench.report.results import load_results, published
-from pu_bench.report.tables import against_one, beside_the_paper, summary
+from pu_bench.report.style import spread_apart
+from pu_bench.report.tables import (
+    _p,
+    against_one,
+    beside_the_paper,
+    by_task,
+    failures,
+    pair_matrix,
+    summary,
+)
 from pu_bench.run.files import RESULTS
 from puicl_config import InputError
 
@@ -197,3 +208,119 @@ def test_the_tables_in_the_docs_are_those_of_the_code():
     assert with_tables(text) == text
     assert text.count("https://www.openml.org/d/") == 12
     assert all(f"| `{name}` |" in text for name in (*TASKS, *METHODS))
+
+
+def changed(folder, **columns):
+    """The folder with other columns in results.csv, each a function of the table."""
+    table = pd.read_csv(folder / RESULTS)
+    table.assign(**columns).to_csv(folder / RESULTS, index=False)
+    return load_results(folder)
+
+
+def test_wins_are_those_of_the_method_named_and_its_median_and_p_stand_behind(results_folder):
+    def auc(t):
+        tasks = list(TASKS)
+        place = t.task.map(tasks.index)
+        lost = (t.method == "logistic") & (place == 7)
+        return t.auc.where(~lost, 0.77)
+
+    rows = against_one(changed(results_folder, auc=auc), "puicl").rows
+    told = {row[0].text: [cell.text for cell in row[1:]] for row in rows}
+    assert told["logistic P vs U"] == ["7 / 0 / 1", "+0.200", "0.016", "0.016"]
+    assert told["EMPU"] == ["8 / 0 / 0", "+0.100", "0.0078", "0.016"]
+    assert not rows[1][-1].text.startswith("<")
+    assert all(row[-1].bold for row in rows)
+    assert [_p(p) for p in (0.00099, 0.001, 0.0049)] == ["< 0.001", "0.001", "0.0049"]
+
+
+def test_of_all_pairs_those_that_differ_are_bold(results_folder):
+    results = changed(results_folder, auc=lambda t: t.auc.where(t.method != "logistic", 0.79))
+    table = pair_matrix(results)
+    cells = {
+        (row[0].text, name): cell
+        for row in table.rows
+        for name, cell in zip(table.head[1:], row[1:], strict=True)
+    }
+    for (a, b), cell in cells.items():
+        assert cell.text == cells[b, a].text
+        assert (cell.text == "") == (a == b)
+        assert cell.bold == (a != b and float(cell.text) < 0.05)
+    assert {cell.bold for cell in cells.values()} == {True, False}
+
+
+def test_a_tables_columns_are_what_their_heads_say(results_folder):
+    table = summary(load_results(results_folder))
+    rows = {row[0].text.split(" (")[0]: [cell.text for cell in row] for row in table.rows}
+    count = [table.head.index(name) for name in ("failed", "collapsed", "cells")]
+    assert [rows["EMPU"][place] for place in count] == ["3", "0", "16"]
+    assert [rows["logistic P vs U"][place] for place in count] == ["0", "16", "16"]
+    (cell,) = [row[1] for row in by_task(load_results(results_folder), "auc").rows[:1]]
+    assert (cell.text, cell.spread) == ("0.905", "± 0.007")
+    (row,) = failures(load_results(results_folder)).rows
+    assert [cell.text for cell in row] == ["EMPU", "3", "diabetes, haberman",
+                                           "ValueError: <no> | luck"]  # fmt: skip
+
+
+def test_figures_that_print_alike_are_both_the_best(results_folder):
+    results = changed(results_folder, auc=lambda t: np.where(t.method == "puicl", 0.90004, 0.9))
+    bold = {row[0].text: row[1].bold for row in summary(results).rows}
+    assert bold["PUICL"]
+    assert bold["logistic P vs U"]
+
+
+def test_beside_the_paper_figures_that_print_alike_are_a_tie_that_is_ours(results_folder):
+    results = changed(results_folder, auc=lambda t: t.auc.where(t.task != "diabetes", 0.8088))
+    (row,) = [row for row in beside_the_paper(results, "auc").rows if row[0].text == "Diabetes"]
+    assert [(cell.text, cell.bold) for cell in row[1:4]] == [
+        ("0.809", True),
+        ("0.809", False),
+        ("+0.000", False),
+    ]
+
+
+def test_cells_that_a_run_lacks_are_told(results_folder):
+    without(results_folder, lambda t: (t.method == "logistic") & (t.repeat == 1))
+    write_report(results_folder)
+    report = (results_folder / "report.md").read_text()
+    assert "56 finished cells of 64 (methods x tasks x 2 repeats)" in report
+    assert "Positive medians are for PUICL." in report
+
+
+def test_reliability_is_summed_over_all_cells(results_folder):
+    assert reliability(load_results(results_folder), "puicl")[9].tolist() == [320, 304, 160]
+    assert reliability(load_results(results_folder), "empu")[9].tolist() == [260, 247, 130]
+
+
+def test_names_in_a_picture_keep_their_distance_and_order():
+    values = [0.5, 0.1, 0.5, 0.52]
+    places = spread_apart(values, 0.1)
+    order = np.argsort(values, kind="stable")
+    assert (np.diff(np.array(places)[order]) >= 0.1 - 1e-6).all()
+    assert places[1] == 0.1
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The figures that were drawn, as Matplotlib has them."""
+    kept = []
+    for module in (figures, figures_probability):
+        monkeypatch.setattr(module, "png_of", lambda figure: kept.append(figure) or b"")
+    return kept
+
+
+def test_dots_stand_beside_their_tasks_name(results_folder, drawn):
+    results = changed(results_folder, auc=lambda t: 1 - t.auc)
+    figures.dots_by_task(results)
+    (axes,) = drawn[0].axes
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    (dots,) = [dots for dots in axes.collections if dots.get_label() == "PUICL"]
+    told = {names[round(y)]: x for x, y in dots.get_offsets()}
+    auc = results.by_task("auc").puicl
+    assert told == {results.task_title(task): pytest.approx(auc[task]) for task in results.tasks}
+
+
+def test_a_calibration_curve_is_the_share_of_positives_over_the_mean_score(results_folder, drawn):
+    figures_probability.calibration(load_results(results_folder))
+    for axes in drawn[0].axes[:4]:
+        curve = axes.lines[1]
+        assert (*curve.get_xdata(), *curve.get_ydata()) == pytest.approx((0.95, 0.5))

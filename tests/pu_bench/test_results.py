@@ -1,5 +1,7 @@
 """Results: what counts, who is compared with whom on what, and damage."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from pu_bench.report.generated import markers
 from pu_bench.report.readme import with_table
 from pu_bench.report.results import load_results, published
 from pu_bench.report.statistics import average_ranks
+from pu_bench.report.tables import lacks_of
 from pu_bench.run.files import DETAILS, RESULTS
 from puicl_config import InputError
 
@@ -198,3 +201,28 @@ def test_the_mean_elsewhere_weighs_tasks_alike_whatever_their_repeats(results_fo
     )
     expected = np.mean([0.9, *(0.905 - 0.02 * place for place in (1, 2, 3, 7))])
     assert results.auc_elsewhere("puicl") == pytest.approx(expected)
+
+
+def test_failed_cells_are_counted_in_whole_numbers_where_a_task_is_not_there_yet(results_folder):
+    last = list(TASKS)[7]
+    results = without(results_folder, lambda t: (t.task == last) & (t.method != "puicl"))
+    assert lacks_of(results, "empu") == " (6 of 8 tasks, 3 of 14 cells failed)"
+
+
+def test_the_seconds_until_a_failure_are_not_a_tasks_time(results_folder):
+    table = pd.read_csv(results_folder / RESULTS)
+    table.loc[table.error.notna(), "seconds"] = 0.001
+    table.to_csv(results_folder / RESULTS, index=False)
+    assert load_results(results_folder).mean_and_sd("empu", "seconds")[0] == 0.5
+
+
+def test_tables_may_be_named_by_numbers(results_folder):
+    run = json.loads((results_folder / "run.json").read_text())
+    names = {task: f"{2010 + place}" for place, task in enumerate(run["tables"])}
+    for name in (RESULTS, DETAILS):
+        table = pd.read_csv(results_folder / name)
+        table.assign(task=table.task.map(names)).to_csv(results_folder / name, index=False)
+    run["collection"] = "years"
+    run["tables"] = {names[task]: table for task, table in run["tables"].items()}
+    (results_folder / "run.json").write_text(json.dumps(run))
+    assert load_results(results_folder).tasks == list(names.values())

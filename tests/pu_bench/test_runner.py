@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from little_runs import CHEAP, figures, ones, plan_of, register
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from pu_bench import METHODS, Prediction, split_pu
 from pu_bench.protocol import PUTask
@@ -312,3 +313,32 @@ def test_a_run_of_which_every_cell_fails_is_no_success(bench, little_tables, tmp
     assert code == 2
     assert "3 cells, 3 failed" in out
     assert said.endswith("error: every cell failed: the report says why\n")
+
+
+def test_a_reference_is_given_the_true_share_of_positives(monkeypatch):
+    given = {}
+
+    def keep(P, U, seed, **seen):
+        given.update(seen)
+        return ones(U)
+
+    register(monkeypatch, "told", keep, sees=frozenset({"class_prior"}))
+    split = PUTask(np.arange(12.0)[:, None], 2, np.array([1, 1, 1, 0, 0, 0, 0, 0, 0, 0]))
+    record = run_cell(Cell("t", "told", 0), METHODS["told"](), split)
+    assert given == {"class_prior": 0.3}
+    assert record["pi"] == 0.3
+
+
+def test_a_method_runs_in_one_thread(monkeypatch):
+    seen = []
+
+    def count(P, U, seed):
+        seen.extend(pool["num_threads"] for pool in threadpool_info())
+        return ones(U)
+
+    register(monkeypatch, "counts", count)
+    split = PUTask(np.arange(8.0)[:, None], 2, np.array([1, 1, 1, 0, 0, 0]))
+    with threadpool_limits(2):
+        assert max(pool["num_threads"] for pool in threadpool_info()) == 2
+        assert run_cell(Cell("t", "counts", 0), METHODS["counts"](), split)["error"] is None
+    assert set(seen) == {1}

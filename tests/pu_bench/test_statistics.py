@@ -71,3 +71,18 @@ def test_tied_tasks_stay_in_the_ranking_of_a_paired_test():
     p = paired_p(difference, np.zeros(10))
     assert p == pytest.approx(wilcoxon(difference, zero_method="pratt").pvalue)
     assert p != pytest.approx(wilcoxon(difference, zero_method="wilcox").pvalue)
+
+
+def test_cliques_are_of_methods_in_the_order_of_their_ranks():
+    p = pd.DataFrame(1.0, index=list("cab"), columns=list("cab"))
+    p.loc["a", "c"] = p.loc["c", "a"] = 0.001
+    assert cliques(pd.Series([1.0, 2, 3], index=list("abc")), p) == [(0, 1), (1, 2)]
+
+
+def test_what_differs_in_the_last_bits_alone_is_a_tie():
+    scores = pd.DataFrame({"a": [0.1 + 0.2] * 6 + [0.9, 0.8], "b": [0.3] * 6 + [0.1, 0.7]})
+    (row,) = against(scores, "a").itertuples()
+    assert (row.wins, row.ties, row.losses, row.median) == (2, 6, 0, 0.0)
+    assert paired_p(scores.a.to_numpy()[:6], scores.b.to_numpy()[:6]) == 1.0
+    skewed = pd.DataFrame({"a": [0.9, 0.5, 0.5], "b": [0.1, 0.4, 0.4]})
+    assert against(skewed, "a")["median"].item() == pytest.approx(0.1)

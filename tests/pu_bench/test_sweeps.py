@@ -9,6 +9,7 @@ import pytest
 
 from prior_gen.cli import main as prior_gen
 from prior_gen.generator import generate_shards
+from pu_bench.command import SWEEP_METHODS
 from pu_bench.data import Table
 from pu_bench.run.cells import rows_digest
 from pu_bench.sweeps import (
@@ -22,6 +23,7 @@ from pu_bench.sweeps import (
     table_pools,
     write_sweep_report,
 )
+from pu_bench.sweeps.report import summary as sweep_summary
 from pu_bench.sweeps.runner import split_of
 from puicl_config import InputError, load_config
 from shard_io import open_shards
@@ -355,3 +357,76 @@ def test_shards_too_small_for_every_value_are_told(bench, tmp_path, tiny):
     code, _, said = bench("--sweep", "pi", *options, *shards)
     assert code == 2
     assert "pools has rows enough for a value of pi: of synthetic tasks `prior-gen --conf" in said
+
+
+def test_a_sweeps_mean_is_over_tasks_of_means_over_repeats():
+    cells = pd.DataFrame(
+        {
+            "kind": "real",
+            "method": "puicl",
+            "value": 1.0,
+            "pool": ["a", "a", "a", "b"],
+            "auc": [0.9, 0.9, np.nan, 0.5],
+            "accuracy": [0.9, 0.6, np.nan, 0.5],
+            "error": [None, None, "no luck", None],
+        }
+    )
+    mean, sem, count = sweep_summary(cells, "auc").loc[("real", "puicl", 1.0)]
+    a = (0.9 + 0.9 + 0.5) / 3  # a failed cell's is chance
+    assert (mean, sem, count) == pytest.approx(((a + 0.5) / 2, (a - 0.5) / 2, 2))
+    assert sweep_summary(cells, "accuracy")["mean"].item() == pytest.approx((0.75 + 0.5) / 2)
+
+
+def pool_of(d, kind="synthetic"):
+    rng = np.random.default_rng(0)
+    return Pool(f"{d}", kind, rng.normal(size=(2000, d)), np.arange(2000) < 1000)
+
+
+def test_synthetic_tasks_have_usual_numbers_of_features_unless_these_are_varied():
+    pools = [pool_of(d) for d in (4, 5, 20, 21)]
+    assert [pool.name for pool, _ in SWEEPS["pi"].pools(0.5, pools)] == ["5", "20"]
+    assert [pool.name for pool, _ in SWEEPS["features"].pools(4, pools)] == ["4", "5"]
+    ((_, wanted),) = SWEEPS["labeled"].pools(20, [pool_of(5)])
+    assert (wanted.n_labeled, wanted.n_unlabeled) == (20, (100, 100))
+
+
+def test_the_columns_the_rows_order_and_the_labelling_feature_are_drawn():
+    pool = pool_of(6)
+    plain = Composition(n_features=2)
+    tasks = [draw(pool, plain, np.random.default_rng(seed)) for seed in range(6)]
+    whole = [draw(pool, Composition(), np.random.default_rng(seed)) for seed in range(6)]
+    columns = {
+        tuple(np.flatnonzero((all_of.x[0] == part.x[0, :, None]).any(axis=0)))
+        for part, all_of in zip(tasks, whole, strict=True)
+    }
+    assert len(columns) > 2
+    assert 0.3 < np.mean([task.y[: len(task.y) // 2].mean() for task in whole]) < 0.7
+    leaning = Composition(bias=3, bias_by="feature")
+    most = set()
+    for seed in range(8):
+        task = draw(pool, leaning, np.random.default_rng(seed))
+        most.add(int((task.P.mean(axis=0) - task.U[task.y == 1].mean(axis=0)).argmax()))
+    assert len(most) > 2
+
+
+def test_a_pool_fits_to_its_last_row():
+    pool = Pool("p", "real", np.zeros((300, 1)), np.arange(300) < 200)
+    assert Composition().fits(pool)
+    assert not Composition(n_labeled=101).fits(pool)
+    assert not Composition(prior=0.49).fits(pool)
+
+
+def test_every_repeat_of_a_real_pool_is_another_draw():
+    pool = Pool("p", "real", np.arange(2000.0)[:, None], np.arange(2000) < 1000)
+    first, again, other = (split_of(pool, Composition(), repeat) for repeat in (0, 0, 1))
+    np.testing.assert_array_equal(first.x, again.x)
+    assert not np.array_equal(first.P, other.P)
+
+
+def test_without_names_a_sweep_takes_a_few_strong_methods(bench, tmp_path, monkeypatch):
+    monkeypatch.setattr("pu_bench.sweeps.pools.FEWEST_OF_A_CLASS", 100)
+    planned = []
+    monkeypatch.setattr("pu_bench.command.run_sweeps", lambda plan, out: planned.append(plan) or [])
+    monkeypatch.setattr("pu_bench.command.write_sweep_report", lambda out: out)
+    assert bench("--sweep", "pi", "--tasks", "monk1", "--out", tmp_path)[0] == 0
+    assert set(planned[0].methods) == set(SWEEP_METHODS)

@@ -129,3 +129,16 @@ def test_average_refuses_other_runs_checkpoints_and_what_is_none(tmp_path):
     with pytest.raises(InputError, match=r"ends in \.safetensors"):
         average_checkpoints(a, tmp_path / "mean.pt")
     assert not out.exists()
+
+
+def test_plot_and_average_pass_on_what_they_are_told(tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr("trainer.draw_curves", lambda *given: told.append(given))
+    monkeypatch.setattr("trainer.average_checkpoints", lambda *given: told.append(given) or [1, 2])
+    run, out = tmp_path / "run", tmp_path / "out"
+    for words in (
+        ["plot", run, "--out", out, "--smooth", 7],
+        ["average", run, "--out", out, "--of", "ema"],
+    ):
+        assert CliRunner().invoke(app, [str(word) for word in words]).exit_code == 0
+    assert told == [([run], out, 7), ([run], out, "ema")]

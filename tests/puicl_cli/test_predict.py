@@ -292,3 +292,26 @@ def test_the_help_names_the_classifiers_defaults(monkeypatch, capsys):
     defaults = PUICLClassifier().get_params()
     for name in ("n_estimators", "random_state"):
         assert f"(default: {defaults[name]})" in told
+
+
+@pytest.mark.filterwarnings("ignore:.*")
+@pytest.mark.parametrize(
+    ("options", "parameters"),
+    [({"n-estimators": 1}, {"n_estimators": 1}), ({"blend": "trees"}, {"blend": "trees"})],
+)
+def test_passes_and_blend_are_the_classifiers(
+    predict, tmp_path, weights, monkeypatch, options, parameters
+):
+    # The students of an untrained network do not follow it.
+    monkeypatch.setattr("puicl_model.blend.weights_of", lambda *_: np.array([600, 200, 200]))
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(60, 3)).round(3), columns=list("abc"))
+    table["s"] = rng.random(60) < 0.3
+    assert predict(table.to_csv(index=False), **options)[0] == 0
+    scores = pd.read_csv(tmp_path / "scores.csv")["p_positive"].dropna().to_numpy()
+    told, plain = (
+        PUICLClassifier(weights, **chosen).fit(table[[*"abc"]], table["s"]).unlabeled_proba_
+        for chosen in (parameters, {})
+    )
+    np.testing.assert_allclose(scores, told, rtol=1e-6)
+    assert not np.allclose(told, plain, rtol=1e-6)

@@ -18,6 +18,9 @@ from puicl_config import (
 ROOT = Path(__file__).resolve().parent.parent.parent
 SHIPPED = sorted(path.stem for path in (ROOT / "configs").glob("*.yaml"))
 
+# Extensions of half of the microbatches.
+HALF = "prior.extensions.share=0.5"
+
 
 def test_paper_yaml_states_the_papers_run():
     config = load_config("paper")
@@ -250,3 +253,66 @@ def test_an_override_changes_one_of_two_sections_that_yaml_calls_the_same(tmp_pa
     path.write_text(f"name: mine\ntrain:\n  {phases}\n", encoding="utf-8")
     train = load_config(path, ["train.phase1.peak=2e-4"]).train
     assert (train.phase1.peak, train.phase2.peak) == (2e-4, 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        (["train.reveal_negatives.share=0.5"], "needs model.reveals_negatives: true"),
+        (["train.sampler=fixed_stage", "train.fixed_stage=999"], "but the plan ends with stage"),
+        (["train.sampler=tail_only", "prior.tail_steps=0"], "needs a tail"),
+        (["train.sampler=interleaved", "prior.tail_steps=0"], "needs a tail"),
+        ([HALF], "no extension has a probability above 0"),
+        (
+            [HALF, "prior.extensions.tree_labels=0.6", "prior.extensions.cluster_labels=0.6"],
+            "tree_labels 0.6 and cluster_labels 0.6 exclude each other",
+        ),
+        (
+            [HALF, "prior.extensions.sar=0.5", "prior.extensions.mixed_orders=0.5"],
+            "mixed_orders needs discrete above 0",
+        ),
+        (
+            [HALF, "prior.extensions.factorial_coded=0.5", "prior.extensions.tree_labels=0.5"],
+            "factorial_coded needs rule_labels above 0",
+        ),
+        ([HALF, "prior.extensions.factorial=0.5"], "factorial needs tree_labels or rule_labels"),
+        ([HALF, "prior.extensions.independent=0.5"], "independent needs tree_labels or rule_"),
+        (
+            [HALF, "prior.extensions.few_labeled=0.5", "prior.extensions.max_rows=83",
+             "prior.extensions.n_labeled=[4, 20]", "prior.extensions.eta=[1.0, 2.0]"],
+            "max_rows 83 is less than the 84 rows that the most",
+        ),
+        (
+            [HALF, "prior.extensions.sar=0.5", "prior.extensions.max_rows=449"],
+            "max_rows 449 is less than the 450 rows that the largest n_labeled needs",
+        ),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_together_is_refused(overrides, sentence):
+    with pytest.raises(InputError) as caught:
+        load_config("paper", overrides)
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "override", ["train.loader_processes=2", "train.init_from=default", "train.loader_threads=0"]
+)
+def test_where_data_and_weights_lie_is_no_part_of_a_runs_name(override):
+    assert run_digest(load_config("paper", [override])) == run_digest(load_config("paper"))
+
+
+def test_what_a_run_began_from_is_part_of_its_name():
+    config = load_config("paper")
+    names = {run_digest(config, lineage) for lineage in (None, "a" * 64, "b" * 64)}
+    assert len(names) == 3
+
+
+def test_parameters_of_what_is_off_are_no_part_of_the_plans_name():
+    base = plan_digest(load_config("paper", [HALF, "prior.extensions.sar=0.5"]).prior)
+    for key, value in (("graph_noise", "[0.1, 0.2]"), ("graph_hidden", "[3, 4]")):
+        override = f"prior.extensions.{key}={value}"
+        off = load_config("paper", [HALF, "prior.extensions.sar=0.5", override])
+        assert plan_digest(off.prior) == base
+        on = [HALF, "prior.extensions.graph=0.5"]
+        graph = load_config("paper", on)
+        assert plan_digest(load_config("paper", [*on, override]).prior) != plan_digest(graph.prior)

@@ -6,10 +6,10 @@ import pytest
 from scipy.stats import norm, rankdata
 from sklearn.metrics import roc_auc_score
 
-from puicl_model import PUICLClassifier
+from puicl_model import PUICLClassifier, trees
 from puicl_model.blend import Blend, Students, taught_by, weights_of
 from puicl_model.files.report_page import report_page
-from puicl_model.neighbors import Neighbors
+from puicl_model.neighbors import Neighbors, _normal_scores
 
 
 def noisy_network(n=600, seed=0):
@@ -169,3 +169,20 @@ def test_equal_rows_have_one_answer_in_a_blend_too(weights, monkeypatch):
     proba = fitted.unlabeled_proba_
     np.testing.assert_array_equal(proba[::2], proba[1::2])
     np.testing.assert_array_equal(fitted.predict_proba(x[20:])[:, 1], proba)
+
+
+def test_rows_beyond_those_that_students_learn_from_are_scored_as_new_ones(monkeypatch):
+    monkeypatch.setattr(trees, "_MOST_ROWS", 200)
+    x, _, labeled, log_odds = noisy_network()
+    answers = taught_by(log_odds, labeled)
+    students, told = Students.taught(x, labeled, answers, np.random.default_rng(1))
+    assert len(students.neighbors.rows) == 200
+    as_new = (told == students(x)).sum(axis=1)
+    assert ((as_new >= 400) & (as_new < 450)).all()
+
+
+def test_a_row_beyond_all_others_is_read_as_the_outermost():
+    x = np.sort(np.random.default_rng(0).normal(size=(300, 2)), axis=0)
+    ends = x[[0, -1]]
+    beyond = _normal_scores(x, ends + np.array([[-1.0], [1.0]]))
+    np.testing.assert_array_equal(beyond, _normal_scores(x, ends))

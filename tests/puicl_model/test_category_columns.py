@@ -166,3 +166,16 @@ def test_a_categorical_is_one_in_every_container(container):
     np.testing.assert_array_equal(found.fit_transform(other), expected.fit_transform(table))
     assert found.kinds_ == expected.kinds_ == {"grade": "category", "code": "category"}
     np.testing.assert_array_equal(found.transform(table), expected.transform(table))
+
+
+def test_of_two_levels_none_is_rare():
+    fitted, out = fit(a=["no"] * (N - 1) + ["yes"], b=numbers())
+    np.testing.assert_array_equal(out["a"], np.arange(N) == N - 1)
+    new = pd.DataFrame({"a": ["yes", "no", None], "b": [0.0] * 3}, dtype=object)
+    np.testing.assert_array_equal(fitted.transform(new)[:, 0], [1, 0, 0.5])
+
+
+def test_an_unknown_level_among_codes_is_the_median_code():
+    fitted, _ = fit(a=["a"] * 5 + ["b"] * 5 + ["c"] * 5 + ["d"] * 25)
+    with pytest.warns(UserWarning, match="holds 'new'"):
+        assert fitted.transform(pd.DataFrame({"a": ["new"]}))[0, 0] == 3

@@ -11,6 +11,7 @@ from puicl_model.class_prior import (
     estimate,
     fit_interval,
     shift_to,
+    spread_evidence,
     trained_shares,
     widened,
 )
@@ -156,3 +157,9 @@ def test_an_end_opens_where_it_nears_the_limit_although_the_estimate_does_not(sh
     found, low, high = estimate(np.full(20, logit(share)), 50, card)
     assert not at_the_limit(found, trained_shares(card))
     assert (low == 0.0, high == 1.0) == (share < 0.5, share > 0.5)
+
+
+def test_the_spread_is_told_from_doubt_and_the_numbers_of_rows_of_both_kinds():
+    doubt = 4 * (0.09 + 0.25 + 0.16) / 3
+    expected = [1, doubt, doubt**2, np.log(3), np.log(7)]
+    np.testing.assert_allclose(spread_evidence(logit([0.1, 0.5, 0.8]), 7), expected)

@@ -218,3 +218,13 @@ def test_the_defaults_of_the_process_in_pytorch_do_not_matter(
     finally:
         torch.set_default_dtype(dtype)
         torch.set_default_device(device)
+
+
+@pytest.mark.filterwarnings("ignore:only 7 labelled")
+def test_the_score_weighs_rows(fitted):
+    x = table(seed=2, n=40)
+    truth = x[:, 0] > 1
+    weight = np.arange(40) % 4
+    expected = fitted.score(np.repeat(x, weight, axis=0), np.repeat(truth, weight))
+    assert fitted.score(x, truth, sample_weight=weight) == pytest.approx(expected)
+    assert fitted.score(x, truth) != pytest.approx(expected)

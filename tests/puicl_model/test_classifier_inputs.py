@@ -332,3 +332,43 @@ def test_a_positive_label_is_found_in_every_spelling():
     ):
         s = np.array(labels, dtype=object)
         assert labeled_mask(s, positive_label=label).tolist() == [True] * 4 + [False]
+
+
+@pytest.mark.parametrize("word", ["True", "true", "TRUE"])
+def test_booleans_as_words_are_labels_and_equal_to_numbers(word):
+    s = np.array([word, word, "", "0"], dtype=object)
+    assert labeled_mask(s).tolist() == [True, True, False, False]
+    parts = np.array([word, 1, 1.0, "1", "False", "0"], dtype=object)
+    for label in (word, True, 1, "1.0"):
+        assert labeled_mask(parts, positive_label=label).tolist() == [True] * 4 + [False] * 2
+
+
+# Probabilities that are sure.
+APART = np.tile([0.05, 0.95], 20)
+
+
+def test_few_labelled_positives_are_fewer_than_ten():
+    assert doubts_of(APART, n_labeled=10) == []
+    (found,) = doubts_of(APART, n_labeled=9)
+    assert found.endswith("the estimated share of positives is little more than a guess")
+    (given,) = doubts_of(APART, n_labeled=9, prior_is_given=True)
+    assert given.endswith("depend on which ones they happen to be")
+    # Of few rows many a column tells all apart by chance.
+    few = {"n_labeled": 9, "relevance": np.ones(1), "names": ["a"], "apart": 1.0}
+    assert doubts_of(APART, **few) == [found]
+
+
+def test_what_is_told_of_columns_that_separate_is_their_number_and_the_bound():
+    names = list("abcdefg")
+    (found,) = doubts_of(APART, names=names, relevance=np.ones(7))
+    assert found.startswith("columns a, b, c, d, e and 2 more, each alone, tell")
+    (found,) = doubts_of(APART, names=names[:5], relevance=np.ones(5))
+    assert found.startswith("columns a, b, c, d, e, each alone, tell")
+    (found,) = doubts_of(APART, apart=0.995)
+    assert "(AUC 0.995)" in found
+    assert "at most 1.0% of the unlabelled ones are positive" in found
+
+
+def test_long_numbers_as_labels_are_told_apart():
+    labels = np.array(["9007199254740993", "9007199254740992"])
+    assert labeled_mask(labels, positive_label="9007199254740993").tolist() == [True, False]

@@ -264,3 +264,24 @@ def test_a_preprocessing_that_makes_other_columns_of_new_rows_is_refused(weights
     w = table().shape[1]
     with pytest.raises(ValueError, match=f"made {w + more} columns of these rows and {w} of"):
         fitted.predict_proba(table())
+
+
+def test_the_report_tells_the_largest_context(weights):
+    x, s = np.random.default_rng(0).normal(size=(1013, 2)), np.arange(1013) < 12
+    report = PUICLClassifier(weights, n_estimators=1, scalings=("standard",)).fit(x, s).report_
+    assert report["forward_passes"] == 2
+    assert report["largest_context"] == {"labeled": 12, "unlabeled": 501, "columns": 2}
+
+
+@pytest.mark.parametrize("name", ["n_threads", "n_estimators", "batch_rows"])
+@pytest.mark.parametrize("value", [0, 2.5, "2"])
+def test_numbers_that_are_none_or_not_whole_are_refused(weights, name, value):
+    with pytest.raises(ValueError, match=f"{name} must be a whole number from 1, not {value!r}"):
+        PUICLClassifier(weights, **{name: value}).fit(table(), S)
+
+
+@pytest.mark.parametrize("share", [1e-13, 1 - 1e-13])
+def test_probabilities_are_never_quite_nought_or_one(weights, share):
+    x, s = np.random.default_rng(0).normal(size=(80, 3)), np.arange(80) < 20
+    proba = PUICLClassifier(weights).fit(x, s, class_prior=share).unlabeled_proba_
+    assert ((proba >= 1e-12) & (proba <= 1 - 1e-12)).all()

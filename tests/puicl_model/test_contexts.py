@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from puicl_model import PUICLClassifier
+from puicl_model import PUICLClassifier, ensemble
 from puicl_model.contexts import (
     TrainedRange,
     column_relevance,
@@ -17,7 +17,8 @@ from puicl_model.contexts import (
     turnable,
     two_valued,
 )
-from puicl_model.ensemble import NewRows
+from puicl_model.ensemble import NewRows, score_unlabeled
+from puicl_model.plan import plan_table
 from puicl_model.preprocessing import fit_scaling
 
 SMALL = TrainedRange(n_labeled=30, n_unlabeled=100, n_features=5, eta=(0.5, 4.0))
@@ -248,10 +249,14 @@ def test_new_rows_get_each_estimators_mean_over_its_own_views(untrained_weights)
     scorer = PUICLClassifier(weights, **two).fit(x[:60], np.arange(60) < 20)._new_rows
     own = [[r for r in scorer.references if n in r.estimators] for n in range(2)]
     assert [len(each) for each in own] == [2, 1]
+
+    def alone(reference):
+        return NewRows(scorer.network, [replace(reference, estimators=(0,))], scorer.scalings)
+
     for found, references in zip(scorer(x[60:], 64), own, strict=True):
-        alone = [replace(reference, estimators=(0,)) for reference in references]
-        expected = NewRows(scorer.network, alone, scorer.scalings)(x[60:], 64)
-        np.testing.assert_allclose(found, expected[0], atol=1e-6)
+        each = [alone(reference)(x[60:], 64)[0] for reference in references]
+        np.testing.assert_allclose(found, np.mean(each, axis=0), atol=1e-6)
+    assert np.abs(scorer(x[60:], 64)).min() > 1e-4  # the mean is not the sum
 
 
 def test_of_many_rows_evenly_spaced_ones_tell_the_relevance():
@@ -259,3 +264,64 @@ def test_of_many_rows_evenly_spaced_ones_tell_the_relevance():
     labeled = np.arange(4000) % 2 == 0
     x = np.where(np.arange(4000) < 2000, 0.0, labeled)[:, None]
     assert column_relevance(x, labeled, most_rows=400) == pytest.approx([0.5])
+
+
+def test_an_estimators_answer_is_the_mean_over_its_views(monkeypatch):
+    def numbered(network, jobs, *_):
+        return [np.full(job.n_rows - job.n_labeled, float(k)) for k, job in enumerate(jobs)]
+
+    monkeypatch.setattr(ensemble, "log_odds", numbered)
+    x, labeled = np.random.default_rng(0).normal(size=(60, 8)), np.arange(60) < 20
+    plan = plan_table(
+        x,
+        labeled,
+        np.ones(8),
+        n_estimators=2,
+        scalings=("standard",),
+        orders_matter=True,
+        trained=TrainedRange(n_features=5),
+        rng=np.random.default_rng(0),
+        rotations=np.random.default_rng(1),
+    )
+    (found,) = score_unlabeled(None, [plan], False)
+    np.testing.assert_array_equal(found, [[0.5] * 40, [2.5] * 40])
+
+
+def test_unlabelled_rows_are_as_many_for_the_positives_read_as_the_range_says():
+    few = TrainedRange(n_labeled=10, n_unlabeled=100, n_features=5, eta=(0.5, 4.0))
+    contexts = plan_contexts(50, 400, few, np.random.default_rng(0))
+    assert [len(context.labeled) for context in contexts] == [10] * 10
+    assert [len(context.unlabeled) for context in contexts] == [40] * 10
+
+
+def test_estimators_that_read_other_labelled_rows_differ_though_orders_do_not_matter():
+    found = plan_views(
+        {"standard": np.ones(3)},
+        40,
+        90,
+        n_estimators=4,
+        scalings=("standard",),
+        columns="random",
+        orders_matter=False,
+        turnable=np.zeros(3, dtype=bool),
+        trained=SMALL,
+        rng=np.random.default_rng(0),
+    )
+    read = {tuple(view.contexts[0].labeled) for (view,) in found}
+    assert len(read) == len({id(each) for each in found}) == 4
+
+
+def test_views_of_relevant_columns_are_as_wide_as_the_network_reads():
+    found = plan_views(
+        {"standard": np.linspace(0, 1, 7)},
+        20,
+        50,
+        n_estimators=3,
+        scalings=("standard",),
+        columns="relevant",
+        orders_matter=True,
+        turnable=np.zeros(7, dtype=bool),
+        trained=TrainedRange(n_features=5),
+        rng=np.random.default_rng(0),
+    )
+    assert [[len(view.columns) for view in views] for views in found] == [[5, 5]] * 3

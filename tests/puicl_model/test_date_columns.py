@@ -121,3 +121,32 @@ def test_a_word_for_nothing_in_a_third_of_a_column_is_named(kind):
         fit(d=cells)
     few = pd.Series([*"1234", "-", "-"] * N, dtype=object)[:N]
     assert fit(d=few, x=numbers())[0].kinds_["d"] == "category"
+
+
+def test_seconds_of_times_of_day_count_to_the_last_digit():
+    times = [datetime.time(row % 24, 7, row, 250_000) for row in range(N)]
+    _, out = fit(t=times)
+    expected = [row % 24 * 3600 + 7 * 60 + row + 0.25 for row in range(N)]
+    np.testing.assert_array_equal(out["t"], expected)
+
+
+@pytest.mark.parametrize(
+    ("days", "parts"),
+    [(13, []), (14, ["weekday"]), (729, ["weekday"]), (730, ["weekday", "month"])],
+)
+def test_weekdays_count_from_two_weeks_on_and_months_from_two_years_on(days, parts):
+    passed = np.append(np.random.default_rng(0).integers(0, days, N - 1), days)
+    passed[0] = 0
+    _, out = fit(d=pd.Timestamp("2021-03-01") + pd.to_timedelta(passed, unit="D"))
+    assert list(out) == ["d", *(f"d {part}" for part in parts)]
+
+
+def test_a_missing_date_is_the_median_and_has_a_column_that_says_so():
+    days = pd.Series(pd.date_range("2021-03-01", periods=N, freq="D"))
+    days[[3, 4, 39]] = pd.NaT
+    _, out = fit(d=days)
+    np.testing.assert_array_equal(out["d is missing"], days.isna())
+    known = np.sort(out["d"][days.notna()])
+    assert (out["d"][days.isna()] == known[(len(known) - 1) // 2]).all()
+    whole = days.fillna(pd.Timestamp("2021-03-09"))
+    assert "d is missing" not in fit(d=whole)[1]

@@ -210,3 +210,32 @@ def test_codes_are_categories_without_a_warning(levels):
         warnings.simplefilter("error")
         fitted, _ = fit(a=np.resize(levels.split(), N), b=numbers())
     assert fitted.kinds_["a"] == "category"
+
+
+def test_a_float_in_a_column_of_huge_whole_numbers_is_moved_as_they_are():
+    fitted, _ = fit(a=2**60 + np.random.default_rng(0).integers(0, 9, N))
+    new = fitted.transform(pd.DataFrame({"a": [float(2**60), 2**60]}, dtype=object))
+    assert np.abs(new).max() < 10  # a float is no nearer than its own steps of 256
+
+
+def test_the_column_that_says_where_it_is_missing_comes_from_its_share_on():
+    values = numbers()
+    values[:10] = np.nan
+    fitted = TablePreprocessor(indicator_share=0.25).fit(pd.DataFrame({"a": values}))
+    assert list(fitted.get_feature_names_out()) == ["a", "a is missing"]
+
+
+@pytest.mark.parametrize(("n_missing", "share"), [(4, 0.1), (8, 0.2)])
+def test_the_column_that_says_where_it_is_missing_comes_at_its_very_share(n_missing, share):
+    values = np.random.default_rng(0).normal(size=40)
+    values[:n_missing] = np.nan
+    fitted = TablePreprocessor(indicator_share=share).fit(pd.DataFrame({"a": values}))
+    assert list(fitted.get_feature_names_out()) == ["a", "a is missing"]
+
+
+def test_polars_whole_numbers_below_zero_beside_blanks_are_read():
+    pl = pytest.importorskip("polars")
+    values = [None if row % 5 == 0 else row - 20 for row in range(N)]
+    out = TablePreprocessor().fit_transform(pl.DataFrame({"a": pl.Series(values, dtype=pl.Int64)}))
+    known = [row for row in range(N) if row % 5]
+    np.testing.assert_array_equal(out[known, 0], [values[row] for row in known])

@@ -190,3 +190,66 @@ def test_an_index_with_gaps_is_left_out_with_a_warning(name):
     assert fitted.kinds_ == {name: "row number", "a": "number", "amount": "number"}
     twice = table.assign(**{name: rows // 2})  # not all distinct: something was measured
     assert TablePreprocessor().fit(twice).kinds_[name] == "number"
+
+
+@pytest.mark.parametrize(
+    ("n", "distinct", "kind"),
+    [
+        (40, 20, "category"),
+        (40, 21, "text that names rows"),
+        (20, 11, "text that names rows"),
+        (19, 11, "category"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:left out")
+def test_text_names_rows_where_more_than_half_of_twenty_or_more_cells_differ(n, distinct, kind):
+    words = np.resize([f"w{chr(97 + level)}" for level in range(distinct)], n)
+    fitted = TablePreprocessor(rare_below=1).fit(pd.DataFrame({"a": words}))
+    assert fitted.kinds_["a"] == kind
+
+
+@pytest.mark.filterwarnings("ignore:left out")
+def test_row_numbers_are_whole_have_no_gap_and_are_twenty_or_more():
+    def kind(values, name="a"):
+        return TablePreprocessor().fit(pd.DataFrame({name: values})).kinds_[name]
+
+    rows = np.random.default_rng(0).permutation(N)
+    assert kind(rows) == "row number"
+    assert kind(np.where(rows == N - 1, N, rows)) == "number"  # one gap
+    assert kind(rows / 2) == kind(rows / 2, "index") == "number"
+    assert (kind(np.arange(20)), kind(np.arange(19))) == ("row number", "number")
+
+
+@pytest.mark.parametrize(("n_slips", "few"), [(9, True), (10, False), (24, False), (25, None)])
+def test_slips_are_less_than_a_fifth_and_marks_of_nothing_less_than_half(n_slips, few):
+    cells = pd.Series(numbers()).round(3).astype(str).tolist() + [f"{k}.5" for k in range(10)]
+    cells[:n_slips] = ["-"] * n_slips
+    if few is None:
+        TablePreprocessor(rare_below=1, drop_identifiers=False).fit(pd.DataFrame({"a": cells}))
+        return
+    others = "nearly all others" if few else "most others"
+    with pytest.raises(ValueError, match=f"row 0 holds '-', not a number, as {others} are"):
+        fit(a=cells)
+
+
+@pytest.mark.parametrize(
+    ("marks", "refused"), [(["-", "unknown"], True), (["-", "?!", "no"], False)]
+)
+@pytest.mark.filterwarnings("ignore:left out")
+def test_two_marks_of_nothing_are_slips_and_three_are_levels(marks, refused):
+    cells = np.array([f"{1.5 * k}" for k in range(60)], dtype=object)
+    cells[::3] = np.resize(marks, 20)
+    table = pd.DataFrame({"a": cells})
+    if refused:
+        with pytest.raises(ValueError, match="row 0 holds '-', not a number, as most others"):
+            TablePreprocessor().fit(table)
+    else:
+        TablePreprocessor().fit(table)
+
+
+def test_a_place_that_is_told_is_the_rows_whatever_the_index():
+    cells = numbers().astype(object)
+    cells[7] = "1,5"
+    table = pd.DataFrame({"a": cells}, index=np.arange(N)[::-1] + 100)
+    with pytest.raises(ValueError, match="column a: row 7 holds '1,5'"):
+        TablePreprocessor().fit(table)

@@ -3,6 +3,8 @@ import json
 import numpy as np
 import pytest
 from columns_read import N, numbers
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
 from puicl_model.preprocessing import (
     ROTATED,
@@ -58,3 +60,37 @@ def test_scalings_stay_finite_for_any_row_and_survive_json(kind):
     assert np.isfinite(scaling(np.concatenate([x, wild]))).all()
     again = scaling_from_state(json.loads(json.dumps(scaling.state(), default=np.ndarray.tolist)))
     np.testing.assert_array_equal(again(wild), scaling(wild))
+
+
+@pytest.mark.parametrize("kind", ["standard", "robust"])
+def test_standard_and_robust_numbers_are_those_of_the_docstring(kind):
+    x = np.random.default_rng(0).lognormal(size=(200, 1))
+    low, middle, high = np.quantile(x, [0.25, 0.5, 0.75])
+    center, spread = (x.mean(), x.std()) if kind == "standard" else (middle, (high - low) / 1.349)
+    new = center + spread * np.array([[-90.0], [-4], [-1], [0], [3.9], [4], [5], [1e6]])
+    z = (new - center) / spread
+    far = np.sign(z) * (4 + np.log1p(np.maximum(np.abs(z) - 4, 0)))
+    expected = np.where(np.abs(z) <= 4, z, far)
+    np.testing.assert_allclose(fit_scaling(x, kind)(new), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_the_robust_scaling_takes_the_standard_deviation_where_quartiles_are_equal():
+    x = np.where(np.arange(100) < 10, 5.0, 0.0)[:, None]
+    np.testing.assert_allclose(fit_scaling(x, "robust")(x), x / x.std(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["quantile", "uniform"])
+def test_of_more_than_a_thousand_values_the_ranks_stay_and_so_do_both_ends(kind):
+    x = np.random.default_rng(0).normal(size=(5000, 1)) ** 3
+    ranks = (rankdata(x) - 0.5) / 5000
+    expected = ndtri(ranks) if kind == "quantile" else (ranks - 0.5) / ranks.std()
+    found = fit_scaling(x, kind)(x)[:, 0]
+    np.testing.assert_allclose(found, expected, atol=0.01 if kind == "uniform" else 0.3)
+    for end in (x.argmin(), x.argmax()):
+        assert found[end] == pytest.approx(expected[end], abs=1e-6)
+
+
+def test_the_quantile_scaling_is_normal_quantiles_of_middle_ranks():
+    x = np.array([3.0, 1, 2, 2])[:, None]
+    expected = ndtri([0.875, 0.125, 0.5, 0.5])
+    np.testing.assert_allclose(fit_scaling(x, "quantile")(x)[:, 0], expected, atol=1e-6)

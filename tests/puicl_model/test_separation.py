@@ -43,3 +43,9 @@ def test_more_columns_than_rows_have_the_direction_that_their_covariance_gives()
     within, apart = rng.normal(size=(30, 50)), rng.normal(size=50)
     covariance = within.T @ within / 30 + 0.01 * np.eye(50)
     np.testing.assert_allclose(_solved(within, apart), np.linalg.solve(covariance, apart))
+
+
+def test_five_rows_of_a_class_are_enough_to_tell():
+    x = np.random.default_rng(0).normal(size=(30, 2))
+    assert np.isnan(separation(x, np.arange(30) < 4))
+    assert 0 <= separation(x, np.arange(30) < 5) <= 1

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from sklearn.ensemble import ExtraTreesRegressor
 
-from puicl_model.trees import Forest, cross_fitted
+from puicl_model import trees
+from puicl_model.trees import Forest, cross_fitted, thin
 
 
 def table(n=300, seed=0):
@@ -55,3 +56,28 @@ def test_too_few_rows_to_cross_fit_are_refused():
     x, _ = table(5)
     with pytest.raises(ValueError, match="two labelled and two unlabelled"):
         cross_fitted(x, np.arange(5) < 1, np.zeros(5), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(("n_labeled", "kept"), [(10, (10, 30)), (50, (20, 20)), (95, (35, 5))])
+def test_of_many_rows_half_are_of_each_kind_or_all_of_the_rarer_one(monkeypatch, n_labeled, kept):
+    monkeypatch.setattr(trees, "_MOST_ROWS", 40)
+    labeled = np.arange(100) < n_labeled
+    rows = thin(labeled, np.random.default_rng(0))
+    assert len(np.unique(rows)) == 40
+    assert (labeled[rows].sum(), (~labeled[rows]).sum()) == kept
+
+
+def test_rows_that_no_tree_learnt_from_are_scored_by_all(monkeypatch):
+    monkeypatch.setattr(trees, "_MOST_ROWS", 100)
+    x, labeled = table()
+    scores, forest = cross_fitted(x, labeled, labeled, np.random.default_rng(3))
+    assert 200 <= (scores == forest(x)).sum() < 250
+
+
+@pytest.mark.parametrize("n_labeled", [2, 3, 4])
+def test_there_are_no_more_folds_than_rows_of_the_rarer_kind(n_labeled):
+    x, _ = table(60)
+    labeled = np.arange(60) < n_labeled
+    scores, forest = cross_fitted(x, labeled, labeled, np.random.default_rng(0))
+    assert np.isfinite(scores).all()
+    assert len(forest.roots) == 100 * n_labeled

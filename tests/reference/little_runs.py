@@ -26,3 +26,9 @@ def register(monkeypatch, name, answer, sees=frozenset()) -> None:
 
 def ones(U) -> Prediction:
     return Prediction(np.ones(len(U)), np.ones(len(U), dtype=int), None)
+
+
+def labeled_and_not(n_p=30, n_u=60):
+    """Labelled positives N(0, I) and unlabelled rows N(1, I)."""
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(n_p, 2)), rng.normal(size=(n_u, 2)) + 1
