@@ -113,3 +113,8 @@ def test_rows_that_a_finer_ranking_tells_apart_are_no_collapse():
     assert [place for place, *_ in edge.reliability] == [0, 5, 9]
     with pytest.raises(ValueError, match=r"probabilities from -0\.5 to 0\.5"):
         judge(Prediction(np.array([-0.5, 0.5, 0.5, 0.5, 0.5]), np.ones(5, int), None), y, True)
+
+
+def test_probabilities_below_nought_are_refused():
+    with pytest.raises(ValueError, match=r"probabilities from -0\.5 to 0\.5"):
+        judge(prediction([-0.5, 0.5, 0.5, 0.5, 0.5]), Y, True)

@@ -426,7 +426,9 @@ def test_every_repeat_of_a_real_pool_is_another_draw():
 def test_without_names_a_sweep_takes_a_few_strong_methods(bench, tmp_path, monkeypatch):
     monkeypatch.setattr("pu_bench.sweeps.pools.FEWEST_OF_A_CLASS", 100)
     planned = []
-    monkeypatch.setattr("pu_bench.command.run_sweeps", lambda plan, out: planned.append(plan) or [])
+    monkeypatch.setattr(
+        "pu_bench.command.run_sweeps", lambda plan, out: planned.append(plan) or [{"error": None}]
+    )
     monkeypatch.setattr("pu_bench.command.write_sweep_report", lambda out: out)
     assert bench("--sweep", "pi", "--tasks", "monk1", "--out", tmp_path)[0] == 0
     assert set(planned[0].methods) == set(SWEEP_METHODS)
