@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pu_bench.report.generated import plain_table, renew_from_results, renewed
-from pu_bench.report.results import load_results, read_cells
+from pu_bench.report.results import CHANCE, load_results, read_cells
 from pu_bench.report.tables import modelled_on, number
 from pu_bench.run.files import RESULTS, SWEEP_RESULTS
 from pu_bench.sweeps.sweeps import SWEEPS
@@ -102,6 +102,7 @@ def sweeps(folder: Path) -> str:
     if cells.empty:
         return _NOT_YET
     metrics = ["auc", "accuracy", "pi_error"]
+    cells = cells.assign(auc=cells.auc.where(cells.error.isna(), CHANCE))  # as in the report
     by_pool = cells.groupby(["sweep", "kind", "value", "pool"])[metrics].mean()
     points = by_pool.groupby(["sweep", "kind", "value"])
     n_tasks = points.size()

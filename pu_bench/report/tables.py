@@ -34,8 +34,10 @@ def signed(value: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """A time in seconds, three digits."""
-    return "–" if not np.isfinite(value) else f"{value:.3g}"
+    """A time in seconds, three digits or all that stand before the point."""
+    if not np.isfinite(value):
+        return "–"
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def lacks_of(results: Results, method: str) -> str:

@@ -71,9 +71,9 @@ def test_blocks_hold_the_means_of_results_and_sweeps(tmp_path):
     run = {"protocol": 2, "collection": "paper20", "methods": methods, "weights": {}}
     run["tables"] = {"wdbc": {"title": "WDBC"}, "monk1": {"title": "MONK-1"}}
     (tmp_path / "run.json").write_text(json.dumps(run))
-    head = "sweep,value,pool,kind,method,auc,accuracy,pi_error\n"
-    rows = ["pi,0.5,a,real,puicl,0.9,0.8,0.1", "pi,0.5,b,real,puicl,0.7,0.6,0.3"]
-    rows.append("pi,0.5,a,real,logistic,0.1,0.1,0.1")
+    head = "sweep,value,pool,kind,method,auc,accuracy,pi_error,error\n"
+    rows = ["pi,0.5,a,real,puicl,0.9,0.8,0.1,", "pi,0.5,b,real,puicl,0.7,0.6,0.3,"]
+    rows.append("pi,0.5,a,real,logistic,0.1,0.1,0.1,")
     (tmp_path / SWEEP_RESULTS).write_text(head + "\n".join(rows) + "\n")
     text = with_blocks(MARKED, tmp_path)
     assert "| puicl_single | 0.750 | 0.700 | 0.700 |" in text
@@ -91,7 +91,14 @@ def test_the_committed_card_holds_what_the_script_writes(monkeypatch):
 
 
 def test_a_sweeps_mean_weighs_pools_alike_whatever_their_repeats(tmp_path):
-    rows = ["pi,0.5,a,real,puicl,0.9,0.8,0.1"] * 3 + ["pi,0.5,b,real,puicl,0.7,0.6,0.3"]
-    head = "sweep,value,pool,kind,method,auc,accuracy,pi_error"
+    rows = ["pi,0.5,a,real,puicl,0.9,0.8,0.1,"] * 3 + ["pi,0.5,b,real,puicl,0.7,0.6,0.3,"]
+    head = "sweep,value,pool,kind,method,auc,accuracy,pi_error,error"
     (tmp_path / "sweeps.csv").write_text("\n".join([head, *rows]) + "\n")
     assert "| 0.5 | 2 real | 0.800 | 0.700 | 0.200 |" in sweeps(tmp_path)
+
+
+def test_a_failed_cell_of_a_sweep_ranks_by_chance(tmp_path):
+    rows = ["pi,0.5,a,real,puicl,0.9,0.8,0.1,", "pi,0.5,b,real,puicl,,,,no luck"]
+    head = "sweep,value,pool,kind,method,auc,accuracy,pi_error,error"
+    (tmp_path / "sweeps.csv").write_text("\n".join([head, *rows]) + "\n")
+    assert "| 0.5 | 2 real | 0.700 | 0.800 | 0.100 |" in sweeps(tmp_path)

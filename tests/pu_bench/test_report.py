@@ -25,6 +25,7 @@ from pu_bench.report.tables import (
     by_task,
     failures,
     pair_matrix,
+    seconds,
     summary,
 )
 from pu_bench.run.files import RESULTS
@@ -324,3 +325,8 @@ def test_a_calibration_curve_is_the_share_of_positives_over_the_mean_score(resul
     for axes in drawn[0].axes[:4]:
         curve = axes.lines[1]
         assert (*curve.get_xdata(), *curve.get_ydata()) == pytest.approx((0.95, 0.5))
+
+
+def test_times_have_three_digits_and_no_powers_of_ten():
+    told = [seconds(value) for value in (0.00352, 1.857, 28.34, 123.4, 1234.5, np.nan)]
+    assert told == ["0.00352", "1.86", "28.3", "123", "1234", "–"]
