@@ -1,6 +1,5 @@
 """What a run records and refuses: ledgers, comparisons, held-out figures, and full disks."""
 
-import errno
 import json
 import shutil
 
@@ -8,7 +7,7 @@ import pytest
 
 from prior_gen.generator import generate_shards
 from puicl_config import InputError
-from trainer import cli, compare_runs, export_weights
+from trainer import compare_runs, export_weights
 from trainer.checkpoint import checkpoints
 
 
@@ -138,22 +137,3 @@ def test_entries_that_a_run_has_read_are_needed_and_parts_are_not(
     hidden.rename(entry)
     run_command(*command)
     assert run_bytes(run) == run_bytes(reference_run)
-
-
-@pytest.mark.parametrize(("number", "told"), [(errno.ENOSPC, True), (errno.EISDIR, False)])
-def test_a_full_disk_is_one_sentence_and_a_mistake_of_ours_is_not(
-    number, told, monkeypatch, capsys
-):
-    def full(**_):
-        raise OSError(number, "whatever", "runs/a")
-
-    monkeypatch.setattr(cli, "app", full)
-    with pytest.raises(SystemExit if told else IsADirectoryError):
-        cli.main()
-    said = capsys.readouterr().err
-    assert said == (
-        "error: no space left on device: runs/a; what was saved is whole, and the same command "
-        "goes on from there\n"
-        if told
-        else ""
-    )

@@ -165,21 +165,33 @@ def test_a_run_that_was_begun_among_shards_goes_on_there(own_shards):
     run_folder.lock_run(run, print).close()
 
 
+ON = "what was saved before, if anything, is whole, and the same command goes on from there"
+
+
+def refuse(monkeypatch, number):
+    def refused(**_):
+        raise OSError(number, "whatever", "runs/a")
+
+    monkeypatch.setattr(trainer.cli, "app", refused)
+
+
 @pytest.mark.parametrize(
     ("number", "advice"),
-    [(errno.EFBIG, "the same command goes on"), (errno.ELOOP, "give another path")],
+    [(errno.ENOSPC, ON), (errno.EFBIG, ON), (errno.ELOOP, "give another path")],
 )
 def test_what_the_system_refuses_is_one_sentence(monkeypatch, capsys, number, advice):
-    def refused():
-        raise OSError(number, os.strerror(number), "there")
-
-    monkeypatch.setattr(trainer.cli, "app", lambda **_: refused())
+    refuse(monkeypatch, number)
     with pytest.raises(SystemExit) as stop:
         trainer.cli.main()
     assert stop.value.code == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"error: {os.strerror(number).lower()}: there; ")
-    assert advice in said
+    reason = os.strerror(number).lower()
+    assert capsys.readouterr().err == f"error: {reason}: runs/a; {advice}\n"
+
+
+def test_what_is_a_mistake_of_ours_is_no_sentence(monkeypatch):
+    refuse(monkeypatch, errno.EBADF)
+    with pytest.raises(OSError, match="whatever"):
+        trainer.cli.main()
 
 
 def test_signals_mean_what_they_meant_before_a_run():
