@@ -111,7 +111,7 @@ def how_to_make(reader: ShardReader, stages: Iterable[int]) -> str:
         return f"make them with `{command_for(reader.folder, stages)}`"
     where, place = shlex.quote(cut.where), shlex.quote(str(reader.folder))
     return (
-        f"it is a slice: make them in the folder it was cut from, and slice that again with "
+        "make them in the folder that this slice was cut from, and cut it again with "
         f"`prior-gen slice SOURCE --where {where} --out {place}`"
     )
 

@@ -104,7 +104,7 @@ def _fit(config: Config, shards: str | Path, out: Path, world: World, asked: Sto
     if state.step == prior.curriculum_steps < goal and stop < goal:
         tail = range(prior.stages + 1, prior.total_stages + 1)
         tell(
-            f"phase 1 is done; the tail is in stages {as_ranges(tail)}: "
+            f"phase 1 is done, and the tail, stages {as_ranges(tail)}, is not there: "
             f"{how_to_make(reader, tail)}, and start the trainer again"
         )
     run.close()

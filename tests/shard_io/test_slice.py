@@ -235,7 +235,7 @@ def test_the_trainer_says_that_a_slice_lacks_a_stage(tiny, own_shards, out):
         path.unlink()
     slice_shards(own_shards, WHERE, out)
     with pytest.raises(
-        ShardError, match=r"lacks stage-0002-part-000 .* it is a slice: make them in"
+        ShardError, match=r"lacks stage-0002-part-000 .* make them in the folder that this slice"
     ):
         last_trainable_step(tiny, open_shards(out), 0, 18)
 
