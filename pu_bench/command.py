@@ -134,12 +134,12 @@ def sweep(
     chosen = SweepPlan(
         sweeps, pools, plan.methods, repeats, model, plan.jobs, digest, retry_failed, new_weights
     )
-    records = run_sweeps(chosen, out)
-    if not records:
+    if next(chosen.cells(), None) is None:
         raise InputError(
-            f"none of the {len(pools)} pools has rows enough for a value of {name}: of synthetic "
-            f"tasks `{COMMAND}` makes such"
+            f"none of the {len(pools)} pools has rows enough for a value of {' or '.join(sweeps)}: "
+            f"of synthetic tasks `{COMMAND}` makes such"
         )
+    records = run_sweeps(chosen, out)
     failed = sum(record["error"] is not None for record in records)
     page = write_sweep_report(out)
     print(f"{out}: {len(records)} cells of {len(pools)} pools, {failed} failed; report: {page}")

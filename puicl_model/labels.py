@@ -156,7 +156,9 @@ def _equal(array: np.ndarray, label: Any) -> np.ndarray:
 
 def _number(entry: Any) -> int | float | None:
     entry = _WORDS.get(str(entry), entry)
-    for kind in (int,) * isinstance(entry, str | int) + (float,):  # floats lack long ones' digits
+    for kind in (int,) * isinstance(entry, str | int | np.integer) + (
+        float,
+    ):  # floats lack long ones' digits
         with contextlib.suppress(TypeError, ValueError, OverflowError):
             return kind(entry)
     return None

@@ -125,7 +125,7 @@ def read_manifest(folder: Path | Store) -> Manifest:
     try:
         config = parse_config({"prior": prior, "shards": storage}, where=str(path))
     except InputError as error:
-        raise ShardError(f"{error}; a newer version of puicl may have made these shards") from None
+        raise ShardError(f"{error}; another version of puicl may have made these shards") from None
     if plan_digest(config.prior) != stored_digest:
         raise ShardError(
             f"{path} was made by another version of the prior (algorithm "

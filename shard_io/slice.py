@@ -35,10 +35,10 @@ def slice_shards(source: Path | Store, where: str, out: Path) -> Manifest:
     if isinstance(source, Path) and out.resolve() == source.resolve():
         raise ShardError(f"{source} cannot be sliced into itself; give another folder")
     manifest = replace(reader.manifest, slice=_index(reader, where))
-    with contextlib.suppress(ShardError):
-        if _grows(read_manifest(out), manifest):
-            replace_whole(out, MANIFEST, manifest.to_bytes({}))
     with told_as_shard_error(out):
+        with contextlib.suppress(ShardError):
+            if _grows(read_manifest(out), manifest):
+                replace_whole(out, MANIFEST, manifest.to_bytes({}))
         claim_folder(out, manifest)
         sweep_staging(out)
         slice_reader = ShardReader(out)
@@ -61,7 +61,9 @@ def _index(reader: ShardReader, where: str) -> SliceIndex:
 
 def _grows(old: Manifest, new: Manifest) -> bool:
     """Whether `new` is the slice `old` and more stages."""
-    if old.slice is None or not old.slice.survivors.items() <= new.slice.survivors.items():
+    if old.slice is None or old.slice.where != new.slice.where:
+        return False
+    if not old.slice.survivors.items() <= new.slice.survivors.items():
         return False
     return canonical_json(replace(old, slice=new.slice).header()) == canonical_json(new.header())
 

@@ -26,7 +26,7 @@ _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
 class DamagedCheckpoint(InputError):
-    """A checkpoint's files are missing, cut short, or not what was written."""
+    """A checkpoint's files are missing, cut short, not what was written, or of no use."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +159,9 @@ def load_checkpoint(path: Path) -> tuple[CheckpointState, dict[str, Tensor]]:
         raise DamagedCheckpoint(f"the checkpoint {path} is damaged: {error}") from None
     if weights_digest(tensors) != state.tensors_digest:
         raise DamagedCheckpoint(f"the checkpoint {path} does not match its digest")
+    for name, tensor in tensors.items():  # older versions saved such
+        if not tensor.isfinite().all():
+            raise DamagedCheckpoint(f"the checkpoint {path} is of no use: {name} is not finite")
     return state, tensors
 
 

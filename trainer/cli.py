@@ -16,7 +16,9 @@ from trainer.freed_memory import keep_freed_memory
 from trainer.world import choose_algorithms, join_world, leave_world
 
 # What no other try of the same command would mend.
-_NO_PLACE = {errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOENT, errno.EISDIR}
+_NO_PLACE = {
+    *(errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOENT, errno.EISDIR, errno.EEXIST)
+}
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

@@ -109,10 +109,12 @@ def how_to_make(reader: ShardReader, stages: Iterable[int]) -> str:
     cut = read_manifest(reader.folder).slice  # the reader's own may be of `train.where`
     if cut is None:
         return f"make them with `{command_for(reader.folder, stages)}`"
-    where, place = shlex.quote(cut.where), shlex.quote(str(reader.folder))
+    local = isinstance(reader.folder, Path)
+    where, place = shlex.quote(cut.where), shlex.quote(str(reader.folder)) if local else "OUT"
     return (
-        "make them in the folder that this slice was cut from, and cut it again with "
-        f"`prior-gen slice SOURCE --where {where} --out {place}`"
+        "make them in the folder of the whole plan, and cut this slice again with "
+        f"`prior-gen slice WHOLE --where {where} --out {place}`"
+        + ("" if local else f", to be copied to {reader.folder}")
     )
 
 

@@ -29,7 +29,7 @@ def lock_run(out: Path, say: Callable[[str], None]) -> IO[str]:
     if (out.exists() or out.is_symlink()) and not out.is_dir():
         raise InputError(f"{out} is a file, or a link to nothing; give a folder for the run")
     if not (out / "config.yaml").exists():
-        whole = out.absolute()
+        whole = out.resolve()
         for folder in (whole, *whole.parents):
             if (folder / MANIFEST).is_file() and (folder / PARTS).is_dir():
                 raise InputError(

@@ -123,9 +123,13 @@ def _summaries(scored: Sequence[ScoredTask], stages=None, source=None) -> dict[s
 
 def _check_out(folder: Path | Store, out: Path) -> None:
     try:
-        if out.exists() and not out.is_dir():
-            raise InputError(f"--out {out} is a file; give a folder for the pictures")
+        if (out.exists() or out.is_symlink()) and not out.is_dir():
+            raise InputError(
+                f"--out {out} is a file, or a link to nothing; give a folder for the pictures"
+            )
         there = next(path for path in (out, *out.absolute().parents) if path.exists())
+        if not there.is_dir():
+            raise InputError(f"--out {out}: {there} is a file")
     except OSError as error:
         raise InputError(f"--out {out}: {error.strerror}") from None
     if not os.access(there, os.W_OK):  # before minutes of scoring

@@ -261,6 +261,7 @@ def test_a_place_that_refuses_pictures_is_told(all_shards, tmp_path, monkeypatch
 
 def test_bad_input_is_one_sentence_and_leaves_nothing_behind(own_shards, refusals, tmp_path):
     (tmp_path / "a-file").write_text("")
+    (tmp_path / "a-link").symlink_to(tmp_path / "gone")
     (tmp_path / "empty").mkdir()
     shutil.copytree(own_shards, tmp_path / "begun")
     shutil.rmtree(tmp_path / "begun" / "entries")
@@ -270,7 +271,9 @@ def test_bad_input_is_one_sentence_and_leaves_nothing_behind(own_shards, refusal
         ("a-file",): "a-file is not a folder of shards",
         ("empty",): "empty holds no shards: there is no manifest.json",
         ("begun",): "begun holds a plan but no finished part",
-        ("shards", "--out", "a-file"): "--out a-file is a file; give a folder",
+        ("shards", "--out", "a-file/below"): "a-file is a file",
+        ("shards", "--out", "a-link"): "--out a-link is a file, or a link to nothing; give",
+        ("shards", "--out", "a-file"): "--out a-file is a file, or a link to nothing",
     }
     told = refusals("prior_gen.cli", *(("preview", *case) for case in sentences), cwd=tmp_path)
     for sentence, said in zip(sentences.values(), told, strict=True):

@@ -357,6 +357,7 @@ def test_shards_too_small_for_every_value_are_told(bench, tmp_path, tiny):
     code, _, said = bench("--sweep", "pi", *options, *shards)
     assert code == 2
     assert "pools has rows enough for a value of pi: of synthetic tasks `prior-gen --conf" in said
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_sweeps_mean_is_over_tasks_of_means_over_repeats():

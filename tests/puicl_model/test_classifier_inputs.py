@@ -370,5 +370,7 @@ def test_what_is_told_of_columns_that_separate_is_their_number_and_the_bound():
 
 
 def test_long_numbers_as_labels_are_told_apart():
+    found = labeled_mask(np.array([2**53, 2**53 + 1]), np.int64(2**53 + 1))
+    assert found.tolist() == [False, True]
     labels = np.array(["9007199254740993", "9007199254740992"])
     assert labeled_mask(labels, positive_label="9007199254740993").tolist() == [True, False]

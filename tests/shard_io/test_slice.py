@@ -4,6 +4,7 @@ import errno
 import itertools
 import json
 import os
+import shlex
 import shutil
 
 import numpy as np
@@ -19,6 +20,7 @@ from shard_io import (
     FilteredReader,
     PartId,
     ShardError,
+    folder_of,
     open_shards,
     problems_of,
     slice_shards,
@@ -235,7 +237,7 @@ def test_the_trainer_says_that_a_slice_lacks_a_stage(tiny, own_shards, out):
         path.unlink()
     slice_shards(own_shards, WHERE, out)
     with pytest.raises(
-        ShardError, match=r"lacks stage-0002-part-000 .* make them in the folder that this slice"
+        ShardError, match=r"lacks stage-0002-part-000 .* make them in the folder of the whole"
     ):
         last_trainable_step(tiny, open_shards(out), 0, 18)
 
@@ -248,19 +250,55 @@ def test_who_lacks_stages_of_a_slice_is_told_to_slice_again(tiny, own_shards, ou
     filtered = FilteredReader(own_shards, WHERE)  # `train.where`: the folder is no slice
     assert how_to_make(filtered, tail) == how_to_make(open_shards(own_shards), tail)
     slice_shards(own_shards, WHERE, out)
-    again = f"`prior-gen slice SOURCE --where 'd <= 3' --out {out}`"
+    again = f"`prior-gen slice WHOLE --where 'd <= 3' --out {out}`"
     assert how_to_make(open_shards(out), tail).endswith(again)
     assert how_to_make(FilteredReader(out, "causal"), tail).endswith(again)
 
 
-def test_a_disk_that_is_full_is_told(all_shards, out, monkeypatch):
+def test_a_slice_of_a_slice_grows_by_what_its_trainer_is_told_and_by_nothing_else(
+    tiny, own_shards, out, tmp_path
+):
+    later = [*own_shards.glob("entries/stage-000[45]*")]
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    for path in later:
+        path.rename(hidden / path.name)
+    first = tmp_path / "first"
+    slice_shards(own_shards, "d >= 2", first)
+    where = slice_shards(first, "index == 0", out).slice.where
+    for path in later:
+        (hidden / path.name).rename(path)
+    slice_shards(own_shards, "d >= 2", first)
+    # From the slice that it was cut from, the whole expression would be joined once more.
+    with pytest.raises(ShardError, match="holds other shards: the slice where"):
+        slice_shards(first, where, out)
+    assert shlex.quote(where) in how_to_make(open_shards(out), [4, 5])
+    assert slice_shards(own_shards, where, out).slice.where == where
+    assert last_trainable_step(tiny, open_shards(out), 0, 18) == 18
+
+
+def test_a_slice_elsewhere_is_made_here_and_copied(all_shards, out, serve):
+    slice_shards(all_shards, WHERE, out)
+    url, _ = serve(out)
+    told = how_to_make(open_shards(folder_of(url)), [4])
+    assert told.endswith(f"--where 'd <= 3' --out OUT`, to be copied to {url}")
+
+
+def test_a_disk_that_is_full_is_told(all_shards, own_shards, out, tmp_path, monkeypatch):
+    for path in own_shards.glob("entries/stage-0005*"):
+        path.unlink()
+
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
+    slice_shards(own_shards, WHERE, tmp_path / "grows")
     monkeypatch.setattr(shutil, "copyfile", full)
     monkeypatch.setattr(os, "link", full)
     with pytest.raises(ShardError, match="cannot be used: no space left on device"):
         slice_shards(all_shards, WHERE, out)
+    monkeypatch.setattr("shard_io.slice.replace_whole", full)
+    with pytest.raises(ShardError, match="cannot be used: no space left on device"):
+        slice_shards(all_shards, WHERE, tmp_path / "grows")
 
 
 def test_the_command_prints_the_reuse_of_each_stage(all_shards, out, monkeypatch, capsys):

@@ -150,6 +150,23 @@ def test_a_checkpoint_that_another_process_has_just_set_aside_is_passed_over(tmp
     assert kept.is_dir()
 
 
+def test_a_checkpoint_that_is_not_finite_is_passed_over(tmp_path):
+    for step, value in ((3, 0.0), (9, torch.nan)):
+        state = CheckpointState(step, "run", "plan", "data")
+        save_checkpoint(tmp_path, state, {"ema.a": torch.tensor([1.0, value])})
+    found, ((path, error),) = newest_whole(tmp_path)
+    assert found[0].step == 3
+    assert path.name == "step-00000009"
+    assert str(error).endswith("is of no use: ema.a is not finite")
+
+
+def test_a_link_into_shards_is_no_way_round(own_shards, tmp_path):
+    (own_shards / "below").mkdir()
+    (tmp_path / "link").symlink_to(own_shards / "below")
+    with pytest.raises(InputError, match="lies in the folder of shards"):
+        run_folder.lock_run(tmp_path / "link", print)
+
+
 @pytest.mark.parametrize("inside", ["", "run", "deep/er/run"])
 def test_no_run_begins_among_shards(own_shards, inside):
     with pytest.raises(InputError, match=f"lies in the folder of shards {own_shards}, which"):
