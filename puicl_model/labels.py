@@ -156,9 +156,9 @@ def _equal(array: np.ndarray, label: Any) -> np.ndarray:
 
 def _number(entry: Any) -> int | float | None:
     entry = _WORDS.get(str(entry), entry)
-    for kind in (int,) * isinstance(entry, str | int | np.integer) + (
-        float,
-    ):  # floats lack long ones' digits
+    # Floats lack the last digits of long whole numbers.
+    whole = isinstance(entry, str | int | np.integer)
+    for kind in (int, float) if whole else (float,):
         with contextlib.suppress(TypeError, ValueError, OverflowError):
             return kind(entry)
     return None
