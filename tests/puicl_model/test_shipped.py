@@ -56,7 +56,12 @@ def pu_task(n_columns, seed=0):
 
 @pytest.mark.parametrize(
     ("name", "n_estimators", "n_columns"),
-    [("default", 1, 30), ("default", 16, 10), ("paper", 1, 30)],
+    [
+        ("default", 1, 30),
+        ("default", 16, 10),
+        pytest.param("default", 16, 30, marks=pytest.mark.slow),
+        ("paper", 1, 30),
+    ],
 )
 def test_they_rank_a_table_they_never_saw(name, n_estimators, n_columns):
     x, s, truth = pu_task(n_columns)
@@ -72,7 +77,7 @@ def test_the_interval_of_one_pass_covers_nearly_all_draws():
     """Fitted to the default's passes, to cover nine of ten: of one pass it misses the first."""
     covered = 0
     for seed in range(8):
-        x, s, truth = pu_task(n_columns=10, seed=seed)
+        x, s, truth = pu_task(n_columns=30, seed=seed)
         clf = PUICLClassifier(n_estimators=1).fit(x, s)
         low, high = clf.class_prior_interval_
         covered += low < truth.mean() < high
