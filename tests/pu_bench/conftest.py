@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from made_up_results import make_results
 
+from prior_gen.cli import main as prior_gen
 from pu_bench.data import load_collection
 from puicl_cli.main import main
 
@@ -91,3 +92,18 @@ def collection(little_tables):
 @pytest.fixture
 def results_folder(tmp_path) -> Path:
     return make_results(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def heldout(tmp_path_factory):
+    """A few stages of configs/bench.yaml, smaller, by the command that the sweep names."""
+    folder = tmp_path_factory.mktemp("shards") / "bench"
+    arguments = ["--config", "bench", "--split", "heldout", "--tail", "--out", str(folder)]
+    arguments += ["--jobs", "1", "--set", "prior.tail_steps=2"]
+    arguments += ["--set", "prior.n_features=[5, 8]", "--set", "prior.n_labeled=[60, 60]"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["prior-gen", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            prior_gen()
+    assert not stop.value.code
+    return folder

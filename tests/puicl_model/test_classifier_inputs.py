@@ -1,7 +1,6 @@
 """What the classifier takes as a table and as labels, and what it refuses."""
 
 import datetime
-import re
 
 import numpy as np
 import pandas as pd
@@ -11,7 +10,6 @@ from scipy import sparse
 
 from puicl_model import PUICLClassifier
 from puicl_model.labels import labeled_mask
-from puicl_model.report import doubts
 
 pytestmark = pytest.mark.filterwarnings("ignore:only 7 labelled", "ignore:A column-vector")
 
@@ -267,29 +265,6 @@ def test_huge_cells_bring_no_numeric_warning(classifier, recwarn):
     assert not [w for w in recwarn if w.category is RuntimeWarning]
 
 
-def doubts_of(proba, **more):
-    settings = {"n_labeled": 20, "relevance": np.zeros(0), "names": [], "apart": 0.7}
-    return doubts(**{**settings, "proba": np.asarray(proba), **more})
-
-
-def test_what_an_estimated_share_gives_reason_to_doubt():
-    apart = np.tile([0.05, 0.95], 20)
-    trained = {"trained_shares": (0.1, 0.9)}
-    assert doubts_of(apart, **trained) == []
-    for proba, sentence in (
-        (np.tile([0.01, 0.2], 20), r"positives \(10.5%\) is near the limit .* \(10% to 90%\)"),
-        (np.tile([0.99, 0.8], 20), r"positives \(89.5%\) is near the limit"),
-        (np.full(40, 0.01), "hardly any unlabelled row looks positive"),
-        (np.full(40, 0.99), "nearly every unlabelled row looks positive"),
-        (np.tile([0.45, 0.55], 20), r"hardly tell the unlabelled rows apart \(all have nearly 50%"),
-    ):
-        (found,) = doubts_of(proba, **trained)
-        assert re.search(sentence, found)
-        assert doubts_of(proba, prior_is_given=True, **trained) == []
-    assert doubts_of(np.tile([0.01, 0.2], 20)) == []  # where the card does not say
-    assert doubts_of([0.45, 0.55]) == []  # too few to tell
-
-
 def test_the_score_reads_truth_as_the_labels_or_as_booleans(weights):
     x = np.random.default_rng(0).normal(size=(N, 2))
     s = np.where(np.arange(N) % 2 == 0, "yes", "?")
@@ -341,32 +316,6 @@ def test_booleans_as_words_are_labels_and_equal_to_numbers(word):
     parts = np.array([word, 1, 1.0, "1", "False", "0"], dtype=object)
     for label in (word, True, 1, "1.0"):
         assert labeled_mask(parts, positive_label=label).tolist() == [True] * 4 + [False] * 2
-
-
-# Probabilities that are sure.
-APART = np.tile([0.05, 0.95], 20)
-
-
-def test_few_labelled_positives_are_fewer_than_ten():
-    assert doubts_of(APART, n_labeled=10) == []
-    (found,) = doubts_of(APART, n_labeled=9)
-    assert found.endswith("the estimated share of positives is little more than a guess")
-    (given,) = doubts_of(APART, n_labeled=9, prior_is_given=True)
-    assert given.endswith("depend on which ones they happen to be")
-    # Of few rows many a column tells all apart by chance.
-    few = {"n_labeled": 9, "relevance": np.ones(1), "names": ["a"], "apart": 1.0}
-    assert doubts_of(APART, **few) == [found]
-
-
-def test_what_is_told_of_columns_that_separate_is_their_number_and_the_bound():
-    names = list("abcdefg")
-    (found,) = doubts_of(APART, names=names, relevance=np.ones(7))
-    assert found.startswith("columns a, b, c, d, e and 2 more, each alone, tell")
-    (found,) = doubts_of(APART, names=names[:5], relevance=np.ones(5))
-    assert found.startswith("columns a, b, c, d, e, each alone, tell")
-    (found,) = doubts_of(APART, apart=0.995)
-    assert "(AUC 0.995)" in found
-    assert "at most 1.0% of the unlabelled ones are positive" in found
 
 
 def test_long_numbers_as_labels_are_told_apart():

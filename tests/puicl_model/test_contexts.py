@@ -312,16 +312,5 @@ def test_estimators_that_read_other_labelled_rows_differ_though_orders_do_not_ma
 
 
 def test_views_of_relevant_columns_are_as_wide_as_the_network_reads():
-    found = plan_views(
-        {"standard": np.linspace(0, 1, 7)},
-        20,
-        50,
-        n_estimators=3,
-        scalings=("standard",),
-        columns="relevant",
-        orders_matter=True,
-        turnable=np.zeros(7, dtype=bool),
-        trained=TrainedRange(n_features=5),
-        rng=np.random.default_rng(0),
-    )
+    found = views(7, columns="relevant", scalings=("standard",))
     assert [[len(view.columns) for view in views] for views in found] == [[5, 5]] * 3

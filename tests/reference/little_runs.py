@@ -4,6 +4,7 @@ import numpy as np
 
 from pu_bench import METHODS, Method, Prediction
 from pu_bench.run import Plan
+from pu_bench.sweeps import Pool
 
 CHEAP = ["logistic", "all_positive"]
 
@@ -32,3 +33,12 @@ def labeled_and_not(n_p=30, n_u=60):
     """Labelled positives N(0, I) and unlabelled rows N(1, I)."""
     rng = np.random.default_rng(0)
     return rng.normal(size=(n_p, 2)), rng.normal(size=(n_u, 2)) + 1
+
+
+def make_pool(n=1000, d=4, name="pool", kind="real") -> Pool:
+    rng = np.random.default_rng(0)
+    positive = np.arange(2 * n) < n
+    x = rng.normal(size=(2 * n, d))
+    x[:, 0] += 2.0 * positive
+    x[:, -1] = np.arange(2 * n)  # names the row
+    return Pool(name, kind, x, positive)

@@ -1,0 +1,56 @@
+"""Reasons not to trust an answer, told from the probabilities and the columns."""
+
+import re
+
+import numpy as np
+
+from puicl_model.report import doubts
+
+
+def doubts_of(proba, **more):
+    settings = {"n_labeled": 20, "relevance": np.zeros(0), "names": [], "apart": 0.7}
+    return doubts(**{**settings, "proba": np.asarray(proba), **more})
+
+
+def test_what_an_estimated_share_gives_reason_to_doubt():
+    apart = np.tile([0.05, 0.95], 20)
+    trained = {"trained_shares": (0.1, 0.9)}
+    assert doubts_of(apart, **trained) == []
+    for proba, sentence in (
+        (np.tile([0.01, 0.2], 20), r"positives \(10.5%\) is near the limit .* \(10% to 90%\)"),
+        (np.tile([0.99, 0.8], 20), r"positives \(89.5%\) is near the limit"),
+        (np.full(40, 0.01), "hardly any unlabelled row looks positive"),
+        (np.full(40, 0.99), "nearly every unlabelled row looks positive"),
+        (np.tile([0.45, 0.55], 20), r"hardly tell the unlabelled rows apart \(all have nearly 50%"),
+    ):
+        (found,) = doubts_of(proba, **trained)
+        assert re.search(sentence, found)
+        assert doubts_of(proba, prior_is_given=True, **trained) == []
+    assert doubts_of(np.tile([0.01, 0.2], 20)) == []  # where the card does not say
+    assert doubts_of([0.45, 0.55]) == []  # too few to tell
+
+
+# Probabilities that are sure.
+APART = np.tile([0.05, 0.95], 20)
+
+
+def test_few_labelled_positives_are_fewer_than_ten():
+    assert doubts_of(APART, n_labeled=10) == []
+    (found,) = doubts_of(APART, n_labeled=9)
+    assert found.endswith("the estimated share of positives is little more than a guess")
+    (given,) = doubts_of(APART, n_labeled=9, prior_is_given=True)
+    assert given.endswith("depend on which ones they happen to be")
+    # Of few rows many a column tells all apart by chance.
+    few = {"n_labeled": 9, "relevance": np.ones(1), "names": ["a"], "apart": 1.0}
+    assert doubts_of(APART, **few) == [found]
+
+
+def test_what_is_told_of_columns_that_separate_is_their_number_and_the_bound():
+    names = list("abcdefg")
+    (found,) = doubts_of(APART, names=names, relevance=np.ones(7))
+    assert found.startswith("columns a, b, c, d, e and 2 more, each alone, tell")
+    (found,) = doubts_of(APART, names=names[:5], relevance=np.ones(5))
+    assert found.startswith("columns a, b, c, d, e, each alone, tell")
+    (found,) = doubts_of(APART, apart=0.995)
+    assert "(AUC 0.995)" in found
+    assert "at most 1.0% of the unlabelled ones are positive" in found
