@@ -30,9 +30,10 @@ test: $(READY) ## the tests, but for those marked slow
 test-slow: $(READY) ## the tests marked slow
 	$(BIN)/pytest -m slow
 
-lint: $(READY) ## ruff: lint and formatting
+lint: $(READY) ## ruff and mypy: lint, formatting, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 format: $(READY) ## let ruff format and mend what it can
 	$(BIN)/ruff check --fix .

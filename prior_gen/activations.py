@@ -8,7 +8,7 @@ from scipy.special import erf
 
 from prior_gen import elementary
 
-BANK: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+BANK: dict[str, Callable[..., np.ndarray]] = {
     "tanh": np.tanh,
     "relu": lambda x: np.maximum(x, 0),
     "gelu": lambda x: 0.5 * x * (1 + erf(x * 0.5**0.5)),  # exact, x * Phi(x)

@@ -17,7 +17,6 @@ from prior_gen.generator import (
     manifest_here,
 )
 from prior_gen.info import spoken_ranges
-from prior_gen.seeding import Split
 from prior_gen.settings import Overrides, read_settings
 from prior_gen.stages import (
     WHOLE,
@@ -26,7 +25,7 @@ from prior_gen.stages import (
     parse_stages,
     tail_stages,
 )
-from puicl_config import Config, InputError, duration, exit_on_input_error, plan_digest
+from puicl_config import Config, InputError, Split, duration, exit_on_input_error, plan_digest
 from puicl_config.workers import check_backend, stops_with, take_sigterm_for_ctrl_c
 from shard_io import Store, as_ranges, folder_of, open_shards
 

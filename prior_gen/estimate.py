@@ -10,8 +10,7 @@ import numpy as np
 
 from prior_gen.factors import draw_factors
 from prior_gen.microbatch import generate_microbatch
-from prior_gen.seeding import Split
-from puicl_config import Config
+from puicl_config import Config, Split
 from shard_io import Layout, PartId, publish_part
 
 # A microbatch of more cells is not made for an estimate.
@@ -64,7 +63,7 @@ def estimate(config: Config, parts: Sequence[PartId], split: Split) -> Estimate:
     )
 
 
-class _Addresses(Sequence):
+class _Addresses(Sequence[tuple[int, int, int]]):
     """Microbatches of parts, as [stage, step, index], made only where they are asked for."""
 
     def __init__(self, config: Config, parts: Sequence[PartId]):
@@ -74,7 +73,7 @@ class _Addresses(Sequence):
     def __len__(self) -> int:
         return int(self._ends[-1]) if len(self._parts) else 0
 
-    def __getitem__(self, place: int) -> tuple[int, int, int]:
+    def __getitem__(self, place: int) -> tuple[int, int, int]:  # type: ignore[override]
         which = int(np.searchsorted(self._ends, place, side="right"))
         part = self._parts[which]
         number = self._layout.span(part)[place - int(self._ends[which])]

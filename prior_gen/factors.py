@@ -11,9 +11,9 @@ import numpy as np
 
 from prior_gen.curriculum import stage_ranges
 from prior_gen.extensions.choices import choose_extensions
-from prior_gen.seeding import Split, microbatch_generator, stage_generator
+from prior_gen.seeding import microbatch_generator, stage_generator
 from prior_gen.sizes import ceil_count
-from puicl_config import PriorConfig
+from puicl_config import PriorConfig, Split
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,24 @@ class Factors:
     extensions: dict[str, dict[str, Any]] | None = None
 
     @property
+    def chosen(self) -> dict[str, dict[str, Any]]:
+        """`extensions`, and none where the microbatch is the paper's."""
+        return self.extensions or {}
+
+    @property
+    def causal_nodes(self) -> tuple[np.ndarray, int]:
+        """Nodes that the features [d] and the label are read from, of a causal microbatch."""
+        assert self.feature_nodes is not None, "drawn of causal microbatches alone"
+        assert self.label_node is not None, "drawn of causal microbatches alone"
+        return self.feature_nodes, self.label_node
+
+    @property
     def blocks_read(self) -> int:
         """Hidden blocks up to the last one that a feature or the label is read from."""
         if not self.causal:
             return self.hidden_layers - 1
-        return max(self.label_node, int(self.feature_nodes.max())) // self.hidden_width + 1
+        features, label = self.causal_nodes
+        return max(label, int(features.max())) // self.hidden_width + 1
 
     def tags(self) -> dict[str, Any]:
         """The factors as the JSON tags that a shard carries."""

@@ -218,6 +218,7 @@ def slice_(
     """Make an ablation's subset of a folder by tags; its data is linked, not copied."""
     manifest = slice_shards(folder_of(source), where, local_folder(out))
     index, layout = manifest.slice, manifest.layout
+    assert index is not None, "of a slice"
     for stage, survivors in index.survivors.items():
         print(
             f"stage {stage}: {len(survivors)} of {layout.microbatches_in_stage(stage)} "

@@ -13,10 +13,9 @@ import numpy as np
 from prior_gen.canary import canary_digest, software, tasks_digest
 from prior_gen.estimate import estimate
 from prior_gen.microbatch import generate_microbatch
-from prior_gen.seeding import Split
 from prior_gen.stages import WHOLE, PartRange, share_of
 from prior_gen.watching import watching
-from puicl_config import Config, PriorConfig
+from puicl_config import Config, PriorConfig, Split
 from puicl_config.workers import (
     Backend,
     check_backend,

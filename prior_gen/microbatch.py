@@ -11,10 +11,10 @@ from prior_gen.factors import Factors, draw_factors
 from prior_gen.half import to_half
 from prior_gen.pu_split import negative_rows, split_rows
 from prior_gen.scm import draw_scm, run_scm
-from prior_gen.seeding import Split, task_generator
+from prior_gen.seeding import task_generator
 from prior_gen.sizes import task_sizes
 from prior_gen.standardization import standardize
-from puicl_config import Config, InputError, PriorConfig
+from puicl_config import Config, InputError, PriorConfig, Split
 from shard_io import Microbatch
 
 _blas = ThreadpoolController()

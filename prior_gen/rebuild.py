@@ -54,15 +54,17 @@ def rebuild_manifest(folder: Path | Store, config: Config | None) -> Manifest:
 
 def _common_plan(folder: Path | Store, entries: Sequence[PartEntry]) -> PlanId:
     """The plan and split that all entries name; raises `ShardError` where that is not just one."""
-    examples = {entry.plan: entry.id.name for entry in entries}
-    if not examples:
+    examples: dict[PlanId, str] = {}
+    if not entries:
         raise ShardError(f"{folder} holds no shards: there is neither a manifest nor any entry")
-    if None in examples:
-        raise ShardError(
-            f"the entry of {examples[None]} in {folder} is older than their plans' names, so that "
-            "nobody can tell of which plan it is: put a copy of the manifest back, or make the "
-            "parts again in an empty folder, to the same digests"
-        )
+    for entry in entries:
+        if entry.plan is None:
+            raise ShardError(
+                f"the entry of {entry.id.name} in {folder} is older than their plans' names, so "
+                "that nobody can tell of which plan it is: put a copy of the manifest back, or "
+                "make the parts again in an empty folder, to the same digests"
+            )
+        examples[entry.plan] = entry.id.name
     if len(examples) > 1:
         named = ", ".join(f"{name} of {plan}" for plan, name in examples.items())
         raise ShardError(

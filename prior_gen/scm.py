@@ -32,7 +32,7 @@ class ScmDraws:
 
 
 @dataclass(frozen=True)
-class NoiseBlocks(Sequence):
+class NoiseBlocks(Sequence[np.ndarray]):
     """The noise of each hidden block, [n, h] float32, drawn when it is asked for.
 
     All blocks at once would leave the processor's cache. Each has a stream of its own.
@@ -46,7 +46,7 @@ class NoiseBlocks(Sequence):
     def __len__(self) -> int:
         return self.blocks
 
-    def __getitem__(self, block: int) -> np.ndarray:
+    def __getitem__(self, block: int) -> np.ndarray:  # type: ignore[override]  # no slices
         if not 0 <= block < self.blocks:
             raise IndexError(block)
         return normals(self.key, _NOISE + block, self.shape, self.scale)
@@ -109,19 +109,20 @@ def run_scm(
     state = multiply_rows(draws.causes, draws.input_weight, portable)
     h = factors.hidden_width
     x = np.empty((len(state), factors.n_features), state.dtype)
-    score = None
+    nodes, label = factors.causal_nodes if factors.causal else (None, -1)
 
     for block, activation in enumerate(factors.activations[: len(draws.noise)]):
         state = hidden_block(
             state, activation, draws.hidden_weights[block], draws.noise[block], clamp, portable
         )
         if factors.causal:
-            _take_columns(state, factors.feature_nodes, block * h, x)
-            if factors.label_node // h == block:
-                score = state[:, factors.label_node % h]
+            _take_columns(state, nodes, block * h, x)
+            if label // h == block:
+                score = state[:, label % h]
 
     if factors.causal:
         return x, score
+    assert draws.readouts is not None, "drawn where the task is not causal"
     if factors.source == "causes":
         _take_columns(draws.causes, factors.feature_order, 0, x)
         if portable:

@@ -5,12 +5,11 @@ task is a pure function of its address and no draw can disturb another. There is
 """
 
 import functools
-from typing import Literal
 
 import numpy as np
 from numpy.random.bit_generator import ISeedSequence
 
-Split = Literal["train", "heldout"]
+from puicl_config import Split
 
 # Words of the spawn key. Appending is safe; renumbering would change every task ever generated.
 _SPLITS = {"train": 0, "heldout": 1}
@@ -37,7 +36,7 @@ def task_generator(
     Half of Philox's key names the microbatch, the other half the task in it.
     """
     words = np.array([_task_word(seed, split, stage, step, index), task], np.uint64)
-    return np.random.Generator(np.random.Philox(_Key(words)))
+    return np.random.Generator(np.random.Philox(_Key(words)))  # type: ignore[arg-type]
 
 
 class _Key(ISeedSequence):
@@ -46,7 +45,7 @@ class _Key(ISeedSequence):
     def __init__(self, words: np.ndarray):
         self._words = words
 
-    def generate_state(self, n_words: int, dtype: type = np.uint64) -> np.ndarray:
+    def generate_state(self, n_words: int, dtype: object = np.uint64) -> np.ndarray:
         """Two words of 64 bits, which is what Philox asks for."""
         return self._words
 

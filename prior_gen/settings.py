@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from prior_gen.seeding import Split
-from puicl_config import Config, InputError, load_config
+from puicl_config import Config, InputError, Split, load_config
 from shard_io import MANIFEST, open_shards
 
 Overrides = Annotated[

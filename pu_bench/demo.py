@@ -59,7 +59,9 @@ def _print_table(
     means = {}
     for name, values in told.items():
         judged = [judge(p, task.y, False).metrics for task, p in zip(tasks, values, strict=True)]
-        auc, hits = ([each[metric] for each in judged] for metric in ("auc", "accuracy"))
+        auc, hits = (
+            np.array([each[metric] for each in judged], float) for metric in ("auc", "accuracy")
+        )
         shown.add_row(
             name,
             f"{np.mean(auc):.3f} ± {np.std(auc):.3f}",

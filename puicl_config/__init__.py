@@ -20,7 +20,7 @@ from puicl_config.extensions import (
 )
 from puicl_config.home import from_home
 from puicl_config.loading import config_yaml, find_config, load_config, parse_config
-from puicl_config.prior import ACTIVATIONS, PriorConfig
+from puicl_config.prior import ACTIVATIONS, PriorConfig, Split
 from puicl_config.progress import ProgressReport, duration
 from puicl_config.schema import Config, ModelConfig, ShardsConfig
 from puicl_config.surroundings import cpu_name, git_commit
@@ -50,6 +50,7 @@ __all__ = [
     "ProgressReport",
     "RevealConfig",
     "ShardsConfig",
+    "Split",
     "TrainConfig",
     "canonical_json",
     "config_yaml",

@@ -1,6 +1,6 @@
 """The section `prior.extensions`: what the prior can do beyond the paper, all of it off."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, model_serializer, model_validator
 
@@ -19,21 +19,15 @@ from puicl_config.fields import (
     Section,
 )
 
-RULE_KINDS = (
-    "equality",
-    "parity",
-    "count",
-    "conjunction",
-    "disjunction",
-    "dnf",
-    "points",
-    "product",
-)
+_FirstRules = Literal[
+    "equality", "parity", "count", "conjunction", "disjunction", "dnf", "points", "product"
+]
 # What came later is drawn only where `rule_kinds` names it.
-_LATER_RULES = (
-    *("tally", "terms", "switch", "blocks", "multiplexer", "logistic", "forest", "hierarchy"),
-)
-RuleKind = Literal[*RULE_KINDS, *_LATER_RULES]
+_LaterRules = Literal[
+    "tally", "terms", "switch", "blocks", "multiplexer", "logistic", "forest", "hierarchy"
+]
+RuleKind = Literal[_FirstRules, _LaterRules]
+RULE_KINDS: tuple[RuleKind, ...] = get_args(_FirstRules)
 # What reads numbers, not codes alone, and is smooth in them.
 SMOOTH_RULES = frozenset({"product", "logistic", "forest"})
 

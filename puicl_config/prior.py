@@ -5,7 +5,7 @@ Defaults are the paper's values and, where the paper is silent, the choices list
 eta = n_u / P, pi = negative prevalence, d features, k causes, h hidden width, L_g hidden layers.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, model_serializer, model_validator
 
@@ -22,21 +22,11 @@ from puicl_config.fields import (
     Section,
 )
 
-ACTIVATIONS = (
-    "tanh",
-    "relu",
-    "gelu",
-    "identity",
-    "sign",
-    "step",
-    "rbf",
-    "sin",
-    "square",
-    "abs",
-)
+Split = Literal["train", "heldout"]
 Activation = Literal[
     "tanh", "relu", "gelu", "identity", "sign", "step", "rbf", "sin", "square", "abs"
 ]
+ACTIVATIONS: tuple[Activation, ...] = get_args(Activation)
 
 
 class PriorConfig(Section):

@@ -64,7 +64,7 @@ def _forward(size: int, native: bool) -> Code:
             total = code.variable(code.real(0.0))
             scores = [code.variable(score) for score in code.products(q_lanes, k_rows)]
             with code.loop(code.key_blocks) as block:
-                weights = []
+                weights: list[ir.Value] = []
 
                 def weigh(i: int, block=block, weights=weights):
                     score = code.fadd(code.load(scores[i]), minus)
@@ -156,7 +156,7 @@ def _backward(size: int, native: bool) -> Code:
                     for score in code.products(asks, code.at(k_rows, start, room))
                 ]
                 with code.loop(end, start) as block:
-                    found = []
+                    found: list[ir.Value] = []
 
                     def weigh(i: int, block=block, found=found):
                         score = code.fadd(code.load(scores[i]), minus)
@@ -166,7 +166,7 @@ def _backward(size: int, native: bool) -> Code:
                     slope = code.at(o_lanes, group, some)
                     gains = code.products(slope, code.at(v_rows, block, room), weigh)
                     code.in_order()
-                    bits = []
+                    bits: list[ir.Value] = []
 
                     def slope_of(i: int, found=found, gains=gains, bits=bits):
                         bits.append(code.half_up(found[i]))

@@ -120,9 +120,9 @@ class AttentionCode(Code):
         """Bring rows of the problem after next into the cache; those of the next lie beside."""
         at = self.problem(self.add(number, self.number(2)))
         for names, count in (("q dq dout out", self.asking), ("k v dk dv", self.length)):
-            names = [name for name in names.split() if name in (read + " " + written).split()]
+            asked = [name for name in names.split() if name in (read + " " + written).split()]
             with self.loop(count) as row:
-                for name in names:
+                for name in asked:
                     stride = self.told[f"{_STRIDES[name]}_row"]
                     place = self.add(at[name], self.mul(row, stride))
                     self.prefetch(place, to_write=name in written.split())

@@ -37,7 +37,7 @@ class Block(nn.Module):
     def __init__(self, config: ModelConfig):
         super().__init__()
         e = config.embedding_size
-        norm = {"layernorm": nn.LayerNorm, "rmsnorm": nn.RMSNorm}[config.norm]
+        norm = nn.LayerNorm if config.norm == "layernorm" else nn.RMSNorm
         self.feature_attention = Attention(e, config.feature_heads or config.heads, axis=2)
         self.feature_norm = norm(e, eps=1e-5, **PLAIN)
         row_heads = config.row_heads or config.heads
@@ -82,15 +82,16 @@ class Block(nn.Module):
     def within_rows(self, h: Tensor, asking: Tensor | None = None) -> Tensor:
         """The first sublayer: `asking` [B, R, c, E] (all of h by default) attend to their row."""
         asking = h if asking is None else asking
-        return add_and_norm(asking, *self.feature_attention(asking, h), self.feature_norm)
+        update, bias = self.feature_attention(asking, h)
+        return add_and_norm(asking, update, bias, self.feature_norm)
 
     def within_columns(self, h: Tensor, asking: Tensor | None = None) -> Tensor:
         """The other two: `asking` [B, r, C, E] (all of h by default) attend to their column."""
         if h.is_cuda and asking is None:
             # Columns as sequences side by side, once, instead of queries, keys and values apart.
             columns = h.transpose(1, 2).contiguous()
-            update = self.row_attention(columns, columns, axis=2)
-            return self._from_rows(columns, *update).transpose(1, 2).contiguous()
+            update, bias = self.row_attention(columns, columns, axis=2)
+            return self._from_rows(columns, update, bias).transpose(1, 2).contiguous()
         asking = h if asking is None else asking
         return self._from_rows(asking, *self.row_attention(asking, h))
 

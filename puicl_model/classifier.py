@@ -164,8 +164,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
                 (log_odds,) = score_unlabeled(self.network_, [task.plan], self.verbose)
             self._finish(task, log_odds)
         except BaseException:  # a fit that was refused or stopped leaves the one before as it was
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
         for doubt in self.report_["warnings"]:
             warnings.warn(doubt, stacklevel=2)
@@ -317,7 +317,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         """Log-odds [m] of preprocessed rows [m, w], as if none of them had been in the fit."""
         with threads(self.n_threads):
             scores = self._new_rows(X, self.batch_rows).mean(axis=0)
-        if self._blend is not None:
+        if self._blend is not None and self._students is not None:
             scores = self._blend(scores, self._students(X))
         return scores + self._offset
 

@@ -3,13 +3,14 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 
 import numpy as np
 
 from puicl_config import ProgressReport
 from puicl_model.contexts import as_seen
-from puicl_model.inference import log_odds
+from puicl_model.inference import Network, log_odds
 from puicl_model.model import PUICL
 from puicl_model.plan import Plan
 from puicl_model.preprocessing import Scaling
@@ -37,7 +38,7 @@ class Reference:
 
 
 def score_unlabeled(
-    network: PUICL, plans: Sequence[Plan], verbose: bool | None
+    network: Network, plans: Sequence[Plan], verbose: bool | None
 ) -> list[np.ndarray]:
     """For each plan log-odds [n_estimators, n_u]: each estimator's mean over its views.
 
@@ -59,7 +60,8 @@ def score_unlabeled(
     for number, places, views in runs:
         for view in views:
             for context in view.contexts:
-                totals[number][np.ix_(places, context.unlabeled)] += next(answers) / len(views)
+                cells = np.ix_(np.array(places), context.unlabeled)
+                totals[number][cells] += next(answers) / len(views)
     return totals
 
 
@@ -97,11 +99,8 @@ class NewRows:
         n_estimators = 1 + max(max(reference.estimators) for reference in self.references)
         total, count = np.zeros((n_estimators, len(X))), np.zeros((n_estimators, 1))
         for reference in self.references:
-            context = KEPT.get(
-                reference,
-                id(self),
-                lambda r=reference: ReadContext(self.network, r.rows, r.n_labeled),
-            )
+            read = partial(ReadContext, self.network, reference.rows, reference.n_labeled)
+            context = KEPT.get(reference, id(self), read)
             scaling = self.scalings[reference.scaling]
             for start in range(0, len(X), batch_rows):
                 part = slice(start, start + batch_rows)

@@ -3,15 +3,25 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
 
-from puicl_model.model import PUICL
-
 # Cells (rows times columns, the label's included) in one forward pass. On two CPU cores larger
 # batches are no faster; on a GPU they are.
 _CELLS, _CELLS_ON_GPU = 30_000, 2_000_000
+
+
+class Network(Protocol):
+    """What answers a table, such as `PUICL`."""
+
+    @property
+    def unlabeled_token(self) -> torch.Tensor:
+        """[E], on the network's device."""
+
+    def __call__(self, x: torch.Tensor, n_labeled: int) -> torch.Tensor:
+        """Logits [B, R - n_labeled, 2] of x [B, R, d], as `PUICL.forward`."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +69,7 @@ def threads(count: int | None) -> Iterator[None]:
 
 @torch.inference_mode()
 def log_odds(
-    network: PUICL, jobs: Sequence[Job], done: Callable[[int], None] = lambda n: None
+    network: Network, jobs: Sequence[Job], done: Callable[[int], None] = lambda n: None
 ) -> list[np.ndarray]:
     """For each job the log-odds [R - n_labeled] of its unlabelled rows being positive.
 

@@ -64,7 +64,9 @@ def add_and_gelu(x: Tensor, bias: Tensor | None) -> Tensor:
     return _passes_for(x).gelu(x, bias) if can_pass(x) else F.gelu(x + bias.to(x.dtype))
 
 
-def add_and_norm(h: Tensor, update: Tensor, bias: Tensor | None, norm: nn.Module) -> Tensor:
+def add_and_norm(
+    h: Tensor, update: Tensor, bias: Tensor | None, norm: nn.LayerNorm | nn.RMSNorm
+) -> Tensor:
     """norm(h + update + bias) in the type of h; no bias: of h + update."""
     if can_pass(h) and (isinstance(norm, nn.RMSNorm) or not h.is_cuda):
         bias = norm.weight.new_zeros(norm.weight.shape) if bias is None else bias
@@ -74,10 +76,9 @@ def add_and_norm(h: Tensor, update: Tensor, bias: Tensor | None, norm: nn.Module
         return norm(total)
     on_cpu = total.device.type == "cpu"  # where LayerNorm takes both types, and RMSNorm is slow
     if isinstance(norm, nn.LayerNorm):
-        weight, bias = norm.weight, norm.bias
-        if not on_cpu:
-            weight, bias = weight.to(total.dtype), bias.to(total.dtype)
-        return F.layer_norm(total, norm.normalized_shape, weight, bias, norm.eps)
+        dtype = norm.weight.dtype if on_cpu else total.dtype
+        weight, shift = norm.weight.to(dtype), norm.bias.to(dtype)
+        return F.layer_norm(total, norm.normalized_shape, weight, shift, norm.eps)
     if on_cpu:
         return _RMSNorm.apply(total, norm.weight, norm.eps)
     return F.rms_norm(total, norm.normalized_shape, norm.weight.to(total.dtype), norm.eps)
@@ -88,8 +89,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     written_out = k.shape[-2] <= SHORT or (q.dtype == torch.bfloat16 and q.device.type == "cpu")
     if not written_out:
         # In four dimensions: with more, PyTorch takes its slowest way.
-        four = [part.flatten(0, -4) for part in (q, k, v)]
-        return F.scaled_dot_product_attention(*four, scale=1.0).view(q.shape)
+        query, key, value = (part.flatten(0, -4) for part in (q, k, v))
+        return F.scaled_dot_product_attention(query, key, value, scale=1.0).view(q.shape)
     if q.device.type != "cpu":  # what follows is for a CPU's cache, and looks at values
         return (q @ k.transpose(-1, -2)).float().softmax(-1).to(v.dtype) @ v
     flat = [part.contiguous().flatten(0, -3) for part in (q, k, v)]

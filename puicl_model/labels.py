@@ -9,7 +9,7 @@ import pandas as pd
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
-from puicl_model.preprocessing import is_missing
+from puicl_model.preprocessing import filled, is_missing
 
 # As CSV files and people write booleans.
 _WORDS = {"True": 1, "true": 1, "TRUE": 1, "False": 0, "false": 0, "FALSE": 0}
@@ -74,7 +74,7 @@ def labeled_mask(
     if sparse.issparse(s):
         raise TypeError("Sparse labels are not supported: give s.toarray().ravel()")
     if isinstance(s, np.ma.MaskedArray):
-        s = s.astype(float if s.dtype.kind in "biuf" else object).filled(np.nan)
+        s = filled(s)
     array = np.asarray(s)
     if array.ndim == 2 and array.shape[1] == 1:
         warnings.warn(

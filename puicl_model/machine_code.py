@@ -304,6 +304,6 @@ def finished(module: ir.Module, name: str, arguments: int):
     engine.finalize_object()
     kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * arguments)
     function = kind(engine.get_function_address(name))
-    function.engine = engine  # the code lives as long as its engine
-    function.machine = machine
+    # The code lives as long as its engine.
+    function.engine, function.machine = engine, machine  # type: ignore[attr-defined]
     return function

@@ -30,7 +30,8 @@ def fit_many(
     classifier = PUICLClassifier() if classifier is None else classifier
     if not isinstance(classifier, PUICLClassifier):
         raise TypeError(f"fit_many takes a PUICLClassifier, not {type(classifier).__name__}")
-    fits, tasks = [], []
+    fits: list[PUICLClassifier] = []
+    tasks = []
     for number, given in enumerate(tables):
         fit = clone(classifier)
         loaded = (fits[0].network_, fits[0].model_card_) if fits else None

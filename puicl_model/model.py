@@ -7,6 +7,7 @@ T thinking rows (none in the paper), G features embedded together (one in the pa
 
 import math
 from collections.abc import Iterable, Iterator
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -85,7 +86,7 @@ class PUICL(nn.Module):
         """Logits [B, R - first_row, 2] from embedded cells h [B, R, C, E]."""
         dtype = h.dtype
         h = self.think(h).to(self.compute_dtype)
-        *blocks, last = self.blocks
+        *blocks, last = self._stack()
         for block in blocks:
             if self.recompute and torch.is_grad_enabled():
                 h = checkpoint(block, h, use_reentrant=False, preserve_rng_state=False)
@@ -110,7 +111,7 @@ class PUICL(nn.Module):
         """
         h = self.embed(standardize(x, x, n_labeled, self.config), n_labeled)
         h = self.think(h).to(self.compute_dtype)
-        *blocks, last = self.blocks
+        *blocks, last = self._stack()
         for block in blocks:
             seen = block.seen(h)
             yield seen
@@ -121,7 +122,7 @@ class PUICL(nn.Module):
         """Logits [B, Q, 2] of new rows x_new [B, Q, d] from what `read` gave of the table x."""
         new = self.embed(standardize(x_new, x, n_labeled, self.config), n_labeled=0)
         new = new.to(self.compute_dtype)
-        *blocks, last = self.blocks
+        *blocks, last = self._stack()
         seen = iter(read)
         for block in blocks:
             new = block.look(next(seen), new)
@@ -175,6 +176,9 @@ class PUICL(nn.Module):
         rows = self.thinking_rows.to(h.dtype)[:, None].expand(len(h), -1, h.shape[2], -1)
         return torch.cat([rows, h], dim=1)
 
+    def _stack(self) -> list[Block]:
+        return [cast(Block, block) for block in self.blocks]
+
     @torch.no_grad()
     def reset_parameters(self, generator: torch.Generator) -> None:
         """PyTorch's usual initial distributions, drawn from one local generator in order."""
@@ -185,7 +189,7 @@ class PUICL(nn.Module):
                 module.bias.uniform_(-bound, bound, generator=generator)
             elif isinstance(module, nn.LayerNorm | nn.RMSNorm):
                 module.reset_parameters()
-        for block in self.blocks:
+        for block in self._stack():
             for attention in (block.feature_attention, block.row_attention):
                 nn.init.xavier_uniform_(attention.qkv.weight, generator=generator)
                 attention.qkv.bias.zero_()

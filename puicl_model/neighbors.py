@@ -15,6 +15,9 @@ class Neighbors:
     in order; `rows` [n, w], the table's rows as normal scores; `answers` [n].
     """
 
+    values: np.ndarray
+    rows: np.ndarray
+    answers: np.ndarray
     arrays = ("values", "rows", "answers")
 
     def __init__(self, **arrays: np.ndarray):

@@ -7,6 +7,7 @@ would fight them for the cores. So they are asked to do our work, too.
 import ctypes
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import torch  # noqa: F401  (its OpenMP is the one to find)
 from llvmlite import ir
@@ -19,7 +20,7 @@ _TOLD = ("place", "size", "function", "numbers", "bounds", "scratch", "stride", 
 
 
 @functools.cache
-def team() -> Callable[[int, ctypes.CFUNCTYPE, tuple[int, ...]], None] | None:
+def team() -> Callable[[int, Any, tuple[int, ...]], None] | None:
     """A function (threads, machine code, (numbers, bounds, scratch, stride, parts)), if it can be.
 
     It calls the code once for each part, with the addresses of its numbers and of this part's
@@ -30,7 +31,7 @@ def team() -> Callable[[int, ctypes.CFUNCTYPE, tuple[int, ...]], None] | None:
         runtime = ctypes.CDLL(None)
         parallel = runtime.GOMP_parallel
         asked = [
-            ctypes.cast(getattr(runtime, name), ctypes.c_void_p).value
+            _address(getattr(runtime, name))
             for name in ("omp_get_thread_num", "omp_get_num_threads")
         ]
     except (AttributeError, OSError, TypeError):  # TypeError: Windows has no such library
@@ -41,12 +42,15 @@ def team() -> Callable[[int, ctypes.CFUNCTYPE, tuple[int, ...]], None] | None:
     begin = ctypes.cast(worker, ctypes.c_void_p)
 
     def run(threads: int, function, arguments: tuple[int, ...]) -> None:
-        address = ctypes.cast(function, ctypes.c_void_p).value
-        told = (ctypes.c_int64 * len(_TOLD))(*asked, address, *arguments)
+        told = (ctypes.c_int64 * len(_TOLD))(*asked, _address(function), *arguments)
         parallel(begin, ctypes.addressof(told), threads, 0)
 
-    run.worker = worker  # its code lives as long
+    run.worker = worker  # type: ignore[attr-defined]  # its code lives as long
     return run
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 def _worker():
@@ -66,10 +70,8 @@ def _worker():
 
     told = {name: read(function.args[0], I64(i)) for i, name in enumerate(_TOLD)}
     first, step = (code.sext(called(told[name], I32), I64) for name in ("place", "size"))
-    start, loop, body, end = (
-        code.block,
-        *(code.append_basic_block(name) for name in ("loop", "body", "end")),
-    )
+    start = code.block
+    loop, body, end = (code.append_basic_block(name) for name in ("loop", "body", "end"))
     code.branch(loop)
     code.position_at_end(loop)
     part = code.phi(I64)

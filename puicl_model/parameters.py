@@ -41,5 +41,7 @@ def check_parameters(classifier: BaseEstimator, class_prior: Any) -> None:
             "categorical_features asks preprocessing='auto'; give it to the TablePreprocessor "
             "that is preprocessing instead"
         )
-    if class_prior is not None and not (isinstance(class_prior, Real) and 0 < class_prior < 1):
+    if class_prior is not None and not (
+        isinstance(class_prior, Real) and 0 < float(class_prior) < 1
+    ):
         raise ValueError(f"class_prior must lie between 0 and 1, not {class_prior!r}")

@@ -70,10 +70,12 @@ class _Norm(torch.autograd.Function):
         ctx.kind = "rmsnorm" if shift is None else "layernorm"
         x, out = torch.empty_like(h), torch.empty_like(h)
         stats = torch.empty(*h.shape[:-1], 2, **PLAIN)
-        told = {"h": h, "update": update, "x": x, "bias": bias, "weight": weight, "stats": stats}
+        told: dict[str, Tensor | int] = {"h": h, "update": update, "x": x, "bias": bias}
+        told |= {"weight": weight, "stats": stats}
+        told |= {"epsilon": int(np.float32(epsilon).view(np.int32))}
         if shift is not None:
             told["shift"] = shift
-        _run(ctx.kind, out, epsilon=int(np.float32(epsilon).view(np.int32)), **told)
+        _run(ctx.kind, out, 0, **told)
         ctx.save_for_backward(x, weight, stats)
         return out
 
@@ -87,7 +89,7 @@ class _Norm(torch.autograd.Function):
         return out, out, d_bias, d_weight, d_shift if ctx.kind == "layernorm" else None, None
 
 
-def _run(name: str, out: Tensor, n_sums: int = 0, **told: Tensor | int) -> Tensor:
+def _run(name: str, out: Tensor, n_sums: int = 0, /, **told: Tensor | int) -> Tensor:
     """Write `out`, and return `n_sums` sums over all rows, [n_sums, E]."""
     from puicl_model import pass_code
 
@@ -97,9 +99,9 @@ def _run(name: str, out: Tensor, n_sums: int = 0, **told: Tensor | int) -> Tenso
     sums = torch.empty(chunks, n_sums, width, **PLAIN)
     if rows:
         told |= {"out": out, "sums": sums, "rows": rows}
-        told = {key: x.data_ptr() if isinstance(x, Tensor) else x for key, x in told.items()}
+        numbers = {key: x.data_ptr() if isinstance(x, Tensor) else x for key, x in told.items()}
         function = pass_code.function(name, width)
-        run(function, pass_code.PARAMETERS, told, chunks, out.numel())
+        run(function, pass_code.PARAMETERS, numbers, chunks, out.numel())
     # NumPy's order of adding does not depend on a number of threads.
     return torch.from_numpy(sums.numpy().sum(0))
 

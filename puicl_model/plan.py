@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 import numpy as np
 
@@ -65,7 +64,7 @@ def plan_table(
     relevance: np.ndarray,
     *,
     n_estimators: int,
-    scalings: Literal["auto"] | tuple[str, ...] = "auto",
+    scalings: str | tuple[str, ...] = "auto",
     columns: str = "random",
     orders_matter: bool,
     trained: TrainedRange,

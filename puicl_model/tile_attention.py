@@ -183,7 +183,8 @@ def _backward(size: int, native: bool) -> TileCode:
         code.in_order()
         with code.loop(crowds) as crowd:
             both = [code.add(code.mul(crowd, code.number(2)), code.number(g)) for g in range(2)]
-            minus, inverse = [], []
+            minus: list[ir.Value] = []
+            inverse: list[ir.Value] = []
             for group in both:
                 # Of a group that is not there the last's are read, and no weight is left.
                 there = code.icmp_unsigned("<", group, code.groups)

@@ -53,7 +53,7 @@ class TileCode(AttentionCode):
         # Numbers of a head that one product sums over, and products a head.
         self.depth = min(size, 2 * LANES)
         self.steps = size // self.depth
-        self.tile_pairs = {}
+        self.tile_pairs: dict[int, int] = {}
         self._settings = self.scratch
         self.scratch = self.at(self.scratch, 1, SETTINGS_BYTES)
 

@@ -23,6 +23,13 @@ class Forest:
     Columns are read less `origin` [w].
     """
 
+    roots: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    share: np.ndarray
+    origin: np.ndarray
     arrays = ("roots", "left", "right", "feature", "threshold", "share", "origin")
 
     def __init__(self, **arrays: np.ndarray):

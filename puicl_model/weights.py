@@ -47,7 +47,7 @@ def weights_digest(tensors: Mapping[str, torch.Tensor]) -> str:
     for name in sorted(tensors):
         tensor = tensors[name].detach().cpu().contiguous()
         digest.update(f"{name}:{tensor.dtype}:{list(tensor.shape)}\0".encode())
-        digest.update(tensor.reshape(-1).view(torch.uint8).numpy())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 
@@ -61,9 +61,9 @@ def load_model(path: str | Path) -> tuple[PUICL, dict[str, Any]]:
     card_path = path.with_suffix(".json")
     if path.is_dir():
         raise InputError(f"{path} is a folder; give the model.safetensors file in it")
-    for needed in (path, card_path):
-        if not needed.is_file():
-            raise InputError(f"no weights at {path}: {needed} is missing")
+    for file in (path, card_path):
+        if not file.is_file():
+            raise InputError(f"no weights at {path}: {file} is missing")
     try:
         card = json.loads(card_path.read_text(encoding="utf-8"))
         tensors = load_file(path)

@@ -29,7 +29,7 @@ def told_as_shard_error(folder: object) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in USERS_TO_MEND:
+        if error.errno is None or error.errno not in USERS_TO_MEND:
             raise
         where = f" at {error.filename}" if error.filename else ""
         raise ShardError(

@@ -27,18 +27,18 @@ class FilteredReader(ShardReader):
         super().__init__(folder)
         self._source = ShardReader(folder)
         self._counting = threading.Lock()
-        index = SliceIndex(joined(self.manifest.slice, where), {})
-        self.manifest = replace(self.manifest, slice=index)
+        self._index = SliceIndex(joined(self.manifest.slice, where), {})
+        self.manifest = replace(self.manifest, slice=self._index)
 
     def survivors(self, stage: int) -> tuple[int, ...]:
         """See `ShardReader`; raises `ShardError` where the stage has none, or lacks parts."""
         with self._counting:
-            index = self.manifest.slice
-            if stage not in index.survivors:
+            if stage not in self._index.survivors:
                 numbers = surviving_numbers(self._source, stage, self._test, self._where)
-                index = replace(index, survivors={**index.survivors, stage: numbers})
-                self.manifest = replace(self.manifest, slice=index)
-            return index.survivors[stage]
+                survivors = {**self._index.survivors, stage: numbers}
+                self._index = replace(self._index, survivors=survivors)
+                self.manifest = replace(self.manifest, slice=self._index)
+            return self._index.survivors[stage]
 
     def missing_parts(self, stages: Iterable[int]) -> list[PartId]:
         """Parts of these stages that are not published: survivors are counted in whole stages."""
@@ -47,7 +47,7 @@ class FilteredReader(ShardReader):
     def awaited_parts(self, address: tuple[int, int, int]) -> list[PartId]:
         """See `ShardReader`: the whole stage, until its survivors are counted."""
         stage = address[0]
-        return [] if stage in self.manifest.slice.survivors else self.missing_parts([stage])
+        return [] if stage in self._index.survivors else self.missing_parts([stage])
 
     def part(self, part_id: PartId) -> Part:
         """See `ShardReader`; opened and checked once, for tags and arrays."""

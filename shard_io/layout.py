@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from puicl_config import PriorConfig
+from puicl_config import PriorConfig, Split
 
 MANIFEST = "manifest.json"
 ENTRIES = "entries"
@@ -39,7 +39,7 @@ class PlanId:
     """
 
     digest: str
-    split: str
+    split: Split
 
     def __str__(self) -> str:
         return f"plan {self.digest[:16]}, split {self.split}"

@@ -10,6 +10,7 @@ from puicl_config import (
     InputError,
     PriorConfig,
     ShardsConfig,
+    Split,
     canonical_json,
     differences,
     parse_config,
@@ -39,7 +40,7 @@ class Manifest:
     """
 
     config: Config
-    split: str
+    split: Split
     canary: str
     software: dict[str, str]
     slice: SliceIndex | None = None

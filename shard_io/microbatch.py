@@ -39,6 +39,6 @@ class Microbatch:
         )
         digest = hashlib.sha256(header.encode())
         digest.update(b"\0")
-        digest.update(np.ascontiguousarray(self.x, dtype=self.x.dtype.newbyteorder("<")))
-        digest.update(np.ascontiguousarray(self.y))
+        digest.update(np.ascontiguousarray(self.x, dtype=self.x.dtype.newbyteorder("<")).data)
+        digest.update(np.ascontiguousarray(self.y).data)
         return digest.digest()

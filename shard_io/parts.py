@@ -18,8 +18,8 @@ from shard_io.webdataset_format import WebdatasetPart, write_webdataset
 from shard_io.zarr_format import ZarrPart, write_zarr
 
 _WRITERS = {"zarr": write_zarr, "webdataset": write_webdataset}
-_READERS = {"zarr": ZarrPart, "webdataset": WebdatasetPart}
 Part = ZarrPart | WebdatasetPart
+_READERS: dict[str, type[Part]] = {"zarr": ZarrPart, "webdataset": WebdatasetPart}
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def open_part(folder: Path, part: PartId, shard_format: str) -> Part:
     return _READERS[shard_format](folder / part.data_path(shard_format))
 
 
-def _plan_of(raw: dict[str, str]) -> PlanId:
+def _plan_of(raw: dict[str, Any]) -> PlanId:
     """The plan from an entry's JSON values; raises `ValueError` or `TypeError` where it is none."""
     plan = PlanId(**raw)
     if not isinstance(plan.digest, str) or not isinstance(plan.split, str):

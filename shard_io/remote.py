@@ -76,8 +76,8 @@ class RemoteStore:
         """
         if self._kind in _READ_ONLY:
             with ThreadPoolExecutor(16) as pool:
-                found = pool.map(self._is_there, paths)
-                return {path for path, there in zip(paths, found, strict=True) if there}
+                answers = pool.map(self._is_there, paths)
+                return {path for path, there in zip(paths, answers, strict=True) if there}
         start = len(self._path(""))
         found: set[str] = set()
         with self._told(self._url), contextlib.suppress(FileNotFoundError):

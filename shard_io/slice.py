@@ -34,7 +34,8 @@ def slice_shards(source: Path | Store, where: str, out: Path) -> Manifest:
     reader = ShardReader(source)
     if isinstance(source, Path) and out.resolve() == source.resolve():
         raise ShardError(f"{source} cannot be sliced into itself; give another folder")
-    manifest = replace(reader.manifest, slice=_index(reader, where))
+    index = _index(reader, where)
+    manifest = replace(reader.manifest, slice=index)
     with told_as_shard_error(out):
         with contextlib.suppress(ShardError):
             if _grows(read_manifest(out), manifest):
@@ -42,7 +43,7 @@ def slice_shards(source: Path | Store, where: str, out: Path) -> Manifest:
         claim_folder(out, manifest)
         sweep_staging(out)
         slice_reader = ShardReader(out)
-        for part in slice_reader.missing_parts(manifest.slice.survivors):
+        for part in slice_reader.missing_parts(index.survivors):
             entry = reader.entry(part)
             _link_part(store_of(source).bring(entry.files), out, entry)
         refresh_manifest(out)
@@ -61,7 +62,7 @@ def _index(reader: ShardReader, where: str) -> SliceIndex:
 
 def _grows(old: Manifest, new: Manifest) -> bool:
     """Whether `new` is the slice `old` and more stages."""
-    if old.slice is None or old.slice.where != new.slice.where:
+    if old.slice is None or new.slice is None or old.slice.where != new.slice.where:
         return False
     if not old.slice.survivors.items() <= new.slice.survivors.items():
         return False

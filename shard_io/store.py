@@ -27,6 +27,9 @@ class Store(Protocol):
     # Seconds between two looks at what other writers have published.
     look_every: float
 
+    def __truediv__(self, path: str) -> object:
+        """A file's place, for messages."""
+
     def check_writable(self) -> None:
         """Raise `InputError` where nobody can ever write."""
 
@@ -74,6 +77,10 @@ class LocalStore:
 
     def __init__(self, root: Path):
         self._root = root
+
+    def __truediv__(self, path: str) -> Path:
+        """See `Store`."""
+        return self._root / path
 
     def check_writable(self) -> None:
         """See `Store`; whether permissions allow it shows when something is written."""

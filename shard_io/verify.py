@@ -90,7 +90,7 @@ def stray_files(folder: Path | Store) -> Iterator[str]:
     """
     reader = ShardReader(folder)
     known = {MANIFEST, *BYSTANDERS}
-    published = {}
+    published: dict[str, Any] = {}
     for part in reader.published_parts():
         known.add(part.entry_path)
         published[part.name] = None

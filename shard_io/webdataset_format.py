@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from puicl_config import ShardsConfig, canonical_json
+from shard_io.errors import ShardError
 from shard_io.microbatch import Microbatch
 
 
@@ -38,6 +39,7 @@ class WebdatasetPart:
     """Random access to the microbatches of one tar: its members are uncompressed."""
 
     def __init__(self, path: Path):
+        self._path = path
         self._lock = threading.Lock()
         self._tar = tarfile.open(path, mode="r:")  # noqa: SIM115 (closed with the part)
         members = self._tar.getmembers()
@@ -70,7 +72,10 @@ class WebdatasetPart:
     def _read(self, position: int, extension: str) -> bytes:
         member = self._samples[self._keys[position]][extension]
         with self._lock:  # one file handle, several loader threads
-            return self._tar.extractfile(member).read()
+            file = self._tar.extractfile(member)
+            if file is None:
+                raise ShardError(f"{self._path}: {member.name} is no file")
+            return file.read()
 
 
 def _npy(array: np.ndarray) -> bytes:

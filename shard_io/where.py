@@ -140,7 +140,7 @@ def _value(node: ast.expr, tags: Tags) -> Any:
             return tuple(value) if isinstance(value, list) else value
         case ast.Constant(value=value):
             return value
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)):
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
             return -value
         case ast.Tuple(elts=values) | ast.List(elts=values):
             return tuple(_value(value, tags) for value in values)

@@ -188,7 +188,7 @@ def newest_whole(
     Each leads to the same bits, so going back one costs time alone. Raises `InputError` where one
     of these cannot be read, or not by this version.
     """
-    damaged = []
+    damaged: list[tuple[Path, InputError]] = []
     for path in reversed(checkpoints(folder)):
         try:
             return load_checkpoint(path), damaged

@@ -58,7 +58,7 @@ def main() -> None:
     except InputError as error:
         _exit(str(error))
     except OSError as error:
-        if error.errno not in USERS_TO_MEND:
+        if error.errno is None or error.errno not in USERS_TO_MEND:
             raise
         place = f": {error.filename}" if error.filename else ""
         if error.errno in _NO_PLACE:

@@ -47,9 +47,11 @@ def microbatch_gradient(
         tasks = slice(start, start + slices)
         x, y = _send(batch.x[tasks], device), _send(batch.y[tasks], device)
         revealed = None if shown is None else _send(shown[tasks], device)
-        tokens = () if revealed is None else (revealed & (y == 0),)
-        if tokens and train.reveal == "both":
-            tokens += (revealed & (y == 1),)
+        tokens: tuple[Tensor, ...] = ()
+        if revealed is not None:
+            tokens = (revealed & (y == 0),)
+            if train.reveal == "both":
+                tokens += (revealed & (y == 1),)
         logits = state.model(x, batch.n_labeled, *tokens)
         targets = y.flatten()
         if soft is not None:

@@ -6,6 +6,8 @@ shapes, rows are left out down to one of some twenty numbers, and how many of th
 data, not a shape (`PUICL.forward_masked`).
 """
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -78,7 +80,7 @@ class RecordedGradients:
         state.model.recompute = train.recompute
         self._slots: dict[torch.Size, _Slot] = {}
         self._stream: torch.cuda.Stream | None = None
-        self._pool = None
+        self._pool: Any = None
         self._recorded = state.gradient.is_cuda
 
     def __call__(self, batch: Batch) -> Tensor:
@@ -93,11 +95,11 @@ class RecordedGradients:
             self._compute(slot)
         else:
             if slot.graph is None:
-                self._record(slot)
+                slot.graph = self._record(slot)
             slot.graph.replay()
         return torch.cat([self._state.gradient, slot.loss.reshape(1)])
 
-    def _record(self, slot: _Slot) -> None:
+    def _record(self, slot: _Slot) -> torch.cuda.CUDAGraph:
         if self._stream is None:
             self._stream, self._pool = torch.cuda.Stream(), torch.cuda.graph_pool_handle()
         graph = torch.cuda.CUDAGraph()
@@ -108,7 +110,7 @@ class RecordedGradients:
             self._compute(slot)
             graph.capture_end()
         torch.cuda.synchronize()
-        slot.graph = graph
+        return graph
 
     def _compute(self, slot: _Slot) -> None:
         self._state.gradient.zero_()

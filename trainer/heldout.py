@@ -36,6 +36,7 @@ class HeldoutSet:
     def __init__(self, config: Config, world: World):
         """Raises `ShardError` where `train.heldout` holds no held-out shards."""
         train = config.train
+        assert train.heldout is not None, "made where there is one"
         reader = open_shards(train.heldout)
         split = reader.manifest.split
         if split != "heldout":

@@ -6,11 +6,11 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from multiprocessing import resource_tracker
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -82,13 +82,14 @@ def read_ahead(
             yield load(reader, address)
         return
     if processes:
+        assert open_again is not None, "processes cannot be given a reader"
         pool: Executor = _processes(processes, open_again)
-        read = _read_here
+        read: Callable[[Address], Any] = _read_here
     else:
         pool, read = ThreadPoolExecutor(threads), partial(load, reader)
     remaining = deque(addresses)
     with pool:
-        waiting = deque()
+        waiting: deque[tuple[Address, Future]] = deque()
         try:
             while waiting or remaining:
                 while remaining and len(waiting) <= max(ahead, threads, 2 * processes):

@@ -15,7 +15,7 @@ class BatchedMuon(torch.optim.Muon):
     """
 
     @torch.no_grad()
-    def step(self, closure=None) -> None:
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
         """One update of all parameters that have a gradient."""
         if closure is not None:
             raise NotImplementedError("no closure is used here")
@@ -24,7 +24,7 @@ class BatchedMuon(torch.optim.Muon):
             for p in params:
                 if "momentum_buffer" not in self.state[p]:
                     self.state[p]["momentum_buffer"] = torch.zeros_like(p)
-            kept = [self.state[p]["momentum_buffer"] for p in params]
+            kept = tuple(self.state[p]["momentum_buffer"] for p in params)
             gradients = [p.grad for p in params]
             torch._foreach_lerp_(kept, gradients, 1 - group["momentum"])
             ahead = kept

@@ -40,7 +40,8 @@ def read_curves(run: Path) -> Curves:
             (line["step"], float.fromhex(line["loss"]))
             for line in read_ledger(run / "ledger.jsonl")
         ]
-        heldout, tasks = [], None
+        heldout: list[tuple[int, float, float]] = []
+        tasks: str | None = None
         for line in read_ledger(run / "metrics.jsonl"):
             if "heldout_auc" not in line:
                 continue
@@ -53,9 +54,8 @@ def read_curves(run: Path) -> Curves:
         raise InputError(f"{run} holds a damaged ledger or metrics: {error}") from None
     if not ledger:
         raise InputError(f"{run} has not made a step yet")
-    steps, loss = np.array(ledger).T
-    at, seconds, auc = np.array(heldout).reshape(-1, 3).T
-    return Curves(run.name, steps, loss, at, seconds, auc)
+    losses, evaluations = np.array(ledger).T, np.array(heldout).reshape(-1, 3).T
+    return Curves(run.name, *losses, *evaluations)
 
 
 def draw_curves(runs: Sequence[Path], out: Path, smooth: int) -> None:

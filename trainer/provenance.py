@@ -155,6 +155,7 @@ def _ancestor(
     """Digest and moving averages of what a run began from, or of `any_of_them` before that."""
     if not ancestors:
         raise InputError("the run began from its seed: there is no start to go back to")
+    assert place is not None, "a run with ancestors names its start"
     about, tensors = load_start(place)
     digests = [ancestor["tensors_digest"] for ancestor in ancestors]
     if about.tensors_digest not in (digests if any_of_them else digests[-1:]):

@@ -45,6 +45,7 @@ def _reverse(prior: PriorConfig, train: TrainConfig, step: int) -> int:
 
 def _fixed_stage(prior: PriorConfig, train: TrainConfig, step: int) -> int:
     """The steps of stage `train.fixed_stage` alone, over and over."""
+    assert train.fixed_stage is not None, "given with this sampler"
     first = (train.fixed_stage - 1) * prior.steps_per_stage
     return first + step % prior.steps_in_stage(train.fixed_stage)
 

@@ -25,7 +25,8 @@ def shares(costs: Sequence[float], size: int) -> list[list[int]]:
     anomalies, 1969), but to none more than their number, shared out, allows.
     """
     room = math.ceil(len(costs) / size)
-    mine, load = [[] for _ in range(size)], [0.0] * size
+    mine: list[list[int]] = [[] for _ in range(size)]
+    load = [0.0] * size
     for index in sorted(range(len(costs)), key=lambda i: (-costs[i], i)):
         free = (rank for rank in range(size) if len(mine[rank]) < room)
         rank = min(free, key=lambda rank: (load[rank], rank))

@@ -1,5 +1,7 @@
 """What training changes: weights, their moving average, and the optimizers' moments."""
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor
 
@@ -140,13 +142,14 @@ _MOMENTS = {
 
 
 def _optimizers(
-    parameters: dict[str, Tensor], train: TrainConfig
+    parameters: Mapping[str, Tensor], train: TrainConfig
 ) -> list[tuple[torch.optim.Optimizer, float]]:
     """Optimizers with their learning rate's ratio to the schedule's.
 
     muon: Muon for the blocks' matrices, AdamW for everything else.
     """
-    muon, adamw = [], []
+    muon: list[Tensor] = []
+    adamw: list[Tensor] = []
     for name, p in parameters.items():
         matrix = train.optimizer == "muon" and name.startswith("blocks.") and p.ndim == 2
         (muon if matrix else adamw).append(p)

@@ -11,10 +11,11 @@ import functools
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.func import functional_call
 
 from puicl_config import TrainConfig
+from puicl_model import PUICL
 from trainer.loader import Batch
 
 # Seed domain of the teacher's views, apart from the samplers' and the revealed rows'.
@@ -24,7 +25,7 @@ _VIEWS_KEY = 1_000_003
 class Averaged:
     """`model` with the parameters `average`, as the classifier's passes call a network."""
 
-    def __init__(self, model: nn.Module, average: dict[str, Tensor]):
+    def __init__(self, model: PUICL, average: dict[str, Tensor]):
         self._model, self._average = model, average
         self.unlabeled_token = average["unlabeled_token"]
         self.orders_matter = model.orders_matter

@@ -86,7 +86,7 @@ def choose_algorithms(deterministic: bool) -> None:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(deterministic)
     # Filling fresh memory shows reads of it; nothing here reads any, and it is one pass the more.
-    torch.utils.deterministic.fill_uninitialized_memory = False
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.benchmark = False
     # cuDNN's attention makes a plan for each shape, and every microbatch has its own.

@@ -21,10 +21,10 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
     sized = drawn.get("proportional", {}).get("columns", [])
     chosen = rng.random(d) < rng.uniform(0.2, 1.0)
     chosen[int(rng.integers(d))] = True
-    shares = rng.uniform(*config.censored_share, d) * np.where(rng.random(d) < _AT_THE_TOP, -1, 1)
+    signed = rng.uniform(*config.censored_share, d) * np.where(rng.random(d) < _AT_THE_TOP, -1, 1)
     shares = [
         round(float(share), 4) if chosen[column] and not levels[column] else 0.0
-        for column, share in enumerate(shares)
+        for column, share in enumerate(signed)
     ]
     for column in sized:
         shares[column] = 0.0

@@ -32,7 +32,6 @@ from prior_gen.extensions import (
 )
 from prior_gen.extensions.drawn import Parameters, labeled_by_columns, labeled_by_score
 from prior_gen.extensions.streams import Streams
-from prior_gen.seeding import Split
 from puicl_config import (
     EXTENSIONS,
     LABEL_SOURCES,
@@ -40,6 +39,7 @@ from puicl_config import (
     SMOOTH_RULES,
     ExtensionsConfig,
     PriorConfig,
+    Split,
 )
 
 # In the order of drawing: what comes later may look at what was drawn (irrelevant columns, say).

@@ -24,6 +24,7 @@ def labeling_column(
 ) -> tuple[np.ndarray, dict]:
     """What the labelling depends on [n], and the task's facts (column -1: the score)."""
     if parameters["by"] == "score":
+        assert score is not None, "drawn where the classes are cut from one"
         return -score, {"column": -1}
     column = int(rng.integers(x.shape[1]))
     return x[:, column], {"column": column}

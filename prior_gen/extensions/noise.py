@@ -32,6 +32,7 @@ def flipped_rows(
     count = round(parameters["share"] * min(len(side) for side in sides))
     for side, sign in zip(sides, (-1, 1), strict=True):
         if parameters["where"] == "border":
+            assert score is not None, "a border is where a score says how far"
             near = max(count, round(_NEAR * len(side)))
             side = side[np.argsort(sign * score[side], kind="stable")[:near]]
         flipped[rng.permutation(side)[:count]] = True

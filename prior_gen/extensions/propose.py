@@ -22,17 +22,16 @@ def accepted_classes(
     columns it reads; it or its contrary gives the negatives. After the last try the best one is
     completed with random rows of the other class, whose number is the fact `forced`.
     """
-    best = None
+    shortage: int | None = None
     for attempt in range(_TRIES):
-        holds, columns = propose(attempt)
+        holds, read = propose(attempt)
         turned = rng.random() < 0.5
-        for negative in (holds, ~holds) if turned else (~holds, holds):
-            shortage = counts.shortage(negative)
-            if best is None or shortage < best[0]:
-                best = shortage, negative, columns
-        if best[0] == 0:
+        for one in (holds, ~holds) if turned else (~holds, holds):
+            lacking = counts.shortage(one)
+            if shortage is None or lacking < shortage:
+                shortage, negative, columns = lacking, one, read
+        if shortage == 0:
             break
-    shortage, negative, columns = best
     if shortage:
         scarce_is_negative = int(negative.sum()) < counts.negative
         surplus = np.flatnonzero(negative != scarce_is_negative)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prior_gen.seeding import Split, extension_generator, extension_task_generator
+from prior_gen.seeding import extension_generator, extension_task_generator
+from puicl_config import Split
 
 # Words of the spawn key. Appending is safe; renumbering would change every extended task.
 NUMBERS = {

@@ -34,10 +34,10 @@ from prior_gen.extensions.warped import warp_columns
 from prior_gen.factors import Factors
 from prior_gen.pu_split import negative_rows
 from prior_gen.scm import draw_scm, run_scm
-from prior_gen.seeding import Split, task_generator
+from prior_gen.seeding import task_generator
 from prior_gen.sizes import task_sizes
 from prior_gen.standardization import standardize
-from puicl_config import PriorConfig
+from puicl_config import PriorConfig, Split
 
 Facts = dict[str, Parameters]
 
@@ -50,7 +50,7 @@ def generate_extended_tasks(
     The tag holds each extension's parameters; what tasks drew for themselves stands there as
     lists, one value a task.
     """
-    tasks, tag = [], {name: dict(parameters) for name, parameters in factors.extensions.items()}
+    tasks, tag = [], {name: dict(parameters) for name, parameters in factors.chosen.items()}
     for task in range(prior.tasks_per_microbatch):
         rng = task_generator(prior.seed, split, *address, task)
         streams = Streams(prior.seed, split, address, task)
@@ -66,7 +66,8 @@ def generate_extended_task(
     rng: np.random.Generator, streams: Streams, prior: PriorConfig, factors: Factors
 ) -> tuple[np.ndarray, np.ndarray, float, Facts]:
     """One task: x [P + n_u, d] (labelled positives first), y [n_u], pi, and its facts."""
-    chosen, facts = factors.extensions, {}
+    chosen = factors.chosen
+    facts: Facts = {}
     pi = float(rng.uniform(*factors.pi))
     sizes = task_sizes(factors.n_labeled, factors.n_unlabeled, pi)
     counts = ClassCounts.of(sizes)
@@ -98,11 +99,13 @@ def generate_extended_task(
             heads = group_heads(streams.of("grouped"), chosen["grouped"], n)
             x, score = draw_together(chosen["grouped"], heads, x, score)
         if "two_sided" in chosen:
+            assert score is not None, "of those with a score"
             score = two_sided(chosen["two_sided"], score)
         x, codes = _seen(streams, prior, chosen, x)
 
     border = score
     if "soft_border" in chosen:
+        assert score is not None, "of those with a score"
         border = soften(streams.of("soft_border"), chosen["soft_border"], score)
     one_class = "grouped" in chosen and chosen["grouped"]["one_class"]
     if one_class and border is not None:
@@ -116,6 +119,7 @@ def generate_extended_task(
             streams.of("rule_labels"), chosen["rule_labels"], chosen, x, codes, counts
         )
     elif "cluster_labels" not in chosen:
+        assert border is not None, "where nothing else gives labels, a score does"
         negative = np.zeros(len(x), dtype=bool)
         negative[negative_rows(rng, border, n_negative)] = True
     if one_class and labeled_by_columns(chosen) and not counts.shortage(negative[heads]):
@@ -161,7 +165,7 @@ def _columns(
     rng: np.random.Generator, streams: Streams, prior: PriorConfig, factors: Factors, n: int
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """x [n, d] float32, not standardised, and their standardised score [n] if they have one."""
-    chosen = factors.extensions
+    chosen = factors.chosen
     if "independent" in chosen:
         independent = streams.of("independent")
         return independent_columns(independent, chosen["independent"], n, factors.n_features), None

@@ -77,7 +77,8 @@ def _origin(example: Example) -> str:
 
 
 def _draw_density(axes, example: Example, feature: int, limits) -> None:
-    bins = np.linspace(*limits, 19)
+    low, high = limits
+    bins = np.linspace(low, high, 19)
     for group, _, colour, _, filled, _ in ROW_MARKS:
         values = example.x[example.groups == group, feature]
         heights, _ = np.histogram(values, bins)

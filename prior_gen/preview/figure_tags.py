@@ -71,14 +71,14 @@ def _draw_numbers(axes: Axes, tag: TagCounts) -> None:
     Where a bar holds one number more than its neighbour, heights are those of a mean bar.
     """
     values = np.array(tag.values)
-    edges = np.unique(np.linspace(0, len(values), min(MAX_BARS, len(values)) + 1).round())
-    edges = edges.astype(int)
+    places = np.linspace(0, len(values), min(MAX_BARS, len(values)) + 1).round()
+    edges = np.unique(places).astype(int)
     scale = np.diff(edges).mean() / np.diff(edges)
-    heights = np.add.reduceat(tag.counts, edges[:-1])
+    heights = np.add.reduceat(np.array(tag.counts), edges[:-1])
     where = np.append(values, values[-1] + 1)[edges] - 0.5
     axes.bar(where[:-1], heights * scale, 0.86 * np.diff(where), align="edge", color=BAR)
     if tag.expected:
-        expected = np.add.reduceat(tag.expected, edges[:-1]) * scale
+        expected = np.add.reduceat(np.array(tag.expected), edges[:-1]) * scale
         axes.stairs(expected, where, color=INK, lw=1.3, baseline=None)
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
@@ -90,7 +90,7 @@ def _draw_names(axes: Axes, tag: TagCounts) -> None:
     """Lying bars, first value on top, with the expected count as a stroke across each."""
     places = np.arange(len(tag.values))[::-1]
     axes.barh(places, tag.counts, height=0.72, color=BAR)
-    axes.vlines(tag.expected, places - 0.36, places + 0.36, color=INK, lw=1.3)
+    axes.vlines(tag.expected or (), places - 0.36, places + 0.36, color=INK, lw=1.3)
     axes.set_yticks(places, [str(value) for value in tag.values])
     axes.tick_params(axis="y", length=0)
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))

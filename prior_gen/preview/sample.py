@@ -138,7 +138,7 @@ def choose_parts(
 ) -> list[PartId]:
     """Parts to open, in order: the same number of every stage, or one of evenly spaced stages."""
     sizes = [reader.entry(part).n_bytes for part in published]
-    affordable = min(int(MAX_BYTES // max(np.mean(sizes), 1)), MAX_MICROBATCHES)
+    affordable = min(int(MAX_BYTES // max(float(np.mean(sizes)), 1)), MAX_MICROBATCHES)
     if affordable >= len(published):
         return list(published)
     stages = sorted({part.stage for part in published})

@@ -102,7 +102,7 @@ def _whole(
     expected = None
     if intervals and None not in intervals:
         total = np.zeros(high - low + 1)
-        for interval, times in Counter(map(tuple, intervals)).items():
+        for interval, times in Counter(tuple(one) for one in intervals if one).items():
             inside = slice(interval[0] - low, interval[1] - low + 1)
             total[inside] += times / (interval[1] - interval[0] + 1)
         expected = tuple(map(float, total))

@@ -50,7 +50,7 @@ def load_collection(data: Path | None = None, names: Sequence[str] | None = None
             f"tables of your own an {INDEX} must say which they are (docs/benchmark.md)"
         )
     wanted = [name for name in known if names is None or name in names]
-    if index is not None:
+    if data is not None and index is not None:
         return Collection(
             data.resolve().name,
             {name: indexed_table(data, name, index[name]) for name in wanted},

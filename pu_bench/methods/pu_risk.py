@@ -84,8 +84,8 @@ class RiskMinimiser(Method):
                 optimizer.step()
             if test is not None:
                 with torch.no_grad():
-                    g_test = (network(rows)[:, 0] for rows in test)
-                    risk = unbiased_risk(*g_test, alpha, self.loss).item()
+                    g_p, g_u = (network(rows)[:, 0] for rows in test)
+                    risk = unbiased_risk(g_p, g_u, alpha, self.loss).item()
                     if risk < best_risk:
                         best_risk, best = risk, network(u)[:, 0]
         with torch.no_grad():
@@ -142,7 +142,7 @@ class PUSB(RiskMinimiser):
         return label
 
 
-class _TruePrior:
+class _TruePrior(RiskMinimiser):
     """Given the true share of positives instead of an estimate: a reference, not a rival."""
 
     sees = frozenset({"class_prior"})

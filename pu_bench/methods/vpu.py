@@ -83,7 +83,7 @@ def _fit(train, validation, u, rate, weight, generator) -> tuple[float, torch.Te
     network = mlp([u.shape[1], *HIDDEN, 1], generator)
     size = min(BATCH_SIZE, len(train[0]), len(train[1]))
     feed = [batches(rows, size, generator) for rows in train]
-    mixing = np.random.default_rng(torch.randint(2**62, (), generator=generator).item())
+    mixing = np.random.default_rng(int(torch.randint(2**62, (), generator=generator)))
     parameters = list(network.parameters())
     best_loss, best_epoch, best_log_phi = math.inf, 0, torch.zeros(len(u))
 

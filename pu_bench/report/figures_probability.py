@@ -63,8 +63,11 @@ def reliability(results: Results, method: str) -> np.ndarray | None:
 
 def calibration(results: Results) -> Picture | None:
     """Reliability curves of methods that give probabilities, small multiples."""
-    curves = {name: reliability(results, name) for name in results.methods + results.references}
-    curves = {name: bins for name, bins in curves.items() if bins is not None}
+    curves = {
+        name: bins
+        for name in results.methods + results.references
+        if (bins := reliability(results, name)) is not None
+    }
     if not curves:
         return None
     columns = 3

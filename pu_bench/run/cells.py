@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -46,7 +47,7 @@ def run_cell(cell: Cell, method: Method, split: PUTask) -> Record:
     raises is kept in `error`; `seconds` is then the time until it failed. `rows_seen`
     is the SHA-256 of P and U as they were handed over.
     """
-    seed, seen = cell.method_seed, {}
+    seen: dict[str, Any] = {}
     if "class_prior" in method.sees:
         seen["class_prior"] = float(split.y.mean())
     if "labels" in method.sees:
@@ -68,7 +69,7 @@ def run_cell(cell: Cell, method: Method, split: PUTask) -> Record:
     try:
         with threadpool_limits(1), np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # thousands of the same; failures are kept below
-            prediction = method.fit_predict(P, U, seed, **seen)
+            prediction = method.fit_predict(P, U, cell.method_seed, **seen)
         record["seconds"] = time.perf_counter() - start
         judged = judge(prediction, split.y, method.is_probability)
     except Exception as error:  # a method may fail in any way; the run goes on without it
@@ -83,7 +84,7 @@ def rows_digest(P: np.ndarray, U: np.ndarray) -> str:
     """Hex SHA-256 of shapes and values of P [n_p, d] and U [n_u, d]."""
     digest = hashlib.sha256(repr((P.shape, U.shape)).encode())
     for rows in (P, U):
-        digest.update(np.ascontiguousarray(rows, dtype="<f8"))
+        digest.update(np.ascontiguousarray(rows, dtype="<f8").data)
     return digest.hexdigest()
 
 

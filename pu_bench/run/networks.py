@@ -81,7 +81,7 @@ def _inference(method: PUICLMethod, weights: Path) -> dict[str, Any]:
     trained = asdict(TrainedRange.from_card(card))
     mirrored = trained.pop("mirrored")
     described = {"model": card.get("model"), "trained_range": trained}
-    facts = {"parameters": decisive, "card": described}
+    facts: dict[str, Any] = {"parameters": decisive, "card": described}
     orders_matter = (card.get("model") or {}).get("feature_group", [0]) != [0]
     if decisive["scalings"] == "auto":
         numbers, levels = (auto_scalings(orders_matter, alone) for alone in (False, True))

@@ -3,7 +3,7 @@
 import inspect
 import json
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -64,9 +64,8 @@ class Plan:
 
 def make_method(name: str, model: Path | None) -> Method:
     """A method of the registry; `model` goes to those that take weights of that name."""
-    if model is not None and _takes_weights(name):
-        return METHODS[name](model=model)
-    return METHODS[name]()
+    make: Callable[..., Method] = METHODS[name]
+    return make(model=model) if model is not None and _takes_weights(name) else make()
 
 
 def usable_methods(

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import joblib
 import numpy as np
@@ -130,7 +131,7 @@ def _cell_of(record: Record) -> Cell:
 def _claim(out: Path, plan: SweepPlan, log: CellLog) -> None:
     path = out / SWEEP_RUN
     refuse_unclaimed(out, SWEEP_RUN, (SWEEP_CELLS, SWEEP_RESULTS))
-    now = {
+    now: dict[str, Any] = {
         "protocol": PROTOCOL,
         "shards": plan.shards_digest,
         "pools": {

@@ -48,8 +48,11 @@ def signals_deferred(stop: Callable[[], None] = lambda: None) -> Iterator[None]:
     if not masks or threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
-    before = {number: handler for number, handler in before.items() if callable(handler)}
+    before: dict[int, Callable[[int, FrameType | None], object]] = {
+        number: handler
+        for number, handler in ((number, signal.getsignal(number)) for number in _SIGNALS)
+        if callable(handler)
+    }
     caught: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:

@@ -79,8 +79,8 @@ def score_folder(
             # scored anew. So are those that an older version recorded, which did not say from what.
             digest = hashlib.sha256(shared.to_csv().encode()).hexdigest()
             places = [replace(place, shared=digest) for place in places]
-        done = {place.name: place.told() for place in places}
-        missing = [place for place in places if "error" in (done[place.name] or {"error": ""})]
+        done = {place.name: place.told() or {"error": ""} for place in places}
+        missing = [place for place in places if "error" in done[place.name]]
         for place in missing:
             place.record.unlink(missing_ok=True)
         jobs = min(jobs or joblib.cpu_count(), max(len(missing), 1))

@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ class Options:
     id_column: str | None = None
     class_prior: float | None = None
     n_estimators: int | None = None
-    blend: str | None = None
+    blend: Literal["trees"] | None = None
     model: str | None = None
     categorical_columns: tuple[str, ...] = ()
     random_state: int | None = None
@@ -58,7 +58,7 @@ class Options:
 
     def classifier(self) -> PUICLClassifier:
         """A new one."""
-        chosen = {
+        chosen: dict[str, Any] = {
             "n_estimators": self.n_estimators,
             "categorical_features": self.categorical_columns or None,
             "random_state": self.random_state,

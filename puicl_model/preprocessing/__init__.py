@@ -1,6 +1,6 @@
 """From tables as people have them to the numbers the network reads."""
 
-from puicl_model.preprocessing.reading import NOTHING, is_missing, read_table
+from puicl_model.preprocessing.reading import NOTHING, filled, is_missing, read_table
 from puicl_model.preprocessing.rotations import ROTATED
 from puicl_model.preprocessing.scaling import (
     SCALINGS,
@@ -18,6 +18,7 @@ __all__ = [
     "TURNED",
     "Scaling",
     "TablePreprocessor",
+    "filled",
     "fit_scaling",
     "is_missing",
     "read_table",

@@ -160,9 +160,8 @@ def huge_offset(column: pd.Series) -> int:
     if not max(-float(values.min()), float(values.max())) >= _EXACT:
         return 0
     whole = [_whole(cell) for cell in known.array]
-    if None in whole:
-        return 0
-    return sorted(whole)[len(whole) // 2]
+    numbers = sorted(number for number in whole if number is not None)
+    return numbers[len(numbers) // 2] if len(numbers) == len(whole) else 0
 
 
 def _dates(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:

@@ -62,7 +62,7 @@ class ColumnScaling:
     def state(self) -> dict[str, Any]:
         """Plain data and arrays; see `from_state`."""
         if self.kind in BY_RANK:
-            rest = {"nodes": list(self.nodes), "scores": list(self.scores)}
+            rest: dict[str, Any] = {"nodes": list(self.nodes), "scores": list(self.scores)}
         else:
             rest = {"center": self.center, "spread": self.spread}
         return {"kind": self.kind, "unit": self.unit, **rest}

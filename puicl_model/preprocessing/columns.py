@@ -100,7 +100,7 @@ class NumberColumn(Column):
         missing = is_missing(column)
         if self.times is None or missing.all() or are_times(column, missing) == self.times:
             return
-        odd = (~missing).nonzero()[0]
+        odd = np.flatnonzero(~missing).tolist()
         if column.dtype.kind == "O":
             odd = [row for row in odd if is_time(column.iloc[row]) != self.times] or odd
         what = "a time of day or a duration" if self.times else "a number"

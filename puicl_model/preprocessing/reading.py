@@ -28,11 +28,7 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame
     elif type(X).__module__.split(".")[0] == "pyarrow" and hasattr(X, "to_pandas"):
         X = X.to_pandas(types_mapper=_arrow_dtype)
     if isinstance(X, np.ma.MaskedArray):
-        X = (
-            X.astype(float).filled(np.nan)
-            if X.dtype.kind in "biuf"
-            else X.astype(object).filled(None)
-        )
+        X = filled(X)
     if isinstance(X, pd.DataFrame):
         twice = X.columns[X.columns.duplicated()]
         if len(twice):
@@ -166,6 +162,18 @@ NOTHING = frozenset(
     {"", "?", "NaN", "nan", "-NaN", "-nan", "NA", "<NA>", "#NA", "N/A", "n/a", "#N/A", "#N/A N/A"}
     | {"NULL", "null", "None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"}
 )
+
+
+def filled(cells: np.ma.MaskedArray) -> np.ndarray:
+    """The array with its masked cells missing: NaN among numbers, None elsewhere.
+
+    `MaskedArray.filled` would write None as the array's own fill value, a word that may be a level.
+    """
+    if cells.dtype.kind in "biuf":
+        return np.ma.filled(cells.astype(float), np.nan)
+    whole = np.ma.getdata(cells).astype(object)
+    whole[np.ma.getmaskarray(cells)] = None
+    return whole
 
 
 def is_missing(column: pd.Series) -> np.ndarray:

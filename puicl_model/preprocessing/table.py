@@ -107,7 +107,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         self._names = column_names(self)
         categorical = self._categorical_positions()
         self._encoders, self._kept, self.kinds_, outputs = {}, [], {}, []
-        self._misspelled = {}
+        self._misspelled: dict[str, Any] = {}
         seen = {}
         for j in table:
             name, column = self._names[j], table[j]

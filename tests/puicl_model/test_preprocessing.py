@@ -142,6 +142,13 @@ def test_what_files_write_for_nothing_is_missing(mark):
     np.testing.assert_array_equal(out["a is missing"], np.arange(N) % 4 == 0)
 
 
+def test_a_masked_word_is_missing_whatever_the_array_fills_in():
+    words = np.array([["a"], ["b"], ["a"], ["b"]])
+    masked = np.ma.array(words, mask=[[False], [False], [True], [False]], fill_value="b")
+    expected = TablePreprocessor().fit_transform(np.array([["a"], ["b"], [None], ["b"]], object))
+    np.testing.assert_array_equal(TablePreprocessor().fit_transform(masked), expected)
+
+
 def test_columns_whose_names_are_no_text_keep_them_in_what_is_told():
     rng = np.random.default_rng(0)
     names = pd.MultiIndex.from_product([["before", "after"], ["dose", "count"]])
