@@ -17,7 +17,7 @@ from puicl_model import class_prior as priors
 from puicl_model.blend import Blend, Students, taught_by
 from puicl_model.contexts import TrainedRange, column_relevance, levels_alone
 from puicl_model.ensemble import NewRows, keep_references, row_keys, score_unlabeled
-from puicl_model.inference import resolve_device, threads
+from puicl_model.inference import resolve_device, threads, tiny_to_zero
 from puicl_model.labels import labeled_mask, labels_of_rows, refuse_another_order
 from puicl_model.model import PUICL
 from puicl_model.parameters import check_parameters
@@ -159,10 +159,11 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         """
         before = dict(vars(self))
         try:
-            task = self._prepare(X, s, class_prior)
-            with threads(self.n_threads):
-                (log_odds,) = score_unlabeled(self.network_, [task.plan], self.verbose)
-            self._finish(task, log_odds)
+            with tiny_to_zero():
+                task = self._prepare(X, s, class_prior)
+                with threads(self.n_threads):
+                    (log_odds,) = score_unlabeled(self.network_, [task.plan], self.verbose)
+                self._finish(task, log_odds)
         except BaseException:  # a fit that was refused or stopped leaves the one before as it was
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -175,13 +176,14 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         """Log-odds [m] of being positive for the rows of `X` [m, d]; see `predict_proba`."""
         check_is_fitted(self)
         read_table(self, X, reset=False)
-        X = self._preprocess(X, reset=False)
-        keys = row_keys(X)
-        place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        log_odds = self._key_log_odds[place]
-        new = np.flatnonzero(self._keys[place] != keys)
-        if len(new):
-            log_odds[new] = self._log_odds_of_new(X[new])
+        with tiny_to_zero():
+            X = self._preprocess(X, reset=False)
+            keys = row_keys(X)
+            place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+            log_odds = self._key_log_odds[place]
+            new = np.flatnonzero(self._keys[place] != keys)
+            if len(new):
+                log_odds[new] = self._log_odds_of_new(X[new])
         return log_odds
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -189,7 +191,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
 
         A row equal to an unlabelled row of `fit`, as the network sees it, gets its
         `unlabeled_proba_`. Any other row attends to the fitted context and itself, and nothing
-        attends to it: its score is a function of the fit and the row alone.
+        attends to it: its score is a function of the fit and the row alone. So are labelled rows
+        of `fit`: they are scored as if nobody knew that they are positive.
         """
         positive = _probability(self.decision_function(X))
         return np.column_stack([1 - positive, positive])
@@ -316,7 +319,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     def _log_odds_of_new(self, X: np.ndarray) -> np.ndarray:
         """Log-odds [m] of preprocessed rows [m, w], as if none of them had been in the fit."""
         with threads(self.n_threads):
-            scores = self._new_rows(X, self.batch_rows).mean(axis=0)
+            scores = self._new_rows(X, self.batch_rows, self.verbose).mean(axis=0)
         if self._blend is not None and self._students is not None:
             scores = self._blend(scores, self._students(X))
         return scores + self._offset

@@ -1,7 +1,8 @@
 """A fitted ensemble: the network's log-odds of unlabelled rows, and of new rows, by estimator."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -46,16 +47,8 @@ def score_unlabeled(
     """
     runs = [(number, *run) for number, plan in enumerate(plans) for run in plan.runs()]
     flat = [job for number, _, views in runs for view in views for job in plans[number].jobs(view)]
-    if verbose is None:
-        verbose = (
-            sum(job.n_rows * job.n_columns for job in flat) >= _WORTH_SHOWING
-            and sys.stderr.isatty()
-        )
-    if verbose:
-        with ProgressReport("puicl", len(flat), "contexts") as progress:
-            answers = iter(log_odds(network, flat, progress.advance))
-    else:
-        answers = iter(log_odds(network, flat))
+    with _shown(verbose, len(flat), sum(job.n_rows * job.n_columns for job in flat)) as done:
+        answers = iter(log_odds(network, flat, done))
     totals = [np.zeros((len(plan.estimators), len(plan.unlabeled))) for plan in plans]
     for number, places, views in runs:
         for view in views:
@@ -94,20 +87,36 @@ class NewRows:
     def __init__(self, network: PUICL, references: list[Reference], scalings: dict[str, Scaling]):
         self.network, self.references, self.scalings = network, references, scalings
 
-    def __call__(self, X: np.ndarray, batch_rows: int) -> np.ndarray:
+    def __call__(self, X: np.ndarray, batch_rows: int, verbose: bool | None = None) -> np.ndarray:
         """Log-odds [n_estimators, m] of rows `X` [m, w], preprocessed but unscaled."""
         n_estimators = 1 + max(max(reference.estimators) for reference in self.references)
         total, count = np.zeros((n_estimators, len(X))), np.zeros((n_estimators, 1))
-        for reference in self.references:
-            read = partial(ReadContext, self.network, reference.rows, reference.n_labeled)
-            context = KEPT.get(reference, id(self), read)
-            scaling = self.scalings[reference.scaling]
-            for start in range(0, len(X), batch_rows):
-                part = slice(start, start + batch_rows)
-                rows = as_seen(scaling, X[part], reference.columns, reference.signs)
-                total[list(reference.estimators), part] += context.log_odds(rows)
-            count[list(reference.estimators)] += 1
+        unread = sum(each.rows.size for each in self.references if each not in KEPT)
+        cells = unread + sum(len(X) * len(each.columns) for each in self.references)
+        with _shown(verbose, len(self.references), cells) as done:
+            for reference in self.references:
+                read = partial(ReadContext, self.network, reference.rows, reference.n_labeled)
+                context = KEPT.get(reference, id(self), read)
+                scaling = self.scalings[reference.scaling]
+                for start in range(0, len(X), batch_rows):
+                    part = slice(start, start + batch_rows)
+                    rows = as_seen(scaling, X[part], reference.columns, reference.signs)
+                    total[list(reference.estimators), part] += context.log_odds(rows)
+                count[list(reference.estimators)] += 1
+                done(1)
         return total / count
+
+
+@contextmanager
+def _shown(verbose: bool | None, n_contexts: int, cells: int) -> Iterator[Callable[[int], None]]:
+    """A function to tell how many more contexts are done; None: shown where it takes long."""
+    if verbose is None:
+        verbose = cells >= _WORTH_SHOWING and sys.stderr.isatty()
+    if not verbose:
+        yield lambda n: None
+        return
+    with ProgressReport("puicl", n_contexts, "contexts") as progress:
+        yield progress.advance
 
 
 def row_keys(X: np.ndarray) -> np.ndarray:

@@ -67,6 +67,16 @@ def threads(count: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+def tiny_to_zero() -> np.errstate:
+    """A context in which numbers too small for their type become zero, whatever numpy is told."""
+    return np.errstate(under="ignore")
+
+
+def own_precision(device: torch.device) -> torch.autocast:
+    """A context in which the network computes as it was made, whatever the caller's autocast."""
+    return torch.autocast(device.type, enabled=False)
+
+
 @torch.inference_mode()
 def log_odds(
     network: Network, jobs: Sequence[Job], done: Callable[[int], None] = lambda n: None
@@ -86,7 +96,8 @@ def log_odds(
         for start in range(0, len(numbers), size):
             batch = numbers[start : start + size]
             x = torch.from_numpy(np.stack([jobs[number].rows() for number in batch]))
-            logits = network(x.to(device), n_labeled)
+            with own_precision(device):
+                logits = network(x.to(device), n_labeled)
             for number, answer in zip(batch, difference(logits), strict=True):
                 answers[number] = answer
             done(len(batch))

@@ -41,20 +41,32 @@ def refuse_another_order(X: Any, s: Any) -> None:
 
     Rows are taken by position, as everywhere in scikit-learn: an index that was sorted on one side
     alone would pair rows with others' labels. Where one of the two counts 0, 1, ... it may have
-    been given anew, so that the positions are right: this is a warning alone.
+    been given anew, so that the positions are right: this is a warning alone, and so are indices
+    of which some entries are the same.
     """
     if not (isinstance(X, pd.DataFrame) and isinstance(s, pd.Series | pd.DataFrame)):
         return
     if X.index.equals(s.index) or not (X.index.is_unique and s.index.is_unique):
         return
-    if len(X) != len(s) or set(X.index.tolist()) != set(s.index.tolist()):
+    of_rows, of_labels = set(X.index.tolist()), set(s.index.tolist())
+    plain = pd.RangeIndex(len(X))
+    counts = X.index.equals(plain) or s.index.equals(plain)
+    if len(X) != len(s) or of_rows.isdisjoint(of_labels):
+        return
+    if of_rows != of_labels:
+        if not counts:
+            warnings.warn(
+                f"X and s have {len(of_rows & of_labels)} of {len(X)} index entries in common, and "
+                "rows are taken by position: align them, as s.loc[X.index] does, or drop the "
+                "indices where the positions are right",
+                stacklevel=4,
+            )
         return
     sentence = (
         "X and s have the same index in another order, and rows are taken by position: align them, "
         "as s.loc[X.index] does, or drop the indices where the positions are right"
     )
-    plain = pd.RangeIndex(len(X))
-    if not (X.index.equals(plain) or s.index.equals(plain)):
+    if not counts:
         raise ValueError(sentence)
     warnings.warn(sentence, stacklevel=4)
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from puicl_config import InputError
 from puicl_model.classifier import PUICLClassifier
 from puicl_model.ensemble import score_unlabeled
-from puicl_model.inference import threads
+from puicl_model.inference import threads, tiny_to_zero
 
 
 def fit_many(
@@ -39,7 +39,8 @@ def fit_many(
             raise ValueError(f"table {number}: give (X, s) or (X, s, class_prior)")
         X, s, *prior = given
         try:
-            tasks.append(fit._prepare(X, s, *(prior or [None]), loaded))
+            with tiny_to_zero():
+                tasks.append(fit._prepare(X, s, *(prior or [None]), loaded))
         except InputError:
             raise
         except (ValueError, TypeError) as error:
@@ -48,11 +49,12 @@ def fit_many(
         fits.append(fit)
     if not fits:
         return []
-    with threads(classifier.n_threads):
-        plans = [task.plan for task in tasks]
-        answers = score_unlabeled(fits[0].network_, plans, classifier.verbose)
-    for fit, task, log_odds in zip(fits, tasks, answers, strict=True):
-        fit._finish(task, log_odds)
+    with tiny_to_zero():
+        with threads(classifier.n_threads):
+            plans = [task.plan for task in tasks]
+            answers = score_unlabeled(fits[0].network_, plans, classifier.verbose)
+        for fit, task, log_odds in zip(fits, tasks, answers, strict=True):
+            fit._finish(task, log_odds)
     doubtful = [n for n, fit in enumerate(fits) if fit.report_["warnings"]]
     if doubtful:
         first = fits[doubtful[0]].report_["warnings"][0]

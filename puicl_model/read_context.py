@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from puicl_model.inference import difference
+from puicl_model.inference import difference, own_precision
 from puicl_model.model import PUICL
 
 # What a process keeps of contexts it has read: two of the largest (1,300 rows, 100 columns), 14 of
@@ -29,7 +29,8 @@ class ReadContext:
         self.network = network
         self._table = torch.from_numpy(table)[None].to(network.unlabeled_token.device)
         self._n_labeled = n_labeled
-        self._cells = list(network.read(self._table, n_labeled))
+        with own_precision(self._table.device):
+            self._cells = list(network.read(self._table, n_labeled))
 
     @property
     def n_bytes(self) -> int:
@@ -40,7 +41,8 @@ class ReadContext:
     def log_odds(self, new: np.ndarray) -> np.ndarray:
         """Log-odds [m] of being positive of rows `new` [m, w] float32, each by itself."""
         x = torch.from_numpy(new)[None].to(self._table.device)
-        logits = self.network.look(self._cells, self._table, self._n_labeled, x)
+        with own_precision(x.device):
+            logits = self.network.look(self._cells, self._table, self._n_labeled, x)
         return difference(logits)[0]
 
 
@@ -59,6 +61,9 @@ class Kept:
 
     def __len__(self) -> int:
         return len(self._contexts)
+
+    def __contains__(self, owner: object) -> bool:
+        return id(owner) in self._contexts
 
     def get(self, owner: object, group: int, read: Callable[[], ReadContext]) -> ReadContext:
         """The context of `owner`, one of `group`, from `read` where it is not kept."""

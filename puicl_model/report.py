@@ -20,6 +20,9 @@ _FEW_UNLABELED = 10
 # What orders labelled before unlabelled rows this well, a column alone (|2 AUC - 1|) or all of
 # them together (AUC), is suspicious.
 _SEPARATES = 0.99
+# A column that tells them apart this well alone (|2 AUC - 1|) is named where hardly any unlabelled
+# row looks positive.
+_TELLS_MUCH = 0.5
 _MOST_NAMED = 5
 
 
@@ -60,6 +63,7 @@ def make_report(
         # None where the table was left to the network.
         "blend": None if classifier._blend is None else classifier.blend,
         "separation": apart,
+        "column_separation": dict(zip(names, relevance.tolist(), strict=True)),
         "warnings": doubts(
             n_labeled=n_labeled,
             proba=classifier.unlabeled_proba_,
@@ -125,20 +129,38 @@ def doubts(
             "collected or measured in another way"
         )
     if not prior_is_given:
-        found += _doubts_of_prior(proba, trained_shares, says_nothing)
+        telling, most = "", max(relevance, default=0.0)
+        if _TELLS_MUCH <= most < _SEPARATES:
+            telling = (
+                f". Column {names[int(np.argmax(relevance))]} alone tells labelled from unlabelled "
+                f"rows well (AUC {(1 + most) / 2:.2f}): leave it out if it knows who was labelled"
+            )
+        mostly_labeled = n_labeled > len(proba)
+        found += _doubts_of_prior(proba, trained_shares, says_nothing, telling, mostly_labeled)
     return found
 
 
+_REVERSED = ". Most rows are labelled: if 1 marks the unlabelled ones, turn s round"
+
+
 def _doubts_of_prior(
-    proba: np.ndarray, trained_shares: tuple[float, float], says_nothing: bool
+    proba: np.ndarray,
+    trained_shares: tuple[float, float],
+    says_nothing: bool,
+    telling: str,
+    mostly_labeled: bool,
 ) -> list[str]:
-    """Warnings about the estimated share of positives, the mean of `proba` [n_u]."""
+    """Warnings about the estimated share of positives, the mean of `proba` [n_u].
+
+    telling: what to add where few look positive; mostly_labeled: whether most rows are labelled.
+    """
     share = proba.mean()
     spread = proba.var() / (share * (1 - share))
     if share < _EXTREME_PRIOR:
         return [
             f"hardly any unlabelled row looks positive ({share:.1%}): either positives are "
-            "rare, or the labelled rows differ from every unlabelled one in how they were collected"
+            "rare, or the labelled rows differ from every unlabelled one in how they were "
+            f"collected{telling}"
         ]
     if share > 1 - _EXTREME_PRIOR:
         return [
@@ -151,11 +173,13 @@ def _doubts_of_prior(
             f"the estimated share of positives ({share:.1%}) is near the limit of those that the "
             f"network was trained on ({least:.0%} to {most:.0%}): the true one may lie beyond, and "
             "the probabilities with it. Where you know the share, give class_prior"
+            f"{telling if share < 0.5 else ''}"
         ]
     if spread < _NO_SPREAD and len(proba) >= _FEW_UNLABELED and not says_nothing:
         return [
             f"the columns hardly tell the unlabelled rows apart (all have nearly {share:.0%}): the "
             "estimated share of positives is little more than a guess then"
+            f"{_REVERSED if mostly_labeled else ''}"
         ]
     return []
 

@@ -119,7 +119,7 @@ def _how(classifier: PUICLClassifier) -> str:
         how = "A single forward pass of a frozen network"
     if classifier._blend is not None:
         how += ", blended by rank with trees and nearest rows that learn it on this table"
-    return f"{how}. P(positive) of each unlabelled row, from the labelled positives alone."
+    return f"{how}. P(positive) of each unlabelled row, from all rows read together."
 
 
 def _figures(classifier: PUICLClassifier) -> str:
@@ -171,11 +171,16 @@ def _histogram(proba: np.ndarray) -> str:
             "</title></rect>"
         )
     ticks = "".join(f"<span>{x:g}</span>" for x in (0, 0.25, 0.5, 0.75, 1))
+    low, middle, high = np.quantile(proba, (0.25, 0.5, 0.75))
+    said = (
+        f"Histogram of P(positive): {(proba < 0.2).sum():,} rows below 0.2, "
+        f"{(proba >= 0.8).sum():,} of 0.8 or more; quartiles {low:.2f}, {middle:.2f}, {high:.2f}"
+    )
     return (
         "<section><h2>Unlabelled rows by P(positive)</h2>"
         f'<p class="soft">The highest bar is {top:,} of {len(proba):,} rows.</p>'
         '<svg viewBox="0 0 550 176" preserveAspectRatio="none" role="img" '
-        f'aria-label="Histogram of P(positive)">{"".join(bars)}</svg>'
+        f'aria-label="{said}">{"".join(bars)}</svg>'
         f'<div class="soft ticks">{ticks}</div></section>'
     )
 

@@ -10,7 +10,7 @@ import pandas as pd
 from puicl_config import InputError
 from puicl_model.classifier import PUICLClassifier
 from puicl_model.files.formats import Dialect, read_table
-from puicl_model.preprocessing.table import KEEP_THEM
+from puicl_model.preprocessing.table import KEEP_THEM, SPELL
 from puicl_model.weights import find_weights
 
 # Columns of the scores, beside the id column.
@@ -163,7 +163,10 @@ _OPTIONS = {
     "no entry equals positive_label=": "no entry equals --positive-label ",
     "give class_prior": "give --class-prior",
     ", or name the column in categorical_features": ", or give it as --categorical-column",
-    KEEP_THEM: "",
+    KEEP_THEM: " (--id-column writes one beside the scores)",
+    "leave out what only names the rows": "leave out what only names the rows, or give one as "
+    "--id-column",
+    SPELL: f"{SPELL}, or give --decimal and --separator as the file has them",
 }
 
 

@@ -17,6 +17,10 @@ _MANY_LEVELS = 20
 _MARKS_SHARE, _MARKS = 0.5, 2
 # What pandas and Parquet call an index that was saved with the rows.
 _INDEX = re.compile(r"|Unnamed: \d+(\.\d+)*|level_\d+|__index_level_\d+__|index", re.IGNORECASE)
+# Names of columns of identifiers: id, patient_id, "Case No", customerNr, mrn.
+_IDENTIFIER = re.compile(
+    r"(?i:(.*[\W_])?(id|ids|mrn|ssn|key|nr|no|num|number))|.*[a-z](Id|ID|Nr|No|Key)"
+)
 # 10 %, $5; 1.234, 1'234,50, 1 234; 7,5.
 _NUMBER = r"[+-]?\d[\d.,'’\u00a0\u202f]*"
 _SPELLINGS = re.compile(
@@ -108,6 +112,21 @@ def refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: in
                 f"column {name}: row {row} holds {column[row]!r}, not a {kind}, as {others} are; "
                 "mend or empty the cell, or name the column in categorical_features"
             )
+
+
+def may_identify(name: str, column: pd.Series, missing: np.ndarray) -> bool:
+    """Whether a column of numbers may name rows: whole, all distinct, and called or written so.
+
+    Written so: as text, with zeros in front.
+    """
+    known = column[~missing]
+    if column.dtype.kind in "bm" or len(known) < MIN_ROWS_TO_JUDGE:
+        return False
+    padded = any(isinstance(cell, str) and re.fullmatch(r"0\d+", cell) for cell in known)
+    if not (padded or _IDENTIFIER.fullmatch(name)):
+        return False
+    values = as_numbers(known, huge_offset(known))
+    return len(np.unique(values)) == len(values) and np.array_equal(values, np.round(values))
 
 
 def is_row_number(name: str, column: pd.Series, missing: np.ndarray) -> bool:

@@ -23,6 +23,7 @@ from puicl_model.preprocessing.judging import (
     MIN_ROWS_TO_JUDGE,
     NAMES_SHARE,
     is_row_number,
+    may_identify,
     misspelled,
     reads_as_numbers,
     refuse_slips,
@@ -44,7 +45,9 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
     column without a name or called index), and categories whose levels are all rare. Left out
     silently: columns without two distinct values, and columns equal to an earlier one. Text like
     9:30 or 09:30:15 is a time of day (seconds); text like `10 %`, `18 kg`, `1.234,5` or
-    `31.12.2020` is taken for categories, with a warning.
+    `31.12.2020` is taken for categories, with a warning. Whole numbers that occur once each, in a
+    column that is called like an identifier (`patient_id`) or as text with zeros in front, are
+    numbers, with a warning.
 
     Parameters
     ----------
@@ -108,6 +111,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         categorical = self._categorical_positions()
         self._encoders, self._kept, self.kinds_, outputs = {}, [], {}, []
         self._misspelled: dict[str, Any] = {}
+        self._identifiers: list[str] = []
         seen = {}
         for j in table:
             name, column = self._names[j], table[j]
@@ -133,7 +137,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                 self.kinds_[name] = f"equal to {twin}" if twin else RARE if rare else "constant"
                 del self._encoders[j]
         self.dropped_ = {name: kind for name, kind in self.kinds_.items() if kind not in ENCODERS}
-        self.doubts_ = list(filter(None, (self._left_out(), self._taken_for_categories())))
+        doubts = self._left_out(), self._taken_for_categories(), self._taken_for_numbers()
+        self.doubts_ = list(filter(None, doubts))
         if not outputs:
             # Constant tables are legal: nothing tells their rows apart.
             self._kept = []
@@ -236,6 +241,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             if column.dtype.kind in "biufm" or reads_as_numbers(column, missing):
                 if self.drop_identifiers and is_row_number(name, column, missing):
                     return ROW_NUMBER
+                if may_identify(name, column, missing):
+                    self._identifiers.append(name)
                 return NumberColumn(column, self.indicator_share)
             words, _ = as_words(column)
         except (ValueError, OverflowError) as error:  # the latter of whole numbers beyond floats
@@ -264,7 +271,16 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         if not self._misspelled:
             return ""
         told = ", ".join(f"{name} (such as {cell!r})" for name, cell in self._misspelled.items())
-        return f"taken for categories: {told}; to have numbers or dates, {_SPELL}"
+        return f"taken for categories: {told}; to have numbers or dates, {SPELL}"
+
+    def _taken_for_numbers(self) -> str:
+        """A sentence on columns of numbers that may be identifiers; or nothing."""
+        if not self._identifiers:
+            return ""
+        return (
+            f"taken for numbers: {', '.join(self._identifiers)} (whole, each in one row alone); "
+            "leave out what only names the rows"
+        )
 
     def _category(self, column: pd.Series) -> CategoryColumn:
         return CategoryColumn(column, self.one_hot_levels, self.rare_below)
@@ -303,8 +319,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
 ROW_NUMBER = "row number"
 FREE_TEXT = "text that names rows"
 RARE = "no level of enough rows"
-_SPELL = "write them like 1234.5 or 2024-12-31"
-MISSPELLED = f"text that looks like numbers or dates: {_SPELL}"
+SPELL = "write them like 1234.5 or 2024-12-31"
+MISSPELLED = f"text that looks like numbers or dates: {SPELL}"
 _WARNED = (ROW_NUMBER, FREE_TEXT, RARE, MISSPELLED)
 
 

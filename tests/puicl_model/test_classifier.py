@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 
 from puicl_config import InputError
-from puicl_model import PUICLClassifier
+from puicl_model import PUICLClassifier, fit_many
 
 pytestmark = pytest.mark.filterwarnings("ignore:only 7 labelled")
 
@@ -218,6 +218,19 @@ def test_the_defaults_of_the_process_in_pytorch_do_not_matter(
     finally:
         torch.set_default_dtype(dtype)
         torch.set_default_device(device)
+
+
+def test_autocast_and_numpys_errors_of_the_caller_do_not_matter(classifier, fitted):
+    x = np.column_stack([table(), np.tile([1e300, 1e-300], len(S) // 2)])
+    new = x + 0.25
+    expected = clone(classifier).fit(x, S)
+    answers = expected.predict_proba(new)
+    with torch.autocast("cpu", dtype=torch.bfloat16), np.errstate(all="raise"):
+        found = clone(classifier).fit(x, S)
+        (many,) = fit_many([(x, S)], classifier)
+        for each in (found, many):
+            np.testing.assert_allclose(each.unlabeled_proba_, expected.unlabeled_proba_, atol=1e-6)
+            np.testing.assert_allclose(each.predict_proba(new), answers, atol=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore:only 7 labelled")

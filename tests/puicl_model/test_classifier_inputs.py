@@ -213,6 +213,21 @@ def test_an_index_in_another_order_is_refused_and_another_index_is_not(classifie
     np.testing.assert_array_equal(found.unlabeled_proba_, fitted.unlabeled_proba_)
 
 
+def test_indices_of_which_a_part_is_the_same_are_doubted(classifier, fitted, recwarn):
+    x = pd.DataFrame(table(), index=np.arange(N) + 5)
+    shifted = pd.Series(S, index=x.index + 3)
+    with pytest.warns(UserWarning, match=f"{N - 3} of {N} index entries in common") as told:
+        found = classifier.fit(x, shifted)
+    assert told[0].filename == __file__
+    np.testing.assert_array_equal(found.unlabeled_proba_, fitted.unlabeled_proba_)
+    # Not where nothing is the same, nor where one of them counts the rows anew.
+    recwarn.clear()
+    classifier.fit(x, pd.Series(S, index=x.index + N))
+    classifier.fit(x, pd.Series(S, index=np.arange(N)))
+    classifier.fit(x.set_axis(range(N)), shifted)
+    assert not [w for w in recwarn if "index" in str(w.message)]
+
+
 @pytest.mark.parametrize("kind", [float, int, object])
 def test_a_masked_label_is_missing(classifier, kind):
     hidden = np.flatnonzero(S)[:2]

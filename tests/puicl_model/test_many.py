@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import puicl_model.inference as inference
 import puicl_model.report as report
@@ -142,3 +143,20 @@ def test_a_bar_is_shown_on_a_terminal_where_it_takes_long(classifier, monkeypatc
             x, np.arange(rows) < 20
         )
         assert (labels == ["puicl"]) == expected
+
+
+@pytest.mark.filterwarnings("ignore:only")
+def test_new_rows_show_a_bar_too_where_contexts_have_to_be_read(classifier, monkeypatch, capsys):
+    rng, s = np.random.default_rng(0), np.arange(60) < 20
+    monkeypatch.setattr("puicl_model.ensemble._WORTH_SHOWING", 4 * 60 * 5)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    fitted = clone(classifier).set_params(n_estimators=4, verbose=False)
+    fitted.fit(rng.normal(size=(60, 5)), s)
+    shown = []
+    for verbose in (False, None, None, True):  # the second None finds all of them read
+        fitted.verbose = verbose
+        capsys.readouterr()
+        fitted.predict_proba(rng.normal(size=(1, 5)))
+        shown.append("4/4" in capsys.readouterr().err)
+    assert shown[0] is False
+    assert shown[2:] == [False, True]

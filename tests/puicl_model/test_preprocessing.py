@@ -142,6 +142,33 @@ def test_what_files_write_for_nothing_is_missing(mark):
     np.testing.assert_array_equal(out["a is missing"], np.arange(N) % 4 == 0)
 
 
+IDS = np.random.default_rng(0).permutation(10**6)[:N]
+
+
+@pytest.mark.parametrize(
+    "name", ["id", "patient_id", "Case No", "patient-ID", "customerNr", "MRN", "key", "studyId"]
+)
+def test_numbers_that_may_name_rows_are_doubted_by_their_name(name):
+    with pytest.warns(UserWarning, match=rf"^taken for numbers: {name} \(whole, each in one row"):
+        fitted = TablePreprocessor().fit(pd.DataFrame({name: IDS}))
+    assert fitted.kinds_ == {name: "number"}
+
+
+def test_numbers_that_may_name_rows_are_doubted_by_zeros_in_front_and_others_are_not(recwarn):
+    with pytest.warns(UserWarning, match="taken for numbers: ward") as told:
+        TablePreprocessor().fit(pd.DataFrame({"ward": [f"{number:07d}" for number in IDS]}))
+    assert len(told) == 1
+    recwarn.clear()
+    twice = np.where(np.arange(N) == 1, IDS[0], IDS)
+    TablePreprocessor().fit(
+        pd.DataFrame(
+            {"paid": IDS, "valid": IDS + 1, "id": twice, "nr": IDS / 7, "no": IDS % 2 == 0}
+        )
+    )
+    TablePreprocessor().fit(pd.DataFrame({"id": IDS[:19]}))
+    assert not recwarn
+
+
 def test_a_masked_word_is_missing_whatever_the_array_fills_in():
     words = np.array([["a"], ["b"], ["a"], ["b"]])
     masked = np.ma.array(words, mask=[[False], [False], [True], [False]], fill_value="b")
