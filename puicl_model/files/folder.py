@@ -25,7 +25,8 @@ from puicl_config.workers import (
     stops_with,
     take_sigterm_for_ctrl_c,
 )
-from puicl_model.files.formats import POINTS, write_table
+from puicl_model.files.decimals import POINTS
+from puicl_model.files.formats import write_table
 from puicl_model.files.places import (
     SUMMARY,
     Place,
@@ -177,7 +178,7 @@ def share_labeled(places: Sequence[Place], options: Options) -> pd.DataFrame:
                         "otherwise"
                     )
             split_columns(table, str(place.source), options)
-            labeled = labeled_mask(table[options.label_column], options.positive_label)
+            labeled = labeled_mask(table[options.label_column], options.positive)
         except _OtherNumbers:
             raise
         except ValueError:  # no labelled positive among them
@@ -204,7 +205,7 @@ def share_labeled(places: Sequence[Place], options: Options) -> pd.DataFrame:
 def _all_labeled(table: pd.DataFrame, source: str, options: Options) -> bool:
     split_columns(table, source, options)
     try:
-        return bool(labeled_mask(table[options.label_column], options.positive_label).all())
+        return bool(labeled_mask(table[options.label_column], options.positive).all())
     except ValueError:  # no labelled positive, or no label: scoring says which
         return False
 

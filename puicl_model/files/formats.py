@@ -12,12 +12,9 @@ from pathlib import Path
 import pandas as pd
 
 from puicl_config import InputError, write_atomically
-from puicl_model.preprocessing.reading import is_missing
+from puicl_model.files.decimals import POINTS, read_commas
 
 STREAM = "-"
-# The attribute of a table read with decimal commas that says of each column whose numbers have
-# points whether these part thousands or begin fractions.
-POINTS = "points"
 _PARQUET = (".parquet", ".pq")
 # What tables' files end in, in a folder of them.
 SUFFIXES = (".csv", *_PARQUET)
@@ -28,8 +25,6 @@ _OTHERS = frozenset(
 # These may hold CSV all the same, or say themselves why not.
 _TRIED = frozenset((".tsv", ".tab", ".gz"))
 _WHOLE = r"\s*[+-]?\d+\s*"
-# Beside a decimal comma a point parts thousands: 1.234,5. In 0.125 it cannot.
-_THOUSANDS = r"\s*[+-]?(?:[1-9]\d{0,2}(?:\.\d{3})+|\d+)(?:,\d+)?\s*"
 _BY_NAME = {"tab": "\t", "\\t": "\t"}
 
 
@@ -160,7 +155,7 @@ def _read_csv(
                 dtype={label_column: str} if label_column in names else None,
             )
             if dialect.decimal == ",":
-                table.attrs[POINTS] = _read_thousands(table, {label_column, id_column})
+                table.attrs[POINTS] = read_commas(table, {label_column, id_column})
             if len(table) and table.iloc[:, -1].isna().any():
                 _refuse_a_cut_line(name, text, len(names), dialect.separator)
             for column in {*_rounded(table), id_column}.intersection(names):
@@ -213,29 +208,6 @@ def _rounded(table: pd.DataFrame) -> list[str]:
     """
     floats = table.select_dtypes("float64")
     return floats.columns[floats.isna().any() & (floats.abs().max() >= 2**53)].tolist()
-
-
-def _read_thousands(table: pd.DataFrame, others: set[str | None]) -> dict[str, str]:
-    """Make numbers, in place, of text columns but `others` that hold 1.234 for 1234, as in 900.
-
-    pandas leaves them as text, of which 1.234 would be read as hardly more than one. Returns what
-    points are in the columns that have some and can be read as numbers: see `POINTS`.
-    """
-    points = {}
-    for name in table.columns.difference([*others]):
-        column = table[name]
-        if column.dtype != object and not isinstance(column.dtype, pd.StringDtype):
-            continue
-        known = column[~is_missing(column)].astype(str)
-        if not known.str.contains(".", regex=False).any():
-            continue
-        if known.str.fullmatch(_THOUSANDS).all():
-            plain = known.str.replace(".", "").str.replace(",", ".").astype(float)
-            table[name] = plain.reindex(table.index)
-            points[name] = "thousands"
-        elif pd.to_numeric(known, errors="coerce").notna().all():
-            points[name] = "fractions"
-    return points
 
 
 def _as_utf8(raw: bytes, decoder: str) -> bytes:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from puicl_config import InputError
 from puicl_model.classifier import PUICLClassifier
+from puicl_model.files.decimals import plain_label
 from puicl_model.files.formats import Dialect, read_table
 from puicl_model.preprocessing.table import KEEP_THEM, SPELL
 from puicl_model.weights import find_weights
@@ -53,8 +54,19 @@ class Options:
         return asdict(self) | {"categorical_columns": sorted(self.categorical_columns)}
 
     def read(self, source: str) -> pd.DataFrame:
-        """`read_table` of `source`, whose label and id column these are."""
-        return read_table(source, self.label_column, self.id_column, self.dialect)
+        """`read_table` of `source`, whose label and id column these are; labels: `positive`."""
+        table = read_table(source, self.label_column, self.id_column, self.dialect)
+        if self.dialect.decimal == "," and self.label_column in table:
+            labels = table[self.label_column]
+            if labels.dtype == object or isinstance(labels.dtype, pd.StringDtype):
+                table[self.label_column] = labels.map(plain_label)
+        return table
+
+    @property
+    def positive(self) -> str | None:
+        """The positive label as `read` gives it: 1,0 beside decimal commas is 1.0."""
+        decimal = self.dialect.decimal
+        return plain_label(self.positive_label) if decimal == "," else self.positive_label
 
     def classifier(self) -> PUICLClassifier:
         """A new one."""
@@ -66,7 +78,7 @@ class Options:
         return PUICLClassifier(
             self.model,
             blend=self.blend,
-            positive_label=self.positive_label,
+            positive_label=self.positive,
             **{name: value for name, value in chosen.items() if value is not None},
         )
 

@@ -46,7 +46,8 @@ def predict(tmp_path, weights, monkeypatch, capsys):
 
     def run(stdin: bytes = b"", **options):
         options = {"label-column": "state", "positive-label": "sick", "model": weights, **options}
-        arguments = [str(item) for key, value in options.items() for item in (f"--{key}", value)]
+        given = {f"--{key}": value for key, value in options.items() if value is not None}
+        arguments = [str(word) for option in given.items() for word in option]
         monkeypatch.setattr(sys, "argv", ["puicl", "predict", *arguments])
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), "utf-8"))
         with pytest.raises(SystemExit) as stop:

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 
 from puicl_model.files import read_table
-from puicl_model.files.formats import Dialect
 from puicl_model.preprocessing import TablePreprocessor
 
 N = 60
@@ -281,20 +280,6 @@ def test_whole_numbers_that_floats_skip_keep_their_digits_beside_blanks(tmp_path
         assert np.array_equal(np.diff(read[:40, 0]), np.full(39, 2.0))
     named = read_table(str(tmp_path / "t.csv"), "s", "number")
     assert list(named["number"]) == [*map(str, numbers), ""]
-
-
-def test_beside_a_decimal_comma_points_part_thousands(tmp_path):
-    lines = ["income;share;version;day;code;s", "1.234;0,125;1.5;1.12.2024;1.234;1"]
-    lines += ["?; ;?;?;1.234;1"]
-    lines += ["900;1.000,5;2.25;24.12.2024;1.500;0", "12.000;;0.125;3.1.2024;2.000;0"]
-    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
-    table = read_table(str(tmp_path / "t.csv"), "s", "code", Dialect(separator=";", decimal=","))
-    assert table["income"].dropna().tolist() == [1234, 900, 12000]
-    assert table["share"].dropna().tolist() == [0.125, 1000.5]
-    # With a group that no thousands have, a point is a point; dates and ids are as they stand.
-    assert table["version"].tolist() == ["1.5", "?", "2.25", "0.125"]
-    assert table["day"].tolist() == ["1.12.2024", "?", "24.12.2024", "3.1.2024"]
-    assert table["code"].tolist() == ["1.234", "1.234", "1.500", "2.000"]
 
 
 def test_a_title_above_the_header_is_named(predict, patients, tmp_path):

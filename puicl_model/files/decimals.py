@@ -1,0 +1,59 @@
+"""Numbers written with decimal commas, where pandas leaves them as text."""
+
+import re
+from typing import Any
+
+import pandas as pd
+
+from puicl_model.preprocessing.reading import is_missing
+
+# The attribute of a table read with decimal commas that says of each column whose numbers have
+# points whether these part thousands or begin fractions.
+POINTS = "points"
+# Beside a decimal comma a point parts thousands: 1.234,5. In 0.125 it cannot.
+_THOUSANDS = r"\s*[+-]?(?:[1-9]\d{0,2}(?:\.\d{3})+|\d+)(?:,\d+)?\s*"
+_COMMA = r"\s*[+-]?(?:\d+,\d*|,\d+)(?:[eE][+-]?\d+)?\s*"
+_POINT = r"\s*[+-]?(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?\s*"
+# As pandas writes labels beside missing ones.
+_WHOLE_FLOAT = re.compile(r"(\s*[+-]?\d+),(0+\s*)")
+
+
+def read_commas(table: pd.DataFrame, others: set[str | None]) -> dict[str, str]:
+    """Write the numbers in text columns of `table` but `others` with decimal points, in place.
+
+    One `?` or word makes a column text, in which pandas leaves 0,5 and 1.234 as they stand. Such
+    columns are numbers then where all cells that are there are, else text in which the numbers can
+    be read as in a file with points. Returns what points are in the columns of numbers that have
+    some: see `POINTS`. Where they begin fractions in some cell, the column stays as it is.
+    """
+    points = {}
+    for name in table.columns.difference([*others]):
+        column = table[name]
+        if column.dtype != object and not isinstance(column.dtype, pd.StringDtype):
+            continue
+        known = column[~is_missing(column)].astype(str)
+        parted = known.str.fullmatch(_THOUSANDS)
+        pointed = known.str.contains(".", regex=False)
+        if (known.str.fullmatch(_POINT) & ~parted).any():
+            if pd.to_numeric(known, errors="coerce").notna().all():
+                points[name] = "fractions"
+            continue
+        if (parted & pointed).any():
+            points[name] = "thousands"
+        plain = known[parted & pointed | known.str.fullmatch(_COMMA)]
+        if plain.empty:
+            continue
+        known[plain.index] = plain.str.replace(".", "").str.replace(",", ".")
+        numbers = pd.to_numeric(known, errors="coerce")
+        if numbers.notna().all():
+            table[name] = numbers.astype(float).reindex(table.index)
+        else:
+            table[name] = known.reindex(table.index).fillna(column)
+    return points
+
+
+def plain_label(entry: Any) -> Any:
+    """A label with a decimal point where it is text of a whole number with a comma: 1,0."""
+    if isinstance(entry, str) and (found := _WHOLE_FLOAT.fullmatch(entry)):
+        return f"{found[1]}.{found[2]}"
+    return entry

@@ -1,0 +1,84 @@
+"""What `puicl predict` reads in files with decimal commas: numbers, thousands, labels."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from puicl_model.files import Options, read_table
+from puicl_model.files.formats import Dialect
+
+N = 60
+COMMAS = {"separator": ";", "decimal": ","}
+
+
+def table_of_numbers() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=N), "b": 1e-6 * rng.normal(size=N)})
+    return table.assign(state=np.where(np.arange(N) % 4 == 0, "sick", "unknown"))
+
+
+def test_beside_a_decimal_comma_points_part_thousands(tmp_path):
+    lines = ["income;share;version;day;code;s", "1.234;0,125;1.5;1.12.2024;1.234;1"]
+    lines += ["?; ;?;?;1.234;1"]
+    lines += ["900;1.000,5;2.25;24.12.2024;1.500;0", "12.000;;0.125;3.1.2024;2.000;0"]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    table = read_table(str(tmp_path / "t.csv"), "s", "code", Dialect(separator=";", decimal=","))
+    assert table["income"].dropna().tolist() == [1234, 900, 12000]
+    assert table["share"].dropna().tolist() == [0.125, 1000.5]
+    # With a group that no thousands have, a point is a point; dates and ids are as they stand.
+    assert table["version"].tolist() == ["1.5", "?", "2.25", "0.125"]
+    assert table["day"].tolist() == ["1.12.2024", "?", "24.12.2024", "3.1.2024"]
+    assert table["code"].tolist() == ["1.234", "1.234", "1.500", "2.000"]
+
+
+@pytest.mark.parametrize("blank", ["?", " "])
+def test_beside_a_cell_for_nothing_numbers_are_numbers_as_they_are_with_points(
+    predict, tmp_path, blank
+):
+    table = table_of_numbers()
+    for decimal in ".,":
+        cells = table["a"].astype(str).str.replace(".", decimal).where(table.index != 5, blank)
+        written = table.assign(a=cells).to_csv(sep=";", decimal=decimal, index=False)
+        (tmp_path / f"{decimal}.csv").write_text(written)
+    expected = predict(data="..csv", out="-", separator=";")
+    assert expected[0] == 0, expected
+    assert predict(data=",.csv", out="-", **COMMAS) == expected
+    assert "left out" not in expected[2]
+
+
+@pytest.mark.parametrize("in_thousands", [False, True])
+def test_a_word_for_nothing_is_refused_with_its_place_as_it_is_with_points(
+    predict, tmp_path, in_thousands
+):
+    table = table_of_numbers()
+    numbers = table["a"].map("{:.5f}".format).str.replace(".", ",")
+    if in_thousands:
+        numbers = pd.Series([f"{k}.500,25" for k in range(1, N + 1)])
+    table["a"] = numbers.where(table.index != 5, "-")
+    table.to_csv(tmp_path / "t.csv", sep=";", decimal=",", index=False)
+    code, _, err = predict(data="t.csv", out="scores.csv", **COMMAS)
+    assert code == 2
+    assert "column a: row 5 holds '-', not a number" in err
+
+
+def test_words_stay_as_they_stand_but_for_numbers_among_them(tmp_path):
+    lines = ["a;b;s", "x,y;1,5 mg;1", "1,5;2,25;0", ";,5e3;0", "a.b;3,;0"]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    table = read_table(str(tmp_path / "t.csv"), "s", None, Dialect(separator=";", decimal=","))
+    assert table["a"].fillna("").tolist() == ["x,y", "1.5", "", "a.b"]
+    assert table["b"].tolist() == ["1,5 mg", "2.25", ".5e3", "3."]
+
+
+@pytest.mark.parametrize(("zero", "label"), [("0,0", None), ("", None), ("2,0", "1"), ("", "1,0")])
+def test_labels_may_be_whole_floats_with_commas(predict, tmp_path, zero, label):
+    table = table_of_numbers()
+    labeled = table["state"] == "sick"
+    table["state"] = np.where(labeled, "1,0", zero)
+    table.to_csv(tmp_path / "t.csv", sep=";", decimal=",", index=False)
+    dialect = Dialect(separator=";", decimal=",")
+    options = Options("state", label, dialect=dialect)
+    assert set(options.read(str(tmp_path / "t.csv"))["state"].dropna()) <= {"1.0", "0.0", "2.0"}
+    options = COMMAS | {"positive-label": label}
+    code, _, err = predict(data="t.csv", out="scores.csv", **options)
+    assert code == 0, err
+    assert (pd.read_csv(tmp_path / "scores.csv")["labeled"] == labeled).all()
