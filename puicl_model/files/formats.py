@@ -147,18 +147,22 @@ def _read_csv(
         with warnings.catch_warnings():
             # Rows longer than the header: pandas would shift or cut their cells.
             warnings.simplefilter("error", pd.errors.ParserWarning)
+            # As pandas calls them: one without a name, as a saved index, is "Unnamed: 0".
+            columns = pd.read_csv(
+                io.BytesIO(text), sep=dialect.separator, index_col=False, nrows=0
+            ).columns
             table = pd.read_csv(
                 io.BytesIO(text),
                 sep=dialect.separator,
                 decimal=dialect.decimal,
                 index_col=False,
-                dtype={label_column: str} if label_column in names else None,
+                dtype={label_column: str} if label_column in columns else None,
             )
             if dialect.decimal == ",":
                 table.attrs[POINTS] = read_commas(table, {label_column, id_column})
             if len(table) and table.iloc[:, -1].isna().any():
                 _refuse_a_cut_line(name, text, len(names), dialect.separator)
-            for column in {*_rounded(table), id_column}.intersection(names):
+            for column in {*_rounded(table), id_column}.intersection(columns):
                 as_written = pd.read_csv(
                     io.BytesIO(text),
                     sep=dialect.separator,

@@ -42,6 +42,20 @@ def test_names_of_rows_come_back_as_they_are_written(predict, patients, tmp_path
     assert list(scores["patient"]) == names
 
 
+@pytest.mark.parametrize("named", ["Unnamed: 0", "Unnamed: 0.1"])
+def test_a_saved_index_may_name_the_rows_or_label_them(predict, patients, tmp_path, named):
+    names = [f"{i:03d}" for i in range(N)]
+    index = {"": names} if named == "Unnamed: 0" else {"": names, "Unnamed: 0": 1.0}
+    table = pd.DataFrame(index).join(patients.drop(columns="patient"))
+    table.to_csv(tmp_path / "t.csv", index=False)
+    assert predict(data="t.csv", out="scores.csv", **{"id-column": named})[0] == 0
+    scores = pd.read_csv(tmp_path / "scores.csv", dtype=str)
+    assert list(scores[named]) == names
+    labels = {"label-column": named, "positive-label": "003"}
+    assert predict(data="t.csv", out="scores.csv", **labels)[0] == 0
+    assert pd.read_csv(tmp_path / "scores.csv")["labeled"].idxmax() == 3
+
+
 def test_scores_follow_links_keep_permissions_and_go_into_pipes(predict, patients, tmp_path):
     patients.to_csv(tmp_path / "p.csv", index=False)
     (tmp_path / "real.csv").write_text("old", encoding="utf-8")
