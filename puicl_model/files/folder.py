@@ -153,8 +153,8 @@ def _record_of(scored: Scored) -> dict[str, Any]:
     }
 
 
-class _OtherNumbers(InputError):
-    """Parts of one table that write the numbers of a column in different ways."""
+class _NoPart(InputError):
+    """Parts of one table that differ in their columns, or in how these write numbers."""
 
 
 def share_labeled(places: Sequence[Place], options: Options) -> pd.DataFrame:
@@ -172,27 +172,27 @@ def share_labeled(places: Sequence[Place], options: Options) -> pd.DataFrame:
                 points.setdefault(column, (what, place.name))
                 if points[column][0] != what:
                     files = dict([points[column], (what, place.name)])
-                    raise _OtherNumbers(
+                    raise _NoPart(
                         f"column {column}: points part thousands in {files['thousands']} and begin "
                         f"fractions in {files['fractions']}, beside decimal commas: write either "
                         "otherwise"
                     )
             split_columns(table, str(place.source), options)
+            # Whether it lends labelled positives or is scored from those of others alone.
+            first = first or (place, set(table.columns))
+            if set(table.columns) != first[1]:
+                odd = min(map(str, set(table.columns) ^ first[1]))
+                raise _NoPart(
+                    f"{place.name} and {first[0].name} are no parts of one table: only one of them "
+                    f"has the column {odd!r}"
+                )
             labeled = labeled_mask(table[options.label_column], options.positive)
-        except _OtherNumbers:
+        except _NoPart:
             raise
         except ValueError:  # no labelled positive among them
             unlabeled = True
             continue
         unlabeled = unlabeled or not labeled.all()
-        if first is None:
-            first = place, set(table.columns)
-        if set(table.columns) != first[1]:
-            odd = min(map(str, set(table.columns) ^ first[1]))
-            raise InputError(
-                f"{place.name} and {first[0].name} are no parts of one table: only one of them has "
-                f"the column {odd!r}"
-            )
         found.append(table[labeled].set_axis([place.name] * int(labeled.sum())))
     if not any(map(len, found)):
         raise InputError("no file has a labelled positive: mark at least one row in one of them")

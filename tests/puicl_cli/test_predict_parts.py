@@ -36,6 +36,25 @@ def test_parts_of_one_table_share_their_labelled_positives(predict_folder, tmp_p
     assert "are no parts of one table: only one of them has the column 'B'" in err
 
 
+@pytest.mark.parametrize("label", [None, "1"])
+@pytest.mark.parametrize("odd", ["lacks", "has"])
+def test_parts_without_positives_have_the_columns_of_the_others(
+    predict_folder, tmp_path, label, odd
+):
+    """A column less was no error: such a part was scored on fewer columns without a word."""
+    whole = make_table(5, n=60)
+    write(tmp_path / "data" / "p0.csv", whole[:30])
+    part = whole[30:].assign(s=0)
+    part = part.drop(columns="b") if odd == "lacks" else part.assign(c=1.0)
+    write(tmp_path / "data" / "p1.csv", part)
+    code, _, err = predict_folder("--one-table", **{"positive-label": label})
+    assert code == 2
+    column = "b" if odd == "lacks" else "c"
+    assert f"no parts of one table: only one of them has the column '{column}'" in err
+    assert err.count("\n") == 1
+    assert scores_of(tmp_path / "out") == {}
+
+
 def test_when_positives_of_one_part_change_all_parts_are_scored_anew(predict_folder, tmp_path):
     whole, data = make_table(5, n=60), tmp_path / "data"
     write(data / "p0.csv", whole[:20])
