@@ -88,9 +88,12 @@ def _files(data: Path) -> list[Path]:
 
 
 def claim(out: Path, settings: dict[str, Any]) -> None:
-    """Note in `out` how its scores are made; `InputError` where others were made in another way."""
+    """Note in `out` how its scores are made; `InputError` where others were made in another way.
+
+    Where there are none, as after a run with a column's name misspelled, any way will do.
+    """
     noted = out / _RECORDS / _SETTINGS
-    if noted.exists():
+    if noted.exists() and any(path.suffix.lower() in SUFFIXES for path in _files(out)):
         there = json.loads(noted.read_text(encoding="utf-8"))
         for key, value in settings.items():
             # What an older version wrote lacks the later options.

@@ -104,25 +104,13 @@ def test_a_table_that_went_bad_leaves_no_old_scores(predict_folder, tables, tmp_
     assert set(scores_of(tmp_path / "out")) == set(tables) - {"a.csv"}
 
 
-def test_scores_made_in_another_way_are_not_mixed(predict_folder, tables, tmp_path):
-    predict_folder()
-    before = {name: path.read_bytes() for name, path in scores_of(tmp_path / "out").items()}
-    others = [({"n-estimators": 1}, "n_estimators"), ({"class-prior": 0.3}, "class_prior")]
-    others += [({"random-state": 7}, "random_state")]
-    others += [({"categorical-column": "a"}, "categorical_columns")]
-    for options, key in others:
-        code, _, err = predict_folder(**options)
-        assert code == 2
-        assert err.startswith(f"error: out holds scores made with {key}")
-        assert err.count("\n") == 1
-    assert before == {n: path.read_bytes() for n, path in scores_of(tmp_path / "out").items()}
-
-
 @pytest.mark.parametrize(
     ("options", "flags", "message"),
     [
         ({"data": "empty"}, (), "empty is a folder without CSV or Parquet files"),
         ({"out": "data/scores"}, (), "lie in each other"),
+        ({"data": "data/year=2024", "out": "data"}, (), "lie in each other"),
+        ({"data": "data", "out": "data"}, (), "lie in each other"),
         ({"out": "a.txt"}, (), "a.txt is a file; give a folder"),
         ({"out": "nowhere/out"}, (), "the folder of nowhere/out does not exist"),
         ({"report": "page.html"}, (), "--report is for one table"),
