@@ -129,6 +129,8 @@ def predict(
 
         if report is not None:
             raise InputError("--report is for one table: give it with that file as --data")
+        if out == STREAM:
+            raise InputError(f"--out {out} is for one table: give a folder for those of {data}")
         score_folder(Path(data), out, options, jobs, backend, address, one_table)
         return
     for_folders = {"--backend": backend != "loky", "--jobs": jobs, "--address": address}

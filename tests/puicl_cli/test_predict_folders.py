@@ -111,6 +111,7 @@ def test_a_table_that_went_bad_leaves_no_old_scores(predict_folder, tables, tmp_
         ({"out": "data/scores"}, (), "lie in each other"),
         ({"data": "data/year=2024", "out": "data"}, (), "lie in each other"),
         ({"data": "data", "out": "data"}, (), "lie in each other"),
+        ({"out": "-"}, (), "--out - is for one table: give a folder for those of data"),
         ({"out": "a.txt"}, (), "a.txt is a file; give a folder"),
         ({"out": "nowhere/out"}, (), "the folder of nowhere/out does not exist"),
         ({"report": "page.html"}, (), "--report is for one table"),
@@ -133,6 +134,7 @@ def test_bad_options_are_one_sentence_and_no_scores(
     assert message in err
     assert err.count("\n") == 1
     assert scores_of(tmp_path / "out") == {}
+    assert not (tmp_path / "-").exists()
 
 
 def launch(folder: Path, weights: Path, *words) -> subprocess.Popen:
