@@ -38,7 +38,9 @@ def verify(
 ) -> None:
     """Check weights against their card: digest, first shards, and first steps.
 
-    Exits with 1 where something differs, naming it.
+    Exits with 1, naming it, where shards or steps made again differ, and with 2 where it does not
+    come to that: files are missing or damaged, weights have another digest than the card says, or
+    the card contradicts itself.
     """
     from puicl_model import find_weights, load_model
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from verify_command import verify
 
 from prior_gen import generate_shards
-from puicl_cli.main import app
+from puicl_cli.main import app, main
 from puicl_config import InputError, parse_config, plan_digest, run_digest
 from puicl_model import PUICLClassifier, find_weights, load_model, shipped_weights
 from shard_io import slice_shards
@@ -79,6 +79,31 @@ def test_a_changed_weight_is_found(copied):
     code, told = verify(copied)
     assert code != 0
     assert "do not match the digest" in told
+
+
+def test_the_command_exits_with_one_for_what_differs_and_with_two_for_what_is_wrong(
+    copied, monkeypatch, capsys
+):
+    def exits_with(*words):
+        monkeypatch.setattr("sys.argv", ["puicl", "weights", "verify", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        return stop.value.code, capsys.readouterr()
+
+    before = copied.with_suffix(".json").read_text()
+    change(copied, ("recorded", "parts", "stage-0001-part-000"), "0" * 64)
+    code, told = exits_with(copied)
+    assert code == 1
+    assert "error: " not in told.err
+    assert "shards: stage-0001-part-000 is another one here" in told.out
+    for place in (("weights_digest",), ("plan_digest",)):
+        copied.with_suffix(".json").write_text(before)
+        change(copied, place, "0" * 64)
+        code, told = exits_with(copied)
+        assert code == 2
+        assert told.err.startswith("error: the weights")
+    assert exits_with(copied.with_name("nowhere.safetensors"))[0] == 2
+    assert "Exits with 1, naming it," in " ".join(exits_with("--help")[1].out.split())
 
 
 def test_another_part_than_recorded_is_named(copied):
