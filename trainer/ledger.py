@@ -21,7 +21,7 @@ class Ledger:
         """
         self._path = path
         kept, damage = kept_lines(path, steps_done - 1)
-        if damage and steps_done > 1 and (not kept or kept[-1]["step"] < steps_done - 1):
+        if damage and steps_done > 0 and (not kept or kept[-1]["step"] < steps_done - 1):
             raise damage
         write_lines(path, kept)
         self.lacks = steps_done - len({line["step"] for line in kept})

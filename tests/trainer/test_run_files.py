@@ -77,6 +77,18 @@ def test_damage_after_the_checkpoint_is_cut_off_and_damage_before_it_is_told(tmp
     assert len(path.read_text().splitlines()) == 5
 
 
+def test_damage_of_the_only_step_before_the_checkpoint_is_told(tmp_path):
+    path = tmp_path / "ledger.jsonl"
+    write_steps(path, range(2))
+    whole = path.read_text().splitlines(keepends=True)
+    path.write_text("\0" * 40 + "\n" + whole[1])
+    with pytest.raises(InputError, match="line 1 is damaged"):
+        Ledger(path, 1)
+    assert len(path.read_text().splitlines()) == 2
+    Ledger(path, 0).close()  # from the start nothing is kept
+    assert path.read_text() == ""
+
+
 @pytest.mark.parametrize("checkpoint", [25, 29, 40])
 def test_damaged_metrics_are_cut_off_and_told_wherever_the_checkpoint_is(tmp_path, checkpoint):
     path = tmp_path / "metrics.jsonl"
