@@ -168,6 +168,8 @@ def _equal(array: np.ndarray, label: Any) -> np.ndarray:
 
 def _number(entry: Any) -> int | float | None:
     entry = _WORDS.get(str(entry), entry)
+    if "_" in str(entry):  # Python's own way to part thousands, and nobody's in a table
+        return None
     # Floats lack the last digits of long whole numbers.
     whole = isinstance(entry, str | int | np.integer)
     for kind in (int, float) if whole else (float,):

@@ -338,3 +338,8 @@ def test_long_numbers_as_labels_are_told_apart():
     assert found.tolist() == [False, True]
     labels = np.array(["9007199254740993", "9007199254740992"])
     assert labeled_mask(labels, positive_label="9007199254740993").tolist() == [True, False]
+
+
+def test_a_low_line_parts_no_thousands_in_a_label():
+    assert labeled_mask(["10", "1_0", "2"], "10").tolist() == [True, False, False]
+    assert labeled_mask(["1_0", "10"], "1_0").tolist() == [True, False]
