@@ -235,4 +235,8 @@ def _columns(kinds: dict[str, str]) -> str:
 def _cell(value) -> str:
     if pd.api.types.is_scalar(value) and pd.isna(value):
         return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    # Whole numbers beside missing cells are floats.
+    whole = value.is_integer() and abs(value) <= 2**53
+    return f"{value:.0f}" if whole else f"{value:.6g}"

@@ -30,6 +30,71 @@ def test_the_page_shows_whole_numbers_whole_and_cells_of_any_kind(predict, patie
     assert f">{table['size'][int(best['row'])]}</td>" in page
 
 
+def test_whole_numbers_beside_a_missing_cell_are_whole_and_fractions_short(fit, patients):
+    table = patients[["age", "crp"]].assign(
+        size=10_000_001.0 + 7 * np.arange(N), part=1 / (3.0 + np.arange(N)), huge=1e300
+    )
+    table.loc[0, ["size", "part"]] = np.nan  # row 0 is labelled
+    classifier, scores = fit(table)
+    page = report_page(classifier, table, scores, None, "t.csv", [])
+    best = scores["p_positive"].idxmax()
+    assert f">{10_000_001 + 7 * best}</td>" in page
+    assert f">{1 / (3 + best):.6g}</td>" in page
+    assert ">1e+300</td>" in page
+
+
+def test_figures_and_rows_of_the_page_are_those_of_the_scores(fit, patients):
+    table = patients.drop(columns=["patient", "state"]).assign(same=1)
+    classifier, scores = fit(table, n_estimators=1)
+    unlabeled = classifier.unlabeled_rows_
+    classifier.unlabeled_proba_ = np.linspace(0, 1, len(unlabeled))[::-1]  # one is 0.5 exactly
+    scores.loc[unlabeled, "p_positive"] = classifier.unlabeled_proba_
+    html = report_page(classifier, table, scores, None, "t.csv", [])
+    figures = re.findall(r"<div><b>([^<]*)</b>", html)
+    assert figures[1:] == ["23", "15", "45"]
+    assert "A single forward pass of a frozen network." in html
+    rows = re.findall(r"<tr><td[^>]*>(\d+)</td><td[^>]*>([\d.]+)</td>", html)
+    assert [int(row) for row, _ in rows] == unlabeled[:20].tolist()
+    assert [share for _, share in rows] == [f"{p:.3f}" for p in classifier.unlabeled_proba_[:20]]
+    assert "The 20 unlabelled rows most likely positive" in html
+    assert "The highest bar is 2 of 45 rows" in html
+    kinds = dict(re.findall(r"<li><b>([^<]*)</b>: ([^<]*)</li>", html))
+    assert kinds["number"] == "age, crp"
+    assert (kinds["category"], kinds["date"]) == ("ward", "seen")
+    assert "same" in kinds["constant"]
+
+
+def test_warnings_and_names_stand_on_the_page_as_text(fit, patients):
+    odd = '<b onclick="x()">'
+    table = patients[["age", "crp"]].rename(columns={"age": odd})
+    classifier, scores = fit(table)
+    html = report_page(classifier, table, scores, None, "<i>.csv", ["<u>few</u> & odd", "more"])
+    page = Page(html)
+    assert page.open == []
+    assert not re.search("<b onclick|<u>|<i>", html)
+    assert "<li>&lt;u&gt;few&lt;/u&gt; &amp; odd</li><li>more</li>" in html
+    assert "Before you trust this" in html
+    written = "&lt;b onclick=&quot;x()&quot;&gt;"
+    assert f"<th>{written}</th>" in html
+    assert f'<span title="{written}">{written}</span>' in html
+    assert "<title>PUICL: &lt;i&gt;.csv</title>" in html
+    assert "<h1>Which rows of &lt;i&gt;.csv are positive?</h1>" in html
+    assert "Before you trust this" not in report_page(classifier, table, scores, None, "t", [])
+
+
+@pytest.fixture
+def fit(weights):
+    """Fit a table whose every fourth row is labelled; the classifier, and the scores' rows."""
+
+    def run(table, **parameters):
+        classifier = PUICLClassifier(weights, **parameters).fit(table, np.arange(N) % 4 == 0)
+        scores = pd.DataFrame({"row": np.arange(N)}).assign(p_positive=np.nan)
+        scores.loc[classifier.unlabeled_rows_, "p_positive"] = classifier.unlabeled_proba_
+        return classifier, scores
+
+    return run
+
+
 class Page(HTMLParser):
     """Checks nesting, collects text and everything a browser would fetch."""
 
