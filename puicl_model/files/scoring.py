@@ -172,6 +172,7 @@ def score_table(
 # What sentences advise of the classifier, and what the command has for it.
 _OPTIONS = {
     "give positive_label=": "give --positive-label",
+    "blend='trees'": "--blend trees",
     "no entry equals positive_label=": "no entry equals --positive-label ",
     "give class_prior": "give --class-prior",
     ", or name the column in categorical_features": ", or give it as --categorical-column",

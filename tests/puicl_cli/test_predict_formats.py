@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from puicl_model.files import read_table
+from puicl_config import InputError
+from puicl_model.files import Dialect, read_table
 from puicl_model.preprocessing import TablePreprocessor
 
 N = 60
@@ -105,6 +106,12 @@ def test_a_parquet_files_named_index_may_be_the_id_column(predict, patients, tmp
         ),
         ({"class-prior": "1.5"}, "--class-prior must lie between 0 and 1"),
         ({"report": "nowhere/page.html"}, "the folder of nowhere/page.html does not exist"),
+        ({"out": "link.csv"}, "--out link.csv would overwrite the data"),
+        ({"report": "link.csv"}, "--report link.csv would overwrite the data"),
+        (
+            {"data": "few.csv", "blend": "trees"},
+            "few.csv: --blend trees needs two labelled and two unlabelled rows",
+        ),
         ({"report": "p.csv"}, "--report p.csv would overwrite the data"),
         ({"out": "p.csv"}, "--out p.csv would overwrite the data"),
         ({"report": "scores.csv"}, "--report and --out are both scores.csv"),
@@ -142,6 +149,9 @@ def test_bad_input_is_one_sentence_and_writes_nothing(
     predict, patients, tmp_path, options, message
 ):
     patients.drop(columns="patient").to_csv(tmp_path / "p.csv", index=False)
+    (tmp_path / "link.csv").symlink_to("p.csv")
+    few = "age,crp,state\n1,2,sick\n4,3,\n2,7,\n5,1,\n"
+    (tmp_path / "few.csv").write_text(few, encoding="utf-8")
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing else")
     (tmp_path / "semicolons.csv").write_text("age;state\n7;sick\n8;unknown\n", encoding="utf-8")
     (tmp_path / "blanks.csv").write_text("age, state\n7,sick\n8,unknown\n", encoding="utf-8")
@@ -264,9 +274,10 @@ def test_text_is_not_held_many_times_over(tmp_path):
     assert peak < 4 * size
 
 
-def test_whole_numbers_that_floats_skip_keep_their_digits_beside_blanks(tmp_path):
+@pytest.mark.parametrize("sign", [1, -1])
+def test_whole_numbers_that_floats_skip_keep_their_digits_beside_blanks(tmp_path, sign):
     pytest.importorskip("pyarrow")
-    numbers = [2**53 + 1 + 2 * k for k in range(40)]
+    numbers = [sign * (2**53 + 1 + 2 * k) for k in range(40)]
     column = pd.array([*numbers, None], dtype="Int64")
     written = pd.DataFrame({"number": column, "half": 1e300, "s": "1"})
     written.loc[3, "half"] = None
@@ -277,7 +288,7 @@ def test_whole_numbers_that_floats_skip_keep_their_digits_beside_blanks(tmp_path
         assert [int(cell) for cell in table["number"].dropna()] == numbers
         assert table["half"].dtype == "float64"
         read = TablePreprocessor(drop_identifiers=False).fit_transform(table[["number"]])
-        assert np.array_equal(np.diff(read[:40, 0]), np.full(39, 2.0))
+        assert np.array_equal(np.diff(read[:40, 0]), np.full(39, 2.0 * sign))
     named = read_table(str(tmp_path / "t.csv"), "s", "number")
     assert list(named["number"]) == [*map(str, numbers), ""]
 
@@ -287,3 +298,25 @@ def test_a_title_above_the_header_is_named(predict, patients, tmp_path):
     code, _, err = predict(data="p.csv", out="scores.csv")
     assert code == 2
     assert "the line 'Export of 2024': remove lines above the columns' names" in err
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_a_file_is_cut_where_its_last_line_alone_is_short(tmp_path, separator):
+    whole = ["a,b,s", "1,2,1", "3,4,0"]
+
+    def read(*lines):
+        (tmp_path / "t.csv").write_text("\n".join(lines).replace(",", separator))
+        return read_table(str(tmp_path / "t.csv"), "s", None, Dialect(separator=separator))
+
+    with pytest.raises(InputError, match="line 4: 2 cells, and the header has 3; is the file cut"):
+        read(*whole, "5,6")
+    assert read(*whole, "7", "5,6")["s"].isna().sum() == 2  # the writer leaves blanks out
+    assert read(*whole, "7", "5,6,1")["s"].isna().sum() == 1
+    assert read(*whole, "5,6,")["s"].isna().sum() == 1
+
+
+@pytest.mark.parametrize("name", ["utf-8", "UTF8", "utf_8", "U8", "UTF-8-sig"])
+def test_a_byte_order_mark_is_passed_over_by_whatever_name_utf_8_goes(tmp_path, name):
+    (tmp_path / "t.csv").write_bytes(b"\xef\xbb\xbfs,a\n1,2\n,3\n")
+    table = read_table(str(tmp_path / "t.csv"), "s", None, Dialect(encoding=name))
+    assert list(table) == ["s", "a"]
