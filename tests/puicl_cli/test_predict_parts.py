@@ -134,3 +134,17 @@ def test_parts_may_spell_the_positive_label_in_several_ways(predict_folder, tmp_
     assert code == 0, err
     for name, rows in (("p0", whole[:30]), ("p1", whole[30:])):
         assert list(read(tmp_path / "out" / f"{name}.csv")["labeled"]) == list(rows["s"])
+
+
+def test_a_class_prior_is_each_parts(predict_folder, tmp_path):
+    whole = make_table(5, n=60)
+    write(tmp_path / "data" / "p0.csv", whole[:30])
+    write(tmp_path / "data" / "p1.csv", whole[30:])
+    write(tmp_path / "data" / "p2.csv", whole[:25].assign(s=0))
+    code, _, err = predict_folder("--one-table", **{"class-prior": 0.3})
+    assert code == 0, err
+    for name in ("p0", "p1", "p2"):
+        scores = read(tmp_path / "out" / f"{name}.csv")["p_positive"]
+        assert scores.mean() == pytest.approx(0.3, abs=1e-6)
+    summary = pd.read_csv(tmp_path / "out" / "_summary.csv")
+    assert list(summary["class_prior"]) == pytest.approx([0.3] * 3)

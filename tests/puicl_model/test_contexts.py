@@ -64,6 +64,7 @@ def test_the_range_is_read_from_the_model_card_key_by_key():
     card = {"trained_range": {"n_labeled": 64, "eta": [0.5, 2.0], "of_another_version": 1}}
     assert TrainedRange.from_card(card) == TrainedRange(n_labeled=64, eta=(0.5, 2.0))
     assert TrainedRange.from_card({}) == TrainedRange()
+    assert TrainedRange() == TrainedRange(300, 1000, 100, (0.2, 200.0), False)  # as the guide says
 
 
 def test_whether_tasks_were_mirrored_is_read_from_the_configuration_in_the_card():

@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from puicl_config import InputError, ModelConfig
+from puicl_config import InputError, ModelConfig, write_atomically
 from puicl_model import PUICL, load_model, save_model, weights_digest
 
 CONFIG = ModelConfig(embedding_size=8, layers=2, heads=2, feedforward_size=12)
@@ -58,6 +58,24 @@ def test_saving_writes_plain_safetensors_and_json_and_nothing_else(saved):
     assert load_file(saved).keys() == PUICL(CONFIG).state_dict().keys()
     card = json.loads(saved.with_suffix(".json").read_text(encoding="utf-8"))
     assert card["model"] == CONFIG.model_dump(mode="json")
+
+
+def test_the_card_is_written_last_so_that_weights_without_one_do_not_count(
+    saved, tmp_path, monkeypatch
+):
+    model, card = load_model(saved)
+
+    def full(path, content):
+        if path.suffix == ".json":
+            raise OSError("no space left")
+        write_atomically(path, content)
+
+    monkeypatch.setattr("puicl_model.weights.write_atomically", full)
+    new = tmp_path / "new.safetensors"
+    with pytest.raises(OSError, match="no space left"):
+        save_model(new, model.state_dict(), card)
+    assert new.exists()
+    assert "new.json is missing" in refusal(new)
 
 
 def test_saving_twice_writes_the_same_bytes(saved, tmp_path):

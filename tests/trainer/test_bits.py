@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.nn.functional as F
 from safetensors.torch import load_file
 from sklearn.metrics import roc_auc_score
 
@@ -96,15 +97,20 @@ def test_webdataset_loader_threads_and_heldout_figures_give_the_same_bits(
         (part, position) for part in reader.published_parts() for position in reader.positions(part)
     ]
     model, _ = load_model(out / "model.safetensors")
-    aucs = []
+    aucs, losses, accuracies = [], [], []
     for number in range(7):
         part, position = places[number * len(places) // 7]
         batch = reader.part(part)[position]
         logits = model(torch.from_numpy(batch.x).float(), batch.n_labeled)
+        classes = torch.from_numpy(batch.y).long()
+        losses.append(F.cross_entropy(logits.flatten(0, 1), classes.flatten()).item())
+        accuracies.append((logits.argmax(-1) == classes).float().mean().item())
         for score, y in zip((logits[..., 1] - logits[..., 0]).numpy(), batch.y, strict=True):
             aucs.append(roc_auc_score(y, score))
     per_batch = [sum(aucs[i : i + 3]) / 3 for i in range(0, len(aucs), 3)]
     assert figures[-1]["heldout_auc"] == pytest.approx(sum(per_batch) / 7, abs=1e-9)
+    assert figures[-1]["heldout_loss"] == pytest.approx(sum(losses) / 7, abs=1e-5)
+    assert figures[-1]["heldout_accuracy"] == pytest.approx(sum(accuracies) / 7, abs=1e-6)
 
 
 def test_a_killed_run_goes_on_to_the_same_bits_on_other_processes(
