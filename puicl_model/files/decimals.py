@@ -45,10 +45,8 @@ def read_commas(table: pd.DataFrame, others: set[str | None]) -> dict[str, str]:
             continue
         known[plain.index] = plain.str.replace(".", "").str.replace(",", ".")
         numbers = pd.to_numeric(known, errors="coerce")
-        if numbers.notna().all():
-            table[name] = numbers.astype(float).reindex(table.index)
-        else:
-            table[name] = known.reindex(table.index).fillna(column)
+        read = numbers.astype(float) if numbers.notna().all() else known
+        table[name] = read.reindex(table.index)
     return points
 
 

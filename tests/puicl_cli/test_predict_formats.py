@@ -320,3 +320,6 @@ def test_a_byte_order_mark_is_passed_over_by_whatever_name_utf_8_goes(tmp_path, 
     (tmp_path / "t.csv").write_bytes(b"\xef\xbb\xbfs,a\n1,2\n,3\n")
     table = read_table(str(tmp_path / "t.csv"), "s", None, Dialect(encoding=name))
     assert list(table) == ["s", "a"]
+    (tmp_path / "t.csv").write_bytes(b"\xef\xbb\xbfs,s,a\n1,2,3\n")
+    with pytest.raises(InputError, match="more than one column 's'"):
+        read_table(str(tmp_path / "t.csv"), "s", None, Dialect(encoding=name))

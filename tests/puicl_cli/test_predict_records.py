@@ -68,7 +68,7 @@ def test_settings_of_an_older_version_may_lack_an_option(predict_folder, tables,
     assert predict_folder()[0] == 0
     noted = tmp_path / "out" / ".puicl" / "settings.json"
     settings = json.loads(noted.read_text(encoding="utf-8"))
-    older = {key: value for key, value in settings.items() if key != "blend"}
+    older = {key: value for key, value in settings.items() if key != "dialect"}
     noted.write_text(json.dumps(older), encoding="utf-8")
     code, out, err = predict_folder()
     assert code == 0, err
