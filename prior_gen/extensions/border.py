@@ -14,6 +14,8 @@ import numpy as np
 from prior_gen.sizes import TaskSizes
 from puicl_config import ExtensionsConfig
 
+_LEAST = 1e-4  # of a pool on either side of a border
+
 
 @dataclass(frozen=True)
 class ClassCounts:
@@ -40,8 +42,9 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
 
 
 def border_quantile(rng: np.random.Generator, parameters: dict) -> float:
-    """The share of a pool that lies on the negatives' side."""
-    return round(float(rng.uniform(*parameters["range"])), 4)
+    """The share of a pool that lies on the negatives' side, to four places: never none or all."""
+    quantile = round(float(rng.uniform(*parameters["range"])), 4)
+    return min(max(quantile, _LEAST), 1 - _LEAST)
 
 
 def pool_rows(quantile: float, counts: ClassCounts) -> int:

@@ -138,3 +138,19 @@ def test_the_pool_of_a_free_border_holds_both_classes_for_every_pi():
             assert n_negative >= negative
             assert n - n_negative >= positive
             assert abs(n_negative - quantile * n) <= 2
+
+
+def test_a_border_at_the_very_end_of_a_score_leaves_a_row_in_ten_thousand_beyond():
+    for ends, quantile in (((1e-6, 2e-6), 0.0001), ((1 - 2e-6, 1 - 1e-6), 0.9999)):
+        assert border.border_quantile(np.random.default_rng(0), {"range": ends}) == quantile
+        settings = {"free_border": 1.0, "border": ends}
+        for batch, tag in extended_by(
+            "free_border", microbatches(1, {"n_labeled": (4, 4)}, **settings)
+        ):
+            assert {*tag["quantile"]} == {quantile}
+            assert {*batch.y.ravel()} == {0, 1}
+    # Quantiles that need no such end are the drawn ones.
+    rng, again = np.random.default_rng(1), np.random.default_rng(1)
+    for _ in range(1000):
+        drawn = border.border_quantile(rng, {"range": (1e-4, 1 - 1e-4)})
+        assert drawn == round(float(again.uniform(1e-4, 1 - 1e-4)), 4)
