@@ -113,6 +113,42 @@ def test_columns_cause_the_score_or_follow_from_it():
     assert known["last"] > 0.05
 
 
+def test_a_graphs_nodes_are_made_by_the_tagged_functions_alone(monkeypatch):
+    called = {}
+    for name, function in FUNCTIONS.items():
+
+        def spy(*arguments, name=name, function=function):
+            called.setdefault(name, []).append(arguments[1].shape[1])
+            return function(*arguments)
+
+        monkeypatch.setitem(FUNCTIONS, name, spy)
+    for seed in range(60):
+        drawn(seed, n=30, d=8, hidden=12, functions=["linear", "groups"])
+    assert {*called} == {"linear", "groups"}
+    counts = np.concatenate([*called.values()])
+    # d + hidden + 1 = 21 nodes, of which up to seven are roots.
+    assert 14 * 60 <= len(counts) <= 20 * 60
+    assert len(counts) / 60 == pytest.approx(17, abs=0.6)
+    assert {*counts} == {*range(1, 9)}
+    # Only the score, one node in 17, may have more than four.
+    assert np.mean(counts > 4) == pytest.approx(0.5 / 17, abs=0.012)
+
+
+def test_no_column_of_a_graph_is_the_score():
+    for seed in range(200):
+        x, score = drawn(seed, n=60, hidden=2, functions=["linear"], score="anywhere")
+        assert not (x == score[:, None]).all(axis=0).any()
+
+
+def test_columns_of_a_graph_stand_in_random_order():
+    """Roots, which nothing causes, are not the first columns."""
+    first = []
+    for seed in range(200):
+        x, _ = drawn(seed, n=400, d=8, hidden=1, noise=0.0, functions=["trees"])
+        first.append(len(np.unique(x[:, 0])) > 390)
+    assert np.mean(first) < 0.4
+
+
 def test_tags_say_what_was_drawn_and_tasks_have_graphs_of_their_own():
     seen, scores = set(), set()
     batches = microbatches(20, {"n_labeled": (150, 200)}, graph=1.0, graph_noise=(0.1, 0.2))
