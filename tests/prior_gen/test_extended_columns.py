@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 from extended import extended_by, microbatches, with_labels
-from prior_draws import ALPHA
+from prior_draws import ALPHA, assert_distributed
 from scipy import stats
 
 from prior_gen.extensions import censored, warped
 from prior_gen.extensions.duplicated import duplicate_columns
+from prior_gen.extensions.independent import independent_columns
 from prior_gen.extensions.irrelevant import shuffle_irrelevant
 from prior_gen.extensions.normal_scores import normal_scores
 from puicl_model.preprocessing.scaling import fit_scaling
@@ -163,6 +164,14 @@ def test_exact_copies_are_equal_and_near_copies_are_as_near_as_tagged():
     assert min(exact, near) > 5
 
 
+def test_a_near_copy_has_noise_of_the_tagged_size_and_the_same_spread():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((20_000, 2)).astype(np.float32)
+    duplicate_columns(rng, {"pairs": [[0, 1]], "noise": 0.4}, x, np.zeros(2, bool))
+    assert np.corrcoef(x.T)[0, 1] == pytest.approx(1 / np.sqrt(1.16), abs=0.005)
+    assert x[:, 1].std() == pytest.approx(1, abs=0.02)
+
+
 def test_near_copies_of_a_discrete_column_are_discrete_and_differ_in_the_tagged_share():
     rng = np.random.default_rng(0)
     x = rng.integers(2, size=(4000, 2)).astype(np.float32)
@@ -216,3 +225,10 @@ def test_proportional_columns_share_a_size_that_says_nothing_and_keep_their_diff
 def test_a_table_without_two_continuous_columns_has_no_proportional_ones():
     for batch in microbatches(20, {"n_features": (1, 1)}, proportional=1.0):
         assert "proportional" not in batch.tags["extensions"]
+
+
+def test_independent_cells_have_the_distribution_that_is_tagged():
+    for name, law in (("uniform", stats.uniform()), ("gaussian", stats.norm())):
+        parameters = {"distribution": name}
+        x = independent_columns(np.random.default_rng(0), parameters, 4000, 3)
+        assert_distributed(x.ravel(), law)

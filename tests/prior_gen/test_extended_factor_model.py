@@ -54,6 +54,13 @@ def test_a_linear_score_is_a_sum_of_the_columns_or_of_what_is_their_own(of):
     assert explained(*drawn(0, d=40, common=3.0, factors=1, of="own")) > 0.8
 
 
+def test_a_linear_score_weighs_the_columns_in_their_standard_deviations():
+    for seed in range(30):
+        x, score = drawn(seed, n=4000, d=5, common=5.0)
+        weights = LinearRegression().fit(x / x.std(axis=0), score).coef_
+        assert np.linalg.norm(weights) == pytest.approx(1, abs=0.05)
+
+
 def test_what_is_own_is_next_to_nothing_in_any_column_and_much_in_their_differences():
     alone, together = [], []
     for seed in range(30):

@@ -121,6 +121,16 @@ def test_a_factorial_design_lists_each_combination_once():
     assert checked > 12
 
 
+def test_any_column_of_a_design_may_have_more_levels():
+    counts = ClassCounts(100, 100)
+    parameters = {"order": "ordinal", "most_levels": 6, "size": 4.0}
+    levels = [
+        factorial.factorial_codes(np.random.default_rng(k), parameters, counts, 6)[1]
+        for k in range(200)
+    ]
+    np.testing.assert_allclose(np.mean(levels, axis=0), np.mean(levels), atol=0.25)
+
+
 def test_a_design_that_is_too_small_is_replicated_and_one_too_large_is_sampled():
     rng = np.random.default_rng(2)
     counts = ClassCounts(60, 40)

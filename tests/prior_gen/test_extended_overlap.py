@@ -158,6 +158,17 @@ def test_what_the_columns_share_outweighs_the_clusters_and_is_left_out_by_differ
     assert np.mean(differences) > 0.9
 
 
+@pytest.mark.parametrize("common", [0.2, 3.0])
+def test_rows_of_one_cluster_share_two_common_parts_of_the_stated_sizes(common):
+    """Variance: 1 of the column's own, common^2 E(u^2) with u in [.5, 1.5], and .5^2."""
+    found = []
+    for seed in range(200):
+        x, negative, _ = drawn(seed, common=common)
+        found.append(x[negative].var(axis=0).mean())
+    error = np.std(found) / np.sqrt(len(found))
+    assert abs(np.mean(found) - (1 + common**2 * 13 / 12 + 0.25)) < 4 * error
+
+
 def test_every_class_has_its_clusters_and_exactly_the_rows_that_are_asked_for():
     seen = set()
     for seed in range(200):
