@@ -9,7 +9,12 @@ from extended import (
     microbatches,
     with_labels,
 )
-from prior_draws import ALPHA
+from prior_draws import (
+    ALPHA,
+    assert_distributed,
+    assert_happens_with_probability,
+    assert_uniform_over,
+)
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
@@ -17,6 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 from prior_gen import generate_microbatch
 from prior_gen.extensions import border, trees
 from prior_gen.extensions.border import ClassCounts
+from prior_gen.extensions.propose import accepted_classes
 
 
 def test_an_xor_cannot_be_learnt_linearly_but_a_tree_on_its_columns_finds_it():
@@ -65,6 +71,44 @@ def test_a_tree_label_is_found_by_a_tree_of_its_depth_on_its_columns():
         np.random.default_rng(0), np.random.default_rng(1).random((500, 3)), np.arange(3), 3
     )
     assert 2 <= len(np.unique(leaves)) <= 8
+
+
+def test_a_tree_asks_any_column_and_the_more_of_them_the_deeper_it_is():
+    x = np.random.default_rng(0).standard_normal((600, 6)).astype(np.float32)
+    counts = ClassCounts(60, 60)
+    asked = {
+        depth: [
+            trees.tree_labels(np.random.default_rng(k), {"depth": depth}, {}, x, counts)[1]
+            for k in range(300)
+        ]
+        for depth in (1, 2, 5)
+    }
+    single = [columns for facts in asked[1] for columns in facts["columns"]]
+    assert len(single) == 300
+    assert_uniform_over(single, range(6))
+    assert max(len(facts["columns"]) for facts in asked[2]) == 3
+    assert np.mean([len(facts["columns"]) for facts in asked[5]]) > 5.5
+    # Which share of the pool is negative is any that leaves enough of both classes.
+    shares = [facts["negative_share"] for facts in asked[5]]
+    assert 0.1 <= min(shares) < 0.2 < 0.8 < max(shares) <= 0.9
+    assert np.std(shares) > 0.18
+
+
+def test_positives_are_where_a_condition_holds_or_where_it_does_not():
+    rng, counts, holds = np.random.default_rng(0), ClassCounts(20, 20), np.arange(100) < 50
+    first = [accepted_classes(rng, counts, lambda _: (holds, [0]))[0][0] for _ in range(1000)]
+    assert_happens_with_probability(sum(first), 1000, 0.5)
+
+
+def test_rows_that_are_forced_to_change_class_are_any_rows():
+    never = np.zeros(400, dtype=bool)
+    rows = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        negative, facts = accepted_classes(rng, ClassCounts(100, 100), lambda _: (never, [0]))
+        assert facts["forced"] == 100
+        rows += np.flatnonzero(negative == (negative.mean() < 0.5)).tolist()
+    assert_distributed(np.array(rows) / 400, stats.uniform())
 
 
 def test_labels_read_neither_irrelevant_columns_nor_copies():

@@ -11,7 +11,7 @@ from extended import (
     microbatches,
     with_labels,
 )
-from prior_draws import ALPHA
+from prior_draws import ALPHA, assert_happens_with_probability
 from pydantic import ValidationError
 from scipy import stats
 
@@ -30,6 +30,21 @@ def test_label_noise_changes_the_tagged_share_of_the_rarer_class_and_as_many_oth
     distance = np.abs(score - np.quantile(score, 0.7))
     nearer = distance[flipped & ~negative].max() < np.quantile(distance[~negative], 0.34)
     assert nearer == (where == "border")
+
+
+def test_noise_near_the_border_is_near_it_on_both_sides():
+    rng = np.random.default_rng(0)
+    score = rng.standard_normal(3000)
+    negative = score > np.quantile(score, 0.7)
+    parameters = {"share": 0.2, "where": "border"}
+    flipped = noise.flipped_rows(rng, parameters, negative, score)
+    for side, sign in ((negative, 1), (~negative, -1)):
+        beyond = np.sort(sign * score[side])
+        own = sign * score[flipped & side]
+        near = beyond[: len(beyond) // 3]
+        assert own.max() <= near[-1]
+        # Anywhere in that third, not the nearest alone.
+        assert stats.ks_2samp(own, near).pvalue > ALPHA
 
 
 def test_the_realised_share_of_noise_is_tagged_and_is_what_a_tree_cannot_explain():
@@ -142,6 +157,15 @@ def test_labelling_frequencies_are_proportional_to_the_stated_propensity():
     assert stats.binomtest(sum(firsts), 4000, np.e / (1 + np.e)).pvalue > ALPHA
 
 
+def test_propensities_do_not_grow_beyond_four_standard_deviations():
+    values = np.zeros(400)
+    values[0] = 1.0  # 20 standard deviations
+    rng = np.random.default_rng(0)
+    firsts = [labeling.labeled_first(rng, 1.0, values)[0] == 0 for _ in range(4000)]
+    share = np.exp(4) / (np.exp(4) + 399 * np.exp(-0.05))
+    assert_happens_with_probability(sum(firsts), 4000, share)
+
+
 # Sizes
 
 
@@ -163,6 +187,13 @@ def test_ranges_of_extended_microbatches_are_theirs_alone():
         if extended:
             assert factors.extensions == {"ranges": {"of": [*ranges]}}
     assert min(seen.values()) > 70
+
+
+def test_a_range_of_pi_holds_where_pi_is_drawn_once_a_microbatch():
+    prior = config({"pi_drawn_per": "microbatch"}, pi=(0.92, 0.95)).prior
+    for step in range(20):
+        low, high = draw_factors(prior, PAPER_LAST, step, 0).pi
+        assert 0.92 <= low == high <= 0.95
 
 
 def test_max_rows_lowers_eta_until_the_table_fits():
