@@ -7,6 +7,7 @@ import pytest
 from prior_draws import K, assert_distributed
 from scipy import stats
 
+from prior_gen import scm
 from prior_gen.factors import draw_factors
 from prior_gen.scm import draw_scm
 from puicl_config import PriorConfig
@@ -71,3 +72,21 @@ def test_a_causal_scm_has_no_readout_heads_and_all_draws_are_float32():
         assert draws.hidden_weights.shape == (blocks, h, h)
         assert factors.causal or draws.readouts.shape == (d + 1, h)
     assert seen == {True, False}
+
+
+@pytest.mark.parametrize("inputs", ["gaussian", "uniform"])
+def test_every_array_of_an_scm_has_a_stream_of_its_own(inputs, monkeypatch):
+    seen = []
+
+    def spied(real):
+        def draw(key, stream, *rest):
+            seen.append(stream)
+            return real(key, stream, *rest)
+
+        return draw
+
+    for name in ("normals", "uniforms"):
+        monkeypatch.setattr(scm, name, spied(getattr(scm, name)))
+    prior = PriorConfig(p_causal_final=0.0, input_distributions=(inputs,))
+    draws = draw_scm(np.random.default_rng(0), prior, draw_factors(prior, K, 0, 0), 20)
+    assert len([*draws.noise]) + 4 == len(seen) == len({*seen})
