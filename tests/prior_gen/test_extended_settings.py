@@ -1,10 +1,15 @@
-"""Settings of the extensions that cannot be are refused in words."""
+"""Settings of the extensions: what cannot be is refused in words, and the docs say the defaults."""
 
+import ast
 import json
+import re
+from pathlib import Path
 
 import pytest
 
-from puicl_config import InputError, load_config, parse_config, plan_digest
+from puicl_config import ExtensionsConfig, InputError, load_config, parse_config, plan_digest
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 @pytest.mark.parametrize(
@@ -25,10 +30,12 @@ from puicl_config import InputError, load_config, parse_config, plan_digest
         ("rule_kinds=[xor]", "prior.extensions.rule_kinds.0"),
         ("rule_kinds=[]", "at least one value is needed"),
         ("factorial_size=[0.3,0.5]", "prior.extensions.factorial_size.0"),
+        ("factorial=0.5", "factorial needs tree_labels or rule_labels above 0"),
         ("factorial_coded=0.5", "factorial_coded needs rule_labels above 0"),
         ("mixed_orders=0.5", "mixed_orders needs discrete above 0"),
         ("noise_share=[0.1, 0.7]", "less than or equal to 0.5, got 0.7"),
         ("border=[0.0, 0.5]", "greater than 0, got 0.0"),
+        ("sar_strength=[0, 30]", "less than or equal to 20, got 30"),
         ("missing_share=[0.5, 1.0]", "less than 1, got 1.0"),
         ("pi=[0.1, 1.0]", "less than 1, got 1.0"),
         ("n_labeled=[1, 20]", "at least two are needed"),
@@ -71,3 +78,14 @@ def test_the_size_of_rules_designs_is_part_of_the_plan_without_other_designs():
     assert again.prior == sized.prior
     # Plans that do not say keep the name they had.
     assert "factorial_size" not in plain.prior.extensions.model_dump(mode="json")
+
+
+def test_the_docs_name_every_parameters_default():
+    text = (DOCS / "prior_extensions.md").read_text(encoding="utf-8")
+    named = dict(re.findall(r"`(\w+)` = (\[[^\]]*\])", text))
+    defaults = {
+        name: value
+        for name, value in ExtensionsConfig()
+        if isinstance(value, tuple) and name != "rule_kinds"
+    }
+    assert {name: tuple(ast.literal_eval(value)) for name, value in named.items()} == defaults
