@@ -7,6 +7,7 @@ import pytest
 from folders import folder_bytes
 
 import prior_gen.generator
+from prior_gen import generate_microbatch
 from prior_gen.cli import main
 from prior_gen.estimate import estimate, measure
 from prior_gen.generator import generate_shards
@@ -20,6 +21,24 @@ CODE = "from prior_gen.cli import main; main()"
 def parts_of(config, stages):
     layout = Layout(config.prior, config.shards.parts_per_stage)
     return [part for stage in stages for part in layout.parts_of_stage(stage)]
+
+
+@pytest.mark.parametrize("split", ["train", "heldout"])
+@pytest.mark.parametrize("x_dtype", ["float16", "float32"])
+def test_of_few_microbatches_rows_cells_and_bytes_are_those_that_will_be_made(
+    tiny_yaml, x_dtype, split
+):
+    config = load_config(tiny_yaml, [f"shards.x_dtype={x_dtype}"])
+    parts = parts_of(config, [1])
+    layout = Layout(config.prior, config.shards.parts_per_stage)
+    addresses = [address for part in parts for address in layout.addresses(part)]
+    made = [generate_microbatch(config, *address, split) for address in addresses]
+    size = estimate(config, parts, split)
+    assert (size.microbatches, size.tasks) == (len(made), sum(len(batch.x) for batch in made))
+    assert size.rows == pytest.approx(sum(batch.x[:, :, 0].size for batch in made))
+    assert size.cells == pytest.approx(sum(batch.x.size for batch in made))
+    arrays = sum(batch.x.nbytes + batch.y.nbytes for batch in made)
+    assert size.bytes == pytest.approx(arrays + 2500 * len(made))  # with their tags
 
 
 def test_the_bytes_of_a_dry_run_are_near_those_of_the_run(tiny, all_shards):
