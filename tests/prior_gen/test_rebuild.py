@@ -7,12 +7,14 @@ import shutil
 import pytest
 from folders import folder_bytes
 
+import prior_gen.generator
+import prior_gen.rebuild
 from prior_gen.cli import main
 from prior_gen.convert import convert_shards
-from prior_gen.generator import generate_shards
+from prior_gen.generator import generate_shards, write_part
 from prior_gen.rebuild import rebuild_manifest
 from puicl_config import canonical_json
-from shard_io import PartId, ShardError, open_shards, problems_of, slice_shards
+from shard_io import PartId, ShardError, entries_of, open_shards, problems_of, slice_shards
 
 
 def truncate(path):
@@ -151,8 +153,6 @@ def test_entries_that_name_no_plan_or_several_are_adopted_by_none(own_shards, ti
 
 def test_parts_that_another_machine_made_are_not_spoken_for(own_shards, tiny, monkeypatch):
     """Whatever makes the same task differ here: its bits are not those that lie there."""
-    import prior_gen.generator
-
     real = prior_gen.generator.generate_microbatch
 
     def other_bits(*address):
@@ -163,6 +163,32 @@ def test_parts_that_another_machine_made_are_not_spoken_for(own_shards, tiny, mo
     (own_shards / "manifest.json").unlink()
     monkeypatch.setattr(prior_gen.generator, "generate_microbatch", other_bits)
     refused(own_shards, "is not what its seeds give here: another machine or software", tiny)
+
+
+def test_a_part_of_a_stage_that_the_plan_does_not_have_is_named(own_shards, tiny):
+    (own_shards / "manifest.json").unlink()
+    text = (own_shards / PartId(1, 0).entry_path).read_text()
+    for stage in (0, tiny.prior.total_stages + 1):
+        stranger = own_shards / PartId(stage, 0).entry_path
+        text_of_it = text.replace(PartId(1, 0).name, PartId(stage, 0).name)
+        stranger.write_text(text_of_it.replace('"stage":1', f'"stage":{stage}'))
+        refused(own_shards, f"stage-000{stage}-part-000 .* is no part where", tiny)
+        stranger.unlink()
+
+
+def test_the_smallest_part_speaks_for_the_others(own_shards, tiny, monkeypatch):
+    made = []
+
+    def spy(manifest, folder, part):
+        made.append(part)
+        return write_part(manifest, folder, part)
+
+    (own_shards / "manifest.json").unlink()
+    monkeypatch.setattr(prior_gen.rebuild, "write_part", spy)
+    rebuild_manifest(own_shards, tiny)
+    cells = {entry.id: entry.n_cells for entry in entries_of(own_shards)}
+    assert len({*cells.values()}) > 1
+    assert made == [min(cells, key=lambda part: (cells[part], part))]
 
 
 def test_a_slice_is_to_be_sliced_again(all_shards, tmp_path):
