@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from puicl_config.atomic import sync_folder, write_synced
+from shard_io.checked import CheckedFiles, seal_of
 from shard_io.errors import ShardError
 from shard_io.layout import STAGING
 
@@ -41,15 +42,18 @@ def check_sizes(folder: Path, files: Iterable[dict[str, Any]]) -> None:
             )
 
 
-def check_files(folder: Path, files: Sequence[dict[str, Any]]) -> None:
-    """Raise `ShardError` naming the first file that is missing, truncated or altered."""
+def check_files(folder: Path, files: Sequence[dict[str, Any]]) -> CheckedFiles:
+    """An entry's files, hashed, to be read as they are now.
+
+    Raises `ShardError` naming the first that is missing, truncated or altered.
+    """
     check_sizes(folder, files)
+    seals = {file["path"]: seal_of(folder / file["path"]) for file in files}
+    checked = CheckedFiles(folder, seals)
     for file in files:
-        path = folder / file["path"]
-        if sha256_file(path) != file["sha256"]:
-            raise ShardError(
-                f"{path} does not match its SHA-256; `prior-gen repair {folder}` makes it again"
-            )
+        if seals[file["path"]].sha256 != file["sha256"]:
+            raise ShardError(f"{folder / file['path']} does not match its SHA-256; {checked.mend}")
+    return checked
 
 
 def create_exclusively(root: Path, name: str, content: bytes) -> bool:

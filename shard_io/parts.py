@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from puicl_config import ShardsConfig, canonical_json
+from shard_io.checked import CheckedFiles
 from shard_io.errors import ShardError
 from shard_io.files import sha256_file
 from shard_io.layout import PARTS, SUFFIXES, PartId, PlanId
@@ -154,9 +155,13 @@ def entries_of(folder: Path | Store) -> list[PartEntry]:
     return entries
 
 
-def open_part(folder: Path, part: PartId, shard_format: str) -> Part:
-    """Open a part's data without checking hashes."""
-    return _READERS[shard_format](folder / part.data_path(shard_format))
+def open_part(files: Path | CheckedFiles, part: PartId, shard_format: str) -> Part:
+    """Open a part's data; those in a mere folder are not compared with anything.
+
+    Raises `ShardError` where they cannot be read as a part.
+    """
+    checked = CheckedFiles(files) if isinstance(files, Path) else files
+    return _READERS[shard_format](checked.root / part.data_path(shard_format), checked)
 
 
 def _plan_of(raw: dict[str, Any]) -> PlanId:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from shard_io.checked import CheckedFiles
 from shard_io.errors import ShardError
 from shard_io.files import check_sizes
 from shard_io.layout import PartId
@@ -30,8 +31,8 @@ def open_shards(path: str | Path | Store) -> "ShardReader":
 class ShardReader:
     """Random access by address, safe to use from several threads.
 
-    A part's files are hashed against its entry when the part is first opened, so bytes that were
-    altered since they were written are never returned.
+    A part's files are hashed against its entry when the part is first opened, and whatever is read
+    of them later must still be the same, so bytes that were altered are never returned.
     """
 
     def __init__(self, folder: Path | Store):
@@ -42,7 +43,7 @@ class ShardReader:
         self._lock = threading.Lock()
         self._open: OrderedDict[PartId, Part] = OrderedDict()
         self._entries: dict[PartId, PartEntry] = {}
-        self._roots: dict[PartId, Path] = {}  # of parts whose files were checked
+        self._checked: dict[PartId, CheckedFiles] = {}  # of parts that were open once
 
     def __getitem__(self, address: tuple[int, int, int]) -> Microbatch:
         """The microbatch at [stage, step, index].
@@ -134,13 +135,11 @@ class ShardReader:
         """
         if self.manifest.storage.format == "zarr":
             files = self.entry(part_id).files
-            root = self._store.bring([f for f in files if f["path"].endswith("/zarr.json")])
+            checked = self._store.bring([f for f in files if f["path"].endswith("/zarr.json")])
         else:
             with self._lock:
-                if part_id not in self._roots:
-                    self._roots[part_id] = self._store.bring(self.entry(part_id).files)
-                root = self._roots[part_id]
-        part = open_own(self.folder, part_id, self.manifest, root)
+                checked = self._files_of(part_id)
+        part = open_own(self.folder, part_id, self.manifest, checked)
         positions = self.positions(part_id)
         found = [part.tags(position) for position in positions]
         for position, tags in zip(positions, found, strict=True):
@@ -173,15 +172,19 @@ class ShardReader:
         """The opened part, its files checked once."""
         with self._lock:
             if part_id not in self._open:
-                if part_id not in self._roots:
-                    self._roots[part_id] = self._store.bring(self.entry(part_id).files)
                 self._open[part_id] = open_own(
-                    self.folder, part_id, self.manifest, self._roots[part_id]
+                    self.folder, part_id, self.manifest, self._files_of(part_id)
                 )
                 if len(self._open) > _OPEN_PARTS:
                     self._open.popitem(last=False)
             self._open.move_to_end(part_id)
             return self._open[part_id]
+
+    def _files_of(self, part_id: PartId) -> CheckedFiles:
+        """The part's files, hashed the first time that one asks; `_lock` is held."""
+        if part_id not in self._checked:
+            self._checked[part_id] = self._store.bring(self.entry(part_id).files)
+        return self._checked[part_id]
 
     def _check_place(self, part_id: PartId, position: int, tags: dict[str, Any]) -> None:
         """Raise `ShardError` unless the microbatch that stands at `position` belongs there."""

@@ -17,8 +17,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from puicl_config import InputError
+from shard_io.checked import CheckedFiles, Seal, seal_of
 from shard_io.errors import ShardError
-from shard_io.files import sha256_file
 
 _READ_ONLY = ("http", "https")
 _KINDS = ("s3", *_READ_ONLY)
@@ -114,22 +114,24 @@ class RemoteStore:
                 with self._written(target):
                     self._files().put_file(str(file), self._path(target))
 
-    def bring(self, files: Sequence[dict[str, Any]]) -> Path:
-        """The cache of this URL, after what it lacks, or holds altered, has been downloaded."""
+    def bring(self, files: Sequence[dict[str, Any]]) -> CheckedFiles:
+        """In the cache of this URL, after what it lacks, or holds altered, has been downloaded."""
         root = cache_folder() / hashlib.sha256(self._url.encode()).hexdigest()[:32]
+        seals = {}
         for file in files:
             target = root / file["path"]
-            if not (target.is_file() and sha256_file(target) == file["sha256"]):
-                self._download(file, root)
-        return root
+            seal = seal_of(target) if target.is_file() else None
+            if seal is None or seal.sha256 != file["sha256"]:
+                seal = self._download(file, root)
+            seals[file["path"]] = seal
+        return CheckedFiles(root, seals, self._mend)
 
     @contextlib.contextmanager
-    def fresh(self, files: Sequence[dict[str, Any]]) -> Iterator[Path]:
+    def fresh(self, files: Sequence[dict[str, Any]]) -> Iterator[CheckedFiles]:
         """See `Store`."""
         with _temporary_folder() as folder:
-            for file in files:
-                self._download(file, folder)
-            yield folder
+            seals = {file["path"]: self._download(file, folder) for file in files}
+            yield CheckedFiles(folder, seals, self._mend)
 
     def listing(self) -> list[str] | None:
         """See `Store`; a web server is not asked, since few of them list."""
@@ -141,7 +143,15 @@ class RemoteStore:
             return sorted(path[start:] for path in below)
         return []
 
-    def _download(self, file: dict[str, Any], root: Path) -> None:
+    @property
+    def _mend(self) -> str:
+        # What lies here is a copy: where it was altered, the next command fetches it again.
+        return (
+            f"the same command fetches it again from {self}, which `prior-gen verify {self}` checks"
+            f" and `prior-gen repair {self}` mends"
+        )
+
+    def _download(self, file: dict[str, Any], root: Path) -> Seal:
         target, path = root / file["path"], file["path"]
         target.parent.mkdir(parents=True, exist_ok=True)
         incoming = root / f".incoming-{uuid.uuid4().hex}"
@@ -151,9 +161,11 @@ class RemoteStore:
                     self._files().get_file(self._path(path), str(incoming))
             except FileNotFoundError:
                 raise ShardError(f"{self / path} is missing") from None
-            if sha256_file(incoming) != file["sha256"]:
+            seal = seal_of(incoming)
+            if seal.sha256 != file["sha256"]:
                 raise ShardError(f"{self / path} does not match its SHA-256")
             incoming.replace(target)
+            return seal
         finally:
             incoming.unlink(missing_ok=True)
 

@@ -45,7 +45,7 @@ def slice_shards(source: Path | Store, where: str, out: Path) -> Manifest:
         slice_reader = ShardReader(out)
         for part in slice_reader.missing_parts(index.survivors):
             entry = reader.entry(part)
-            _link_part(store_of(source).bring(entry.files), out, entry)
+            _link_part(store_of(source).bring(entry.files).root, out, entry)
         refresh_manifest(out)
     return manifest
 

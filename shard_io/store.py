@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from puicl_config import from_home
+from shard_io.checked import CheckedFiles
 from shard_io.errors import ShardError, told_as_shard_error
 from shard_io.files import (
     check_files,
@@ -57,13 +58,13 @@ class Store(Protocol):
     def publish(self, staged: Path, path: str) -> None:
         """Put every file under `staged` (from `staging`) to the same place under `path`."""
 
-    def bring(self, files: Sequence[dict[str, Any]]) -> Path:
-        """A folder of this machine in which an entry's files lie, each as its SHA-256 says.
+    def bring(self, files: Sequence[dict[str, Any]]) -> CheckedFiles:
+        """An entry's files in a folder of this machine, each as its SHA-256 says.
 
         Raises `ShardError` naming the first that is missing, truncated or altered.
         """
 
-    def fresh(self, files: Sequence[dict[str, Any]]) -> AbstractContextManager[Path]:
+    def fresh(self, files: Sequence[dict[str, Any]]) -> AbstractContextManager[CheckedFiles]:
         """Like `bring`, for as long as the context lasts, and never from a cache."""
 
     def listing(self) -> list[str] | None:
@@ -125,13 +126,12 @@ class LocalStore:
         """See `Store`."""
         publish_files(staged, self._root / path)
 
-    def bring(self, files: Sequence[dict[str, Any]]) -> Path:
-        """The folder itself, once the files are checked."""
-        check_files(self._root, files)
-        return self._root
+    def bring(self, files: Sequence[dict[str, Any]]) -> CheckedFiles:
+        """Of the folder itself."""
+        return check_files(self._root, files)
 
     @contextlib.contextmanager
-    def fresh(self, files: Sequence[dict[str, Any]]) -> Iterator[Path]:
+    def fresh(self, files: Sequence[dict[str, Any]]) -> Iterator[CheckedFiles]:
         """See `Store`."""
         yield self.bring(files)
 

@@ -6,6 +6,7 @@ what is read, or not what the manifest says.
 
 from pathlib import Path
 
+from shard_io.checked import CheckedFiles
 from shard_io.errors import ShardError
 from shard_io.layout import PartId
 from shard_io.manifest import Manifest
@@ -43,12 +44,12 @@ def own_entry(folder: Path | Store, part: PartId, manifest: Manifest) -> PartEnt
     return entry
 
 
-def open_own(folder: Path | Store, part: PartId, manifest: Manifest, root: Path) -> Part:
-    """Open the part of `folder` whose files, checked already, lie in `root`.
+def open_own(folder: Path | Store, part: PartId, manifest: Manifest, files: CheckedFiles) -> Part:
+    """Open the part of `folder` whose files are `files`.
 
     Raises `ShardError` where x is of another dtype than `manifest`, the folder's, says.
     """
-    opened = open_part(root, part, manifest.storage.format)
+    opened = open_part(files, part, manifest.storage.format)
     if opened.x_dtype != manifest.storage.x_dtype:
         what = (
             f"{folder / part.data_path(manifest.storage.format)} holds x as {opened.x_dtype}, and "

@@ -42,8 +42,8 @@ def verify_part(folder: Path | Store, part: PartId, manifest: Manifest | None = 
         entry = own_entry(folder, part, manifest)
         if entry is None:
             return f"{part.name} is not published"
-        with told_as_shard_error(folder), store_of(folder).fresh(entry.files) as root:
-            opened = open_own(folder, part, manifest, root)
+        with told_as_shard_error(folder), store_of(folder).fresh(entry.files) as files:
+            opened = open_own(folder, part, manifest, files)
             microbatches = [opened[position] for position in range(len(opened))]
     except ShardError as error:
         return str(error)

@@ -3,13 +3,13 @@
 import io
 import json
 import tarfile
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from puicl_config import ShardsConfig, canonical_json
+from shard_io.checked import CheckedFiles, CheckedStream
 from shard_io.errors import ShardError
 from shard_io.microbatch import Microbatch
 
@@ -38,11 +38,14 @@ def write_webdataset(path: Path, microbatches: Sequence[Microbatch], storage: Sh
 class WebdatasetPart:
     """Random access to the microbatches of one tar: its members are uncompressed."""
 
-    def __init__(self, path: Path):
-        self._path = path
-        self._lock = threading.Lock()
-        self._tar = tarfile.open(path, mode="r:")  # noqa: SIM115 (closed with the part)
-        members = self._tar.getmembers()
+    def __init__(self, path: Path, files: CheckedFiles | None = None):
+        self._path, self._files = path, files or CheckedFiles(path.parent)
+        self._file = self._files.open(path)
+        with (
+            self._files.decoding(path),
+            tarfile.open(fileobj=io.BufferedReader(CheckedStream(self._file)), mode="r:") as tar,
+        ):
+            members = tar.getmembers()
         self._samples: dict[str, dict[str, tarfile.TarInfo]] = {}
         for member in members:
             key, _, extension = member.name.partition(".")
@@ -54,28 +57,34 @@ class WebdatasetPart:
         return len(self._keys)
 
     def __getitem__(self, position: int) -> Microbatch:
-        return Microbatch(
-            x=np.load(io.BytesIO(self._read(position, "x.npy")), allow_pickle=False),
-            y=np.load(io.BytesIO(self._read(position, "y.npy")), allow_pickle=False),
-            tags=self.tags(position),
-        )
+        key = self._keys[position]
+        with self._files.decoding(self._path):
+            return Microbatch(
+                x=_array(self._read(key, "x.npy")),
+                y=_array(self._read(key, "y.npy")),
+                tags=json.loads(self._read(key, "json")),
+            )
 
     def tags(self, position: int) -> dict:
         """The microbatch's tags without its arrays."""
-        return json.loads(self._read(position, "json"))
+        key = self._keys[position]
+        with self._files.decoding(self._path):
+            return json.loads(self._read(key, "json"))
 
     @property
     def x_dtype(self) -> str:
         """Name of the dtype that x is stored in, by the first microbatch."""
         return self[0].x.dtype.name
 
-    def _read(self, position: int, extension: str) -> bytes:
-        member = self._samples[self._keys[position]][extension]
-        with self._lock:  # one file handle, several loader threads
-            file = self._tar.extractfile(member)
-            if file is None:
-                raise ShardError(f"{self._path}: {member.name} is no file")
-            return file.read()
+    def _read(self, key: str, extension: str) -> bytes:
+        member = self._samples[key][extension]
+        if not member.isreg() or member.issparse():
+            raise ShardError(f"{self._path}: {member.name} is no file; {self._files.mend}")
+        return self._file.read(member.offset_data, member.size).tobytes()
+
+
+def _array(content: bytes) -> np.ndarray:
+    return np.load(io.BytesIO(content), allow_pickle=False)
 
 
 def _npy(array: np.ndarray) -> bytes:

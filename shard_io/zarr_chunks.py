@@ -7,7 +7,6 @@ Anything else is left to zarr.
 """
 
 import json
-import os
 import struct
 import threading
 from collections import OrderedDict
@@ -15,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 from numcodecs.blosc import Blosc
+
+from shard_io.checked import CheckedFiles
 
 # Decoded chunks that an array keeps: microbatches read in order share the chunk they meet in.
 _KEPT = 2
@@ -24,22 +25,21 @@ _ABSENT = 2**64 - 1  # in the index: a chunk that holds the fill value only
 class ZarrChunks:
     """A flat array that is read by slices [start:stop]; safe to use from several threads."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, files: CheckedFiles | None = None):
         """Open the array in the folder `path`.
 
-        Raises `ValueError` where it is another kind of array than `write_zarr` makes.
+        Raises `ValueError` where it is another kind of array than `write_zarr` makes, and
+        `ShardError` where what is read of `files` was altered.
         """
-        about = json.loads((path / "zarr.json").read_bytes())
+        files = files or CheckedFiles(path)
+        about = json.loads(files.content(path / "zarr.json"))
         self._size, self._cells = _geometry(about)
         self._dtype = np.dtype(about["data_type"]).newbyteorder("<")
-        self._file = (path / "c" / "0").open("rb")  # closed with the array
-        n_chunks = -(-self._size // self._cells)
-        end = os.fstat(self._file.fileno()).st_size
-        index_bytes = 16 * n_chunks
-        raw = os.pread(self._file.fileno(), index_bytes, end - index_bytes - 4)  # then a CRC-32C
-        self._index = list(struct.iter_unpack("<QQ", raw))
-        if len(self._index) != n_chunks:
-            raise ValueError(f"{path} ends before its index")
+        self._file = files.open(path / "c" / "0")
+        index_bytes = 16 * -(-self._size // self._cells)
+        # Then a CRC-32C.
+        raw = self._file.read(self._file.size - index_bytes - 4, index_bytes)
+        self._index = list(struct.iter_unpack("<QQ", raw.data))
         self._kept: OrderedDict[int, np.ndarray] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -68,10 +68,14 @@ class ZarrChunks:
         return decoded
 
     def _decode(self, offset: int, size: int) -> np.ndarray:
-        out = np.zeros(self._cells, self._dtype)
-        if (offset, size) != (_ABSENT, _ABSENT):
-            # Blosc's own header says which compressor and shuffle it was.
-            Blosc().decode(os.pread(self._file.fileno(), size, offset), out)
+        if (offset, size) == (_ABSENT, _ABSENT):
+            return np.zeros(self._cells, self._dtype)
+        packed = self._file.read(offset, size)
+        out = np.empty(self._cells, self._dtype)
+        # Blosc's own header says how much it is, and which compressor and shuffle it was.
+        if int.from_bytes(packed[4:8].tobytes(), "little") != out.nbytes:
+            raise ValueError(f"a chunk at {offset} is not of {self._cells} cells")
+        Blosc().decode(packed, out)
         return out
 
 

@@ -8,8 +8,12 @@ from pathlib import Path
 import numpy as np
 import zarr
 from zarr.codecs import BloscCodec
+from zarr.core.buffer import default_buffer_prototype
+from zarr.storage import MemoryStore
 
 from puicl_config import ShardsConfig
+from shard_io.checked import CheckedFiles
+from shard_io.errors import ShardError
 from shard_io.microbatch import Microbatch
 from shard_io.zarr_chunks import ZarrChunks
 
@@ -62,21 +66,23 @@ def write_zarr(path: Path, microbatches: Sequence[Microbatch], storage: ShardsCo
 class ZarrPart:
     """Random access to the microbatches of one zarr part."""
 
-    def __init__(self, path: Path):
-        about = json.loads((path / "zarr.json").read_bytes())
-        self._path = path
-        self._records = about["attributes"]["microbatches"]
+    def __init__(self, path: Path, files: CheckedFiles | None = None):
+        self._path, self._files = path, files or CheckedFiles(path)
+        with self._files.decoding(path):
+            about = json.loads(self._files.content(path / "zarr.json"))
+            self._records = about["attributes"]["microbatches"]
 
     def __len__(self) -> int:
         return len(self._records)
 
     def __getitem__(self, position: int) -> Microbatch:
         record = self._records[position]
-        return Microbatch(
-            x=_cut(self._x, record["x_offset"], record["x_shape"]),
-            y=_cut(self._y, record["y_offset"], record["y_shape"]),
-            tags=record["tags"],
-        )
+        with self._files.decoding(self._path):
+            return Microbatch(
+                x=_cut(self._x, record["x_offset"], record["x_shape"]),
+                y=_cut(self._y, record["y_offset"], record["y_shape"]),
+                tags=record["tags"],
+            )
 
     def tags(self, position: int) -> dict:
         """The microbatch's tags without its arrays."""
@@ -85,23 +91,36 @@ class ZarrPart:
     @property
     def x_dtype(self) -> str:
         """Name of the dtype that x is stored in, by its metadata."""
-        return json.loads((self._path / "x" / "zarr.json").read_bytes())["data_type"]
+        with self._files.decoding(self._path):
+            return json.loads(self._files.content(self._path / "x" / "zarr.json"))["data_type"]
 
     # Opened when first asked for: behind a URL, whoever reads tags alone has no arrays here.
     @functools.cached_property
     def _x(self) -> ZarrChunks | zarr.Array:
-        return _open_flat(self._path / "x")
+        return _open_flat(self._path / "x", self._files)
 
     @functools.cached_property
     def _y(self) -> ZarrChunks | zarr.Array:
-        return _open_flat(self._path / "y")
+        return _open_flat(self._path / "y", self._files)
 
 
-def _open_flat(path: Path) -> ZarrChunks | zarr.Array:
+def _open_flat(path: Path, files: CheckedFiles) -> ZarrChunks | zarr.Array:
     try:
-        return ZarrChunks(path)
+        return ZarrChunks(path, files)
+    except ShardError:
+        raise
     except ValueError:
-        return zarr.open_array(path, mode="r", zarr_format=3)
+        if files.seals is None:
+            return zarr.open_array(path, mode="r", zarr_format=3)
+    # zarr reads files by itself, and they may change: it is given their bytes, as sealed.
+    as_buffer = default_buffer_prototype().buffer.from_bytes
+    inside = {
+        (files.root / name).relative_to(path).as_posix(): files.root / name
+        for name in files.seals
+        if (files.root / name).is_relative_to(path)
+    }
+    store = MemoryStore({name: as_buffer(files.content(file)) for name, file in inside.items()})
+    return zarr.open_array(store, mode="r", zarr_format=3)
 
 
 def _cut(flat: ZarrChunks | zarr.Array, offset: int, shape: list[int]) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Nothing that was altered, cut or half written is ever returned."""
 
 import errno
+import hashlib
 import json
 import multiprocessing
 import os
@@ -33,6 +34,68 @@ def test_every_flipped_bit_of_a_part_is_found_by_reader_and_verify(own_shards):
             assert "does not match its SHA-256" in verify_part(own_shards, part)
         path.write_bytes(whole)
     assert verify_part(own_shards, part) is None
+
+
+@pytest.fixture(params=["zarr", "webdataset"])
+def stored(request, tiny, tmp_path):
+    """A folder of stages 1 and 2 in either format."""
+    folder = tmp_path / request.param
+    shards = tiny.shards.model_copy(update={"format": request.param})
+    generate_shards(tiny.model_copy(update={"shards": shards}), folder, [1, 2], jobs=1)
+    return folder
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+def test_what_is_altered_after_a_parts_first_opening_is_found(stored, reopened, monkeypatch):
+    monkeypatch.setattr("shard_io.reader._OPEN_PARTS", 1)
+    victims = [path for path in files_of(stored, PartId(2, 0)) if path.suffix != ".json"]
+    for path in victims:
+        whole = path.read_bytes()
+        for place in (30, len(whole) // 2, len(whole) - 10):
+            reader = open_shards(stored)
+            assert len(reader.part(PartId(2, 0))) > 0  # hashed, and nothing of it decoded
+            if reopened:
+                reader[1, 0, 0]
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+            with pytest.raises(ShardError, match=r"was altered since .*`prior-gen repair"):
+                [reader[2, 0, 0], reader[2, 0, 1]]
+            path.write_bytes(whole)
+            assert reader[2, 0, 0].address == (2, 0, 0)
+
+
+@pytest.mark.parametrize("kept", [0, 100])
+def test_a_file_cut_short_or_gone_after_its_opening_is_found(stored, kept, monkeypatch):
+    monkeypatch.setattr("shard_io.reader._OPEN_PARTS", 1)
+    reader = open_shards(stored)
+    reader.part(PartId(2, 0))
+    path = next(
+        path
+        for path in files_of(stored, PartId(2, 0))
+        if path.name in ("0", "stage-0002-part-000.tar")
+    )
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(ShardError, match=f"{path.name} was altered since .*ends at byte {kept}"):
+        reader[2, 0, 0]
+    reader[1, 0, 0]
+    path.unlink()
+    with pytest.raises(ShardError, match=f"{path.name} is missing; `prior-gen repair"):
+        reader[2, 0, 0]
+
+
+def test_what_cannot_be_decoded_is_told_in_a_sentence_by_reader_and_verify(own_shards):
+    part = PartId(2, 0)
+    path = next(path for path in files_of(own_shards, part) if path.match("x/c/0"))
+    path.write_bytes(b"\0" * 16 + path.read_bytes()[16:])
+    entry = json.loads((own_shards / part.entry_path).read_text())
+    for file in entry["files"]:
+        if file["path"].endswith("x/c/0"):  # whoever wrote it hashed what it wrote
+            file["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    text = json.dumps(entry, sort_keys=True, separators=(",", ":")) + "\n"
+    (own_shards / part.entry_path).write_text(text)
+    said = f"{part.data_path('zarr')} cannot be decoded .*; `prior-gen repair {own_shards}`"
+    with pytest.raises(ShardError, match=said):
+        open_shards(own_shards)[2, 0, 0]
+    assert re.search(said, verify_part(own_shards, part))
 
 
 @pytest.mark.parametrize("storage", ["zarr", "webdataset"])

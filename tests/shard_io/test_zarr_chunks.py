@@ -10,7 +10,8 @@ from zarr.codecs import BloscCodec, GzipCodec
 
 from prior_gen.generator import generate_shards
 from puicl_config import load_config
-from shard_io import PartId, open_shards, read_entry
+from shard_io import PartId, ShardError, open_shards, read_entry
+from shard_io.checked import CheckedFiles, seal_of
 from shard_io.manifest import read_manifest
 from shard_io.zarr_chunks import _KEPT, ZarrChunks
 from shard_io.zarr_format import ZarrPart
@@ -100,6 +101,13 @@ def test_an_array_of_another_kind_is_left_to_zarr_and_read_all_the_same(changed,
             ZarrChunks(tmp_path / name)
     part = ZarrPart(tmp_path)
     np.testing.assert_array_equal(part[0].x.ravel(), values)
+    names = [path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()]
+    sealed = CheckedFiles(tmp_path, {name.as_posix(): seal_of(tmp_path / name) for name in names})
+    np.testing.assert_array_equal(ZarrPart(tmp_path, sealed)[0].x.ravel(), values)
+    victim = tmp_path / next(name for name in names if name.match("x/c/*"))
+    victim.write_bytes(b"x" + victim.read_bytes()[1:])
+    with pytest.raises(ShardError, match="was altered since"):
+        ZarrPart(tmp_path, sealed)[0]
 
 
 def old_folder(config, folder):
