@@ -8,23 +8,34 @@ from puicl_config import InputError
 from shard_io import as_ranges
 from trainer.world import World
 
-_DIGITS = 15  # of a digest: as many as an int64 holds
+
+def short(digest: str) -> str:
+    """As much of a digest as tells two apart."""
+    return digest[:15]
 
 
-def check_same_start(
-    world: World, numbers: Mapping[str, int], digests: Mapping[str, str | None]
-) -> None:
-    """Raise one `InputError` on all processes where some of these, by name, are not the same."""
-    mine = [*numbers.values(), *map(_as_number, digests.values())]
-    rows = world.gather(torch.tensor([mine], device=world.device), world.size).tolist()
-    texts = [(name, str) for name in numbers] + [(name, _as_text) for name in digests]
-    starts = [{name: text(n) for (name, text), n in zip(texts, row, strict=True)} for row in rows]
-    if differing := differences(starts):
+def check_same_start(world: World, start: Mapping[str, object]) -> None:
+    """Raise one `InputError` on all processes where some of `start`, by name, is not the same.
+
+    Every process must give the same names; values are compared, and told, as text.
+    """
+    if differing := differences(_gathered(world, start)):
         raise InputError(
             f"the processes do not start alike: {'; '.join(differing)}; all of them need the same "
             "config, and must see the same files in --out, --shards, train.heldout and "
             "train.init_from"
         )
+
+
+def _gathered(world: World, start: Mapping[str, object]) -> list[dict[str, str]]:
+    """What each process gave, in order: first how many bytes that is, then the bytes, filled up."""
+    mine = torch.tensor([list("\0".join(map(str, start.values())).encode())], dtype=torch.uint8)
+    lengths = world.gather(torch.tensor([[mine.shape[1]]], device=world.device), world.size)
+    row = torch.zeros(1, int(lengths.max()), dtype=torch.uint8, device=world.device)
+    row[:, : mine.shape[1]] = mine
+    rows = world.gather(row, world.size).tolist()
+    texts = [bytes(row[:n]).decode() for row, (n,) in zip(rows, lengths.tolist(), strict=True)]
+    return [dict(zip(start, text.split("\0"), strict=True)) for text in texts]
 
 
 def differences(starts: Sequence[Mapping[str, str]]) -> list[str]:
@@ -41,11 +52,3 @@ def differences(starts: Sequence[Mapping[str, str]]) -> list[str]:
 
 def _who(ranks: Sequence[int]) -> str:
     return f"process {ranks[0]}" if len(ranks) == 1 else f"processes {as_ranges(ranks)}"
-
-
-def _as_number(digest: str | None) -> int:
-    return -1 if digest is None else int(digest[:_DIGITS], 16)
-
-
-def _as_text(number: int) -> str:
-    return "none" if number < 0 else f"{number:0{_DIGITS}x}"

@@ -18,6 +18,7 @@ from shard_io import (
     folder_of,
     read_manifest,
 )
+from trainer.agreement import short
 from trainer.sampler import addresses_of_step, stages_of_steps
 
 
@@ -102,6 +103,27 @@ def last_trainable_step(config: Config, reader: ShardReader, start: int, stop: i
         )
         reader.check_sizes(sorted(set(ahead)))
     return stop
+
+
+def identity(config: Config, reader: ShardReader, start: int, stop: int) -> dict[str, str]:
+    """What the processes of a run must have in common of their shards, by name, as text.
+
+    Of the parts, those that steps `start` to `stop` - 1 need; in follow mode none, as one process
+    may see a part before another does.
+    """
+    manifest = reader.manifest
+    index, content, survivors = manifest.slice, hashlib.sha256(), hashlib.sha256()
+    needed = stages_of_steps(config.prior, config.train, start, stop)
+    for stage in [] if config.train.follow else needed:
+        survivors.update(repr(reader.survivors(stage)).encode())
+        for entry in reader.entries(reader.parts_of_stage(stage)):
+            content.update(f"{entry.id.name} {entry.content_digest}\n".encode())
+    return {
+        "shards' plan": short(manifest.plan_digest),
+        "shards' slice": f"{index.where} {short(survivors.hexdigest())}" if index else "none",
+        "shards' x_dtype": manifest.storage.x_dtype,
+        "shards' content": short(content.hexdigest()),
+    }
 
 
 def how_to_make(reader: ShardReader, stages: Iterable[int]) -> str:

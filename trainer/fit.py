@@ -11,13 +11,14 @@ import torch
 from puicl_config import Config, InputError, run_digest
 from puicl_model import weights_digest
 from shard_io import ShardReader, as_ranges
-from trainer.agreement import check_same_start
+from trainer.agreement import check_same_start, short
 from trainer.begin import begin_or_resume
 from trainer.data import (
     DataChain,
     check_plan,
     describe_reuse,
     how_to_make,
+    identity,
     last_trainable_step,
     open_for,
 )
@@ -73,11 +74,14 @@ def _fit(config: Config, shards: str | Path, out: Path, world: World, asked: Sto
         if world.size > 1:
             check_same_start(
                 world,
-                {"step": state.step, "last step": stop},
                 {
-                    "config": run_digest(config, lineage.parent),
-                    "weights": weights_digest(state.tensors()),
-                    "held-out set": heldout.digest if heldout else None,
+                    "step": state.step,
+                    "last step": stop,
+                    "config": short(run_digest(config, lineage.parent)),
+                    "weights": short(weights_digest(state.tensors())),
+                    "held-out set": short(heldout.digest) if heldout else "none",
+                    "data read so far": short(chain.value),
+                    **identity(config, reader, state.step, stop),
                 },
             )
     if goal < state.step:

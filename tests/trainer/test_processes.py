@@ -1,16 +1,19 @@
 """Processes that do not see the same files, as on nodes with disks of their own."""
 
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
 import torch
 
 from prior_gen.generator import generate_shards
-from puicl_config import InputError
+from puicl_config import InputError, load_config
+from shard_io import PartId, open_shards, publish_part, slice_shards
 from trainer import cli
-from trainer.agreement import differences
+from trainer.agreement import check_same_start, differences
 from trainer.checkpoint import checkpoints
+from trainer.data import identity
 from trainer.world import World
 
 MAIN = Path(__file__).resolve().parents[2] / "trainer" / "main.py"
@@ -53,6 +56,87 @@ def test_what_differs_is_told_with_the_processes_of_each_value():
     ]
 
 
+class TwoThreads:
+    """A world of two processes that are threads of this one."""
+
+    size, device = 2, torch.device("cpu")
+
+    def __init__(self):
+        self._rows, self._all_here = {}, threading.Barrier(2)
+
+    def gather(self, rows, count):
+        self._rows[threading.current_thread().name] = rows
+        self._all_here.wait(10)
+        gathered = torch.cat([self._rows[name] for name in sorted(self._rows)])
+        self._all_here.wait(10)
+        return gathered[:count]
+
+    def start(self, *starts):
+        """What each of the two is told: the error's sentence or ""."""
+        said = {}
+
+        def run(rank):
+            said[rank] = ""
+            try:
+                check_same_start(self, starts[rank])
+            except InputError as error:
+                said[rank] = str(error)
+
+        threads = [threading.Thread(target=run, args=(rank,), name=str(rank)) for rank in (0, 1)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return said
+
+
+def test_processes_compare_texts_of_any_length_and_all_say_what_differs():
+    one = {"step": 5, "shards' slice": "none", "torch": "2.11"}
+    assert TwoThreads().start(one, dict(one)) == {0: "", 1: ""}
+    said = TwoThreads().start(one, {**one, "shards' slice": "n_features \u2264 3" * 20})
+    assert said[0] == said[1]
+    assert "do not start alike: shards' slice is none (process 0), n_features \u2264 3n_" in said[0]
+    assert "torch" not in said[0]
+
+
+@pytest.fixture(scope="module")
+def other_shards(tiny_yaml, all_shards, tmp_path_factory):
+    """Name to a folder of shards that is not `all_shards`, by what of it differs."""
+    place = tmp_path_factory.mktemp("other")
+    slice_shards(all_shards, "d <= 3", place / "slice")
+    wide = load_config(tiny_yaml, ["shards.x_dtype=float32"])
+    generate_shards(wide, place / "wide", range(1, 6), jobs=1)
+    shutil.copytree(all_shards, place / "forged")
+    reader = open_shards(place / "forged")
+    stored = reader.part(PartId(2, 0))
+    forged = [stored[position] for position in range(len(stored))]
+    forged[0].y[0, 0] ^= 1
+    manifest = reader.manifest
+    publish_part(place / "forged", PartId(2, 0), forged, manifest.storage, manifest.plan_id)
+    return place
+
+
+@pytest.mark.parametrize(
+    ("name", "differs"),
+    [
+        ("slice", {"shards' slice"}),
+        ("wide", {"shards' x_dtype", "shards' content"}),
+        ("forged", {"shards' content"}),
+    ],
+)
+def test_processes_that_were_given_other_shards_of_the_same_plan_differ_in(
+    name, differs, tiny, all_shards, other_shards
+):
+    ours, theirs = (
+        identity(tiny, open_shards(folder), 0, 18) for folder in (all_shards, other_shards / name)
+    )
+    assert {key for key in ours if ours[key] != theirs[key]} == differs
+    assert identity(tiny, open_shards(all_shards), 0, 18) == ours
+    assert identity(tiny, open_shards(other_shards / "forged"), 0, 3) == identity(
+        tiny, open_shards(all_shards), 0, 3
+    )  # stage 1 alone
+
+
 def test_processes_that_stand_elsewhere_or_see_other_shards_do_not_start(
     tiny_yaml, tiny, all_shards, reference_run, run_apart, tmp_path
 ):
@@ -65,6 +149,7 @@ def test_processes_that_stand_elsewhere_or_see_other_shards_do_not_start(
     assert "error: the processes do not start alike: step is 15 (process 0), 0 (process 1)" in said
     assert "; last step is 18 (process 0), 12 (process 1); weights is " in said
     assert "config is" not in said
+    assert "; shards' content is " in said
     assert "held-out" not in said.split("; all of them")[0]
     assert (tmp_path / "run-0" / "ledger.jsonl").read_bytes() == ledger
     assert not (tmp_path / "run-1").exists()
