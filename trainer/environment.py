@@ -13,16 +13,30 @@ from puicl_config import InputError, cpu_name, git_commit, write_atomically
 from puicl_model.fused import has_machine_code, has_tile_code
 from trainer.world import World
 
-# Variables that make the same libraries choose other instructions.
+# Variables that make the same libraries choose other instructions, or other numbers of threads than
+# `train.threads_per_process`: sums are then cut elsewhere.
 _VARIABLES = (
     "ATEN_CPU_CAPABILITY",
     "CUBLAS_WORKSPACE_CONFIG",
     "DNNL_DEFAULT_FPMATH_MODE",
     "DNNL_MAX_CPU_ISA",
+    "KMP_ALL_THREADS",
+    "KMP_DETERMINISTIC_REDUCTION",
+    "KMP_DEVICE_THREAD_LIMIT",
+    "KMP_DYNAMIC_MODE",
     "MKL_CBWR",
+    "MKL_DOMAIN_NUM_THREADS",
+    "MKL_DYNAMIC",
     "MKL_ENABLE_INSTRUCTIONS",
+    "NVIDIA_TF32_OVERRIDE",
+    "OMP_DYNAMIC",
+    "OMP_MAX_ACTIVE_LEVELS",
+    "OMP_NESTED",
+    "OMP_SCHEDULE",
+    "OMP_THREAD_LIMIT",
     "ONEDNN_DEFAULT_FPMATH_MODE",
     "ONEDNN_MAX_CPU_ISA",
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
 )
 _PACKAGES = ("torch", "numpy", "zarr", "numcodecs", "safetensors", "llvmlite")
 
