@@ -17,9 +17,9 @@ def short(digest: str) -> str:
 def check_same_start(world: World, start: Mapping[str, object]) -> None:
     """Raise one `InputError` on all processes where some of `start`, by name, is not the same.
 
-    Every process must give the same names; values are compared, and told, as text.
+    Values are compared, and told, as text.
     """
-    if differing := differences(_gathered(world, start)):
+    if differing := differences(gathered(world, start)):
         raise InputError(
             f"the processes do not start alike: {'; '.join(differing)}; all of them need the same "
             "config, and must see the same files in --out, --shards, train.heldout and "
@@ -27,8 +27,9 @@ def check_same_start(world: World, start: Mapping[str, object]) -> None:
         )
 
 
-def _gathered(world: World, start: Mapping[str, object]) -> list[dict[str, str]]:
-    """What each process gave, in order: first how many bytes that is, then the bytes, filled up."""
+def gathered(world: World, start: Mapping[str, object]) -> list[dict[str, str]]:
+    """What each process gave, in order; all must give the same names."""
+    # First how many bytes that is, then the bytes, filled up.
     mine = torch.tensor([list("\0".join(map(str, start.values())).encode())], dtype=torch.uint8)
     lengths = world.gather(torch.tensor([[mine.shape[1]]], device=world.device), world.size)
     row = torch.zeros(1, int(lengths.max()), dtype=torch.uint8, device=world.device)

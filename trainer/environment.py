@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import torch
 
 from puicl_config import InputError, cpu_name, git_commit, write_atomically
 from puicl_model.fused import has_machine_code, has_tile_code
+from trainer.agreement import differences, gathered
 from trainer.world import World
 
 # Variables that make the same libraries choose other instructions, or other numbers of threads than
@@ -38,6 +40,12 @@ _VARIABLES = (
     "ONEDNN_MAX_CPU_ISA",
     "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
 )
+# What the processes of one run may differ in. A processor of another model with the same
+# instruction sets is told, not refused.
+_MAY_DIFFER = ("python", "zarr", "numcodecs", "safetensors")
+_TOLD = ("cpu",)
+# Kinds of instructions that libraries choose among, by the start of their names.
+_KINDS = ("sse", "ssse", "avx", "fma", "f16c", "amx", "asimd", "sve", "bf16", "i8mm")
 _PACKAGES = ("torch", "numpy", "zarr", "numcodecs", "safetensors", "llvmlite")
 
 
@@ -48,6 +56,7 @@ def describe_environment(world: World, threads: int) -> dict[str, Any]:
         **{name: version(name) for name in _PACKAGES},
         "machine": platform.machine(),
         "cpu": cpu_name(),
+        "instruction_sets": _instruction_sets(),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         "gpu": torch.cuda.get_device_name(world.device) if world.device.type == "cuda" else None,
         "cuda": torch.version.cuda if world.device.type == "cuda" else None,
@@ -57,6 +66,45 @@ def describe_environment(world: World, threads: int) -> dict[str, Any]:
         "variables": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
         "git_commit": git_commit(),
     }
+
+
+def check_same_environment(
+    world: World, environment: Mapping[str, Any], say: Callable[[str], None]
+) -> None:
+    """Raise one `InputError` on all processes where something that decides bits is not the same.
+
+    `say` is told where their processors are of several models.
+    """
+    told = {key: environment[key] for key in _TOLD}
+    for difference in differences(gathered(world, told)):
+        say(
+            f"note: {difference}: where these compute other bits, the run's depend on which of "
+            "them computes what"
+        )
+    decides = {key: environment[key] for key in environment.keys() - {*_MAY_DIFFER, *_TOLD}}
+    # The variables by name: which of them differs would be hard to see among all.
+    variables = {name: decides["variables"].get(name, "not set") for name in _VARIABLES}
+    decides = {key: decides[key] for key in sorted(decides.keys() - {"variables"})} | variables
+    if differing := differences(gathered(world, decides)):
+        raise InputError(
+            f"the processes of this run compute differently: {'; '.join(differing)}; all of them "
+            "need processors with the same instruction sets, the same software and the same "
+            "variables, or the run's bits depend on which of them computes what"
+        )
+
+
+def _instruction_sets() -> list[str]:
+    """The maker of the processor and what it can do of `_KINDS`, where the system tells."""
+    path = Path("/proc/cpuinfo")
+    found: set[str] = set()
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    for line in text.partition("\n\n")[0].splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() in ("flags", "Features"):
+            found.update(name for name in value.split() if name.startswith(_KINDS))
+        elif key.strip() in ("vendor_id", "CPU implementer"):
+            found.add(value.strip())
+    return sorted(found)
 
 
 def record_environment(path: Path, environment: dict[str, Any], step: int) -> list[str]:

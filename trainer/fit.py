@@ -22,6 +22,7 @@ from trainer.data import (
     last_trainable_step,
     open_for,
 )
+from trainer.environment import check_same_environment, describe_environment
 from trainer.follow import Follower, await_manifest
 from trainer.gradient import microbatch_gradient
 from trainer.graphs import RecordedGradients
@@ -72,6 +73,8 @@ def _fit(config: Config, shards: str | Path, out: Path, world: World, asked: Sto
         goal = min(prior.total_steps, wanted)
         stop = last_trainable_step(config, reader, state.step, goal)
         if world.size > 1:
+            environment = describe_environment(world, train.threads_per_process)
+            check_same_environment(world, environment, tell)
             check_same_start(
                 world,
                 {

@@ -14,6 +14,7 @@ from trainer import cli
 from trainer.agreement import check_same_start, differences
 from trainer.checkpoint import checkpoints
 from trainer.data import identity
+from trainer.environment import check_same_environment, describe_environment
 from trainer.world import World
 
 MAIN = Path(__file__).resolve().parents[2] / "trainer" / "main.py"
@@ -71,14 +72,14 @@ class TwoThreads:
         self._all_here.wait(10)
         return gathered[:count]
 
-    def start(self, *starts):
+    def start(self, *starts, check=check_same_start):
         """What each of the two is told: the error's sentence or ""."""
         said = {}
 
         def run(rank):
             said[rank] = ""
             try:
-                check_same_start(self, starts[rank])
+                check(self, starts[rank])
             except InputError as error:
                 said[rank] = str(error)
 
@@ -97,6 +98,39 @@ def test_processes_compare_texts_of_any_length_and_all_say_what_differs():
     assert said[0] == said[1]
     assert "do not start alike: shards' slice is none (process 0), n_features \u2264 3n_" in said[0]
     assert "torch" not in said[0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"torch": "2.1"}, "torch is HERE (process 0), 2.1 (process 1)"),
+        ({"instruction_sets": ["avx"]}, "instruction_sets is HERE (process 0), ['avx'] (process"),
+        ({"git_commit": "abc-dirty"}, "git_commit is HERE (process 0), abc-dirty (process 1)"),
+        ({"threads_per_process": 2}, "threads_per_process is 1 (process 0), 2 (process 1)"),
+        ({"variables": {"MKL_CBWR": "AVX2"}}, "MKL_CBWR is not set (process 0), AVX2 (process 1)"),
+        ({"python": "3.1", "zarr": "3.9"}, None),
+        ({"cpu": "another"}, "note: cpu is HERE (process 0), another (process 1): where these"),
+    ],
+    ids=lambda value: "+".join(value) if isinstance(value, dict) else "",
+)
+def test_processes_that_compute_otherwise_do_not_start(changed, says, monkeypatch):
+    monkeypatch.delenv("MKL_CBWR", raising=False)
+    here = describe_environment(World(0, 1, torch.device("cpu")), 1)
+    notes = []
+
+    def check(world, environment):
+        check_same_environment(world, environment, notes.append)
+
+    said = TwoThreads().start(here, {**here, **changed}, check=check)
+    assert said[0] == said[1]
+    if says is None or says.startswith("note"):
+        assert said[0] == ""
+        said = {0: "".join(notes)}
+    else:
+        assert said[0].startswith("the processes of this run compute differently: ")
+        assert not notes
+    assert (says or "").replace("HERE", str(here[next(iter(changed))])) in said[0]
+    assert bool(says) == bool(said[0])
 
 
 @pytest.fixture(scope="module")
