@@ -6,6 +6,8 @@ import time
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from puicl_config.speaking import heard_or_not, speak
+
 
 def duration(seconds: float) -> str:
     """Seconds as `42s`, `3m05s` or `2h07m`."""
@@ -29,7 +31,7 @@ class ProgressReport:
         self._before = done
         self._start = self._shown = time.monotonic()
         self._bar = None
-        if sys.stderr.isatty():
+        if sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty():
             self._bar = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
@@ -46,7 +48,8 @@ class ProgressReport:
 
     def __exit__(self, *_) -> None:
         if self._bar:
-            self._bar.stop()
+            with heard_or_not(sys.stderr):
+                self._bar.stop()
 
     @property
     def seconds(self) -> float:
@@ -72,9 +75,8 @@ class ProgressReport:
             self._shown = now
             left = duration((self.total - self.done) / rate) if rate else "?"
             share = self.done / max(self.total, 1)
-            print(
+            speak(
                 f"{self.label}: {self.done}/{self.total} {self.unit} ({share:.0%}), {note}, "
                 f"{left} left",
-                file=sys.stderr,
-                flush=True,
+                sys.stderr,
             )

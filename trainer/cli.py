@@ -10,6 +10,7 @@ import torch
 import typer
 
 from puicl_config import Config, InputError, from_home, load_config
+from puicl_config.speaking import drop_unheard, speak
 from shard_io import USERS_TO_MEND
 from trainer.fit import fit
 from trainer.freed_memory import keep_freed_memory
@@ -49,6 +50,7 @@ def train(
     out = from_home(out) if out else Path("runs") / settings.name
     fit(settings, shards, out, world)
     leave_world()
+    drop_unheard()
 
 
 def main() -> None:
@@ -73,7 +75,7 @@ def _exit(sentence: str) -> None:
     # What one process alone meets nobody else could tell; the first speaks as if it were alone.
     rank = int(os.environ.get("RANK", 0))
     of = f" (process {rank})" if rank else ""
-    print(f"error{of}: {sentence}", file=sys.stderr, flush=True)
+    speak(f"error{of}: {sentence}", sys.stderr)
     sys.exit(2)
 
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from puicl_config import InputError
-from puicl_config.workers import await_end_of, leave_signals_to_parent
+from puicl_config.workers import STOPS, await_end_of, leave_signals_to_parent
 from shard_io import Microbatch, ShardReader
 from trainer.sampler import Address
 
@@ -123,7 +123,7 @@ def _processes(count: int, open_again: Callable[[], ShardReader]) -> Executor:
     # It unblocks signals as it starts, which those blocked then would not be.
     resource_tracker.ensure_running()
     # They are born with this mask: seconds pass until `_open_here` is imported there.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
     try:
         for _ in range(count):
             pool.submit(int)

@@ -1,5 +1,6 @@
 """A run's folder and voice: ledger, checkpoints, figures and the table at the end."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -17,6 +18,7 @@ from puicl_config import (
     plan_digest,
     run_digest,
 )
+from puicl_config.speaking import heard_or_not, speak
 from puicl_model import save_model, weights_digest
 from trainer.checkpoint import CheckpointState, Lineage, save_checkpoint, thin_checkpoints
 from trainer.data import DataChain
@@ -274,10 +276,11 @@ class Run:
         table = Table(title=f"run {self.config.name}", show_header=False)
         for name, value in rows.items():
             table.add_row(name, value)
-        Console(width=100).print(table)
+        with heard_or_not(sys.stdout):
+            Console(width=100).print(table)
 
 
 def say(world: World, sentence: str) -> None:
     """Print once, whatever the number of processes."""
     if world.is_first:
-        print(f"trainer: {sentence}", flush=True)
+        speak(f"trainer: {sentence}", sys.stdout)

@@ -5,9 +5,11 @@ import signal
 import time
 from typing import Self
 
+from puicl_config.workers import STOPS
+
 
 class StopRequest:
-    """Whether SIGTERM or SIGINT came, or the time is up; entered, both mean that alone.
+    """Whether one of `STOPS` came, or the time is up; entered, they mean that alone.
 
     `breaks_off`: a signal breaks the step at hand off. Who sent it may not wait for its end:
     torchrun kills after 30 seconds.
@@ -19,9 +21,7 @@ class StopRequest:
         self.breaks_off = breaks_off
 
     def __enter__(self) -> Self:
-        self._before = {
-            number: signal.signal(number, self._note) for number in (signal.SIGTERM, signal.SIGINT)
-        }
+        self._before = {number: signal.signal(number, self._note) for number in _heeded()}
         return self
 
     def __exit__(self, *_) -> None:
@@ -38,3 +38,12 @@ class StopRequest:
 
     def _note(self, *_) -> None:
         self._signalled = True
+
+
+def _heeded() -> list[signal.Signals]:
+    """`STOPS` without SIGHUP where that is ignored: `nohup` asked for it."""
+    return [
+        number
+        for number in STOPS
+        if number.name != "SIGHUP" or signal.getsignal(number) is not signal.SIG_IGN
+    ]

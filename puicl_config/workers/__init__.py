@@ -3,6 +3,7 @@
 from puicl_config.workers.backends import Backend, check_backend, run_all
 from puicl_config.workers.lifeline import drop_if_told
 from puicl_config.workers.stopping import (
+    STOPS,
     await_end_of,
     leave_signals_to_parent,
     signals_deferred,
@@ -11,6 +12,7 @@ from puicl_config.workers.stopping import (
 )
 
 __all__ = [
+    "STOPS",
     "Backend",
     "await_end_of",
     "check_backend",

@@ -10,6 +10,13 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# What asks a run to end: these, a terminal that is closed, and what Slurm is often told to send
+# some time before its limit. Windows lacks the last two.
+STOPS = tuple(
+    getattr(signal, name)
+    for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1")
+    if hasattr(signal, name)
+)
 
 
 class Terminated(KeyboardInterrupt):
@@ -82,8 +89,8 @@ def signals_deferred(stop: Callable[[], None] = lambda: None) -> Iterator[None]:
 
 
 def leave_signals_to_parent() -> None:
-    """In a worker process: Ctrl-C and schedulers signal whole groups; its parent decides."""
-    for number in _SIGNALS:
+    """In a worker process: terminals and schedulers signal whole groups; its parent decides."""
+    for number in STOPS:
         signal.signal(number, signal.SIG_IGN)
 
 

@@ -2,10 +2,12 @@
 
 import errno
 import fcntl
+import io
 import json
 import os
 import shutil
 import signal
+import sys
 
 import pytest
 import torch
@@ -14,6 +16,7 @@ import trainer.checkpoint
 import trainer.cli
 import trainer.run_folder as run_folder
 from puicl_config import InputError
+from puicl_config.workers import STOPS
 from trainer.checkpoint import (
     CheckpointState,
     checkpoints,
@@ -24,6 +27,7 @@ from trainer.checkpoint import (
 from trainer.environment import describe_environment, record_environment
 from trainer.ledger import Ledger, read_ledger
 from trainer.metrics import Metrics
+from trainer.run import say
 from trainer.stop import StopRequest
 from trainer.world import World
 
@@ -227,9 +231,32 @@ def test_what_is_a_mistake_of_ours_is_no_sentence(monkeypatch):
 
 
 def test_signals_mean_what_they_meant_before_a_run():
-    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
-    with StopRequest(None) as asked:
-        assert not asked()
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert asked()
-    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
+    before = [signal.getsignal(number) for number in STOPS]
+    for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1"):
+        with StopRequest(None, breaks_off=True) as asked:
+            assert not asked()
+            os.kill(os.getpid(), getattr(signal, name))
+            assert asked()
+            assert asked.at_once()
+    assert [signal.getsignal(number) for number in STOPS] == before
+
+
+def test_under_nohup_a_closed_terminal_stops_nothing():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with StopRequest(None) as asked:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert not asked()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_what_the_trainer_says_may_be_lost(monkeypatch):
+    class Gone(io.StringIO):
+        def write(self, _):
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr("sys.stdout", Gone())
+    say(ALONE, "a step")
+    sys.stdout.close()
+    say(ALONE, "another")

@@ -1,0 +1,54 @@
+"""What is said on the way, which may be lost: work does not end because nobody listens any more."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import TextIO
+
+
+@contextlib.contextmanager
+def heard_or_not(stream: TextIO | None) -> Iterator[None]:
+    """Let what is printed to `stream` inside be lost where that cannot be written to.
+
+    A terminal that was closed, a pipe without a reader, a full disk. What the stream still holds
+    is dropped: Python would write it as it ends, fail again, and exit with 120.
+    """
+    try:
+        yield
+    except OSError:
+        _drop_rest(stream)
+    except ValueError:
+        if stream is not None and not stream.closed:
+            raise
+
+
+def speak(sentence: str, stream: TextIO | None) -> None:
+    """Print a line at once, if anybody can read it."""
+    with heard_or_not(stream):
+        print(sentence, file=stream, flush=True)
+
+
+def drop_unheard() -> None:
+    """Before the process ends: what stdout and stderr hold and cannot write is dropped."""
+    for stream in (sys.stdout, sys.stderr):
+        with heard_or_not(stream):
+            if stream is not None:
+                stream.flush()
+
+
+def _drop_rest(stream: TextIO | None) -> None:
+    if stream is None or stream.closed:
+        return
+    try:
+        place = stream.fileno()
+    except OSError:  # of no file: it keeps nothing back
+        return
+    kept, nowhere = os.dup(place), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, place)
+        stream.flush()
+    finally:
+        os.dup2(kept, place)
+        os.close(kept)
+        os.close(nowhere)
