@@ -14,6 +14,7 @@ from puicl_config.speaking import drop_unheard, speak
 from shard_io import USERS_TO_MEND
 from trainer.fit import fit
 from trainer.freed_memory import keep_freed_memory
+from trainer.stop import heed_end_of_torchrun
 from trainer.world import choose_algorithms, join_world, leave_world
 
 # What no other try of the same command would mend.
@@ -42,6 +43,7 @@ def train(
 ) -> None:
     """Train PUICL on pregenerated shards; the same command goes on after any stop."""
     settings = load_config(config, overrides or [])
+    heed_end_of_torchrun()
     torch.set_num_threads(settings.train.threads_per_process)
     keep_freed_memory()
     choose_algorithms(settings.train.deterministic)

@@ -1,6 +1,8 @@
 """`runs/NAME/`: who may write to it, and whether it belongs to this config."""
 
 import contextlib
+import os
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -37,12 +39,19 @@ def lock_run(out: Path, say: Callable[[str], None]) -> IO[str]:
                     "give another folder for the run"
                 )
     out.mkdir(parents=True, exist_ok=True)
-    lock = (out / ".lock").open("w", encoding="utf-8")
+    # Not truncated before it is held: it says who holds it.
+    lock = (out / ".lock").open("a+", encoding="utf-8")
     try:
         locked = take_lock(lock, wait=False)
     except BlockingIOError:
+        lock.seek(0)
+        holder = lock.read(200).strip()
         lock.close()
-        raise InputError(f"another trainer is writing to {out}; give another --out") from None
+        who = f" ({holder})" if holder else ""
+        raise InputError(f"another trainer is writing to {out}{who}; give another --out") from None
+    with contextlib.suppress(OSError):  # a full disk, which going on may clear
+        lock.truncate(0)
+        os.write(lock.fileno(), f"process {os.getpid()} on {socket.gethostname()}\n".encode())
     if not locked:
         say(f"{out} is on a file system without locks: see that no other trainer writes there")
     return lock

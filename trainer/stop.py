@@ -1,11 +1,13 @@
 """When a run should end before its last step."""
 
 import math
+import os
 import signal
+import threading
 import time
 from typing import Self
 
-from puicl_config.workers import STOPS
+from puicl_config.workers import STOPS, await_end_of
 
 
 class StopRequest:
@@ -38,6 +40,22 @@ class StopRequest:
 
     def _note(self, *_) -> None:
         self._signalled = True
+
+
+def heed_end_of_torchrun() -> None:
+    """Where torchrun started this process, take its end, however it ended, for SIGTERM.
+
+    Else processes whose torchrun was killed would train on, unseen, and hold the run's folder.
+    """
+    if "TORCHELASTIC_RUN_ID" not in os.environ:
+        return
+    parent = os.getppid()
+
+    def watch() -> None:
+        await_end_of(parent)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _heeded() -> list[signal.Signals]:

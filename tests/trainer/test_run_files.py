@@ -7,7 +7,10 @@ import json
 import os
 import shutil
 import signal
+import socket
+import subprocess
 import sys
+import time
 
 import pytest
 import torch
@@ -109,6 +112,55 @@ def test_damaged_metrics_are_cut_off_and_told_wherever_the_checkpoint_is(tmp_pat
     whole = Metrics(path, checkpoint)
     whole.close()
     assert whole.damage is None
+
+
+def test_whoever_holds_a_run_is_named(tmp_path):
+    (tmp_path / ".lock").write_text(
+        "process 1 on a-host-with-a-longer-name-than-this-one-has\n" * 2
+    )
+    with run_folder.lock_run(tmp_path, print):
+        for _ in range(2):
+            with pytest.raises(InputError, match="another trainer is writing to ") as refused:
+                run_folder.lock_run(tmp_path, print)
+            here = f"(process {os.getpid()} on {socket.gethostname()}); give another --out"
+            assert str(refused.value).endswith(here)
+
+
+# A process like the trainer's: it waits to be asked to stop, and says that it was.
+WAITS = """
+import sys, time
+from pathlib import Path
+from trainer.stop import StopRequest, heed_end_of_torchrun
+
+heed_end_of_torchrun()
+with StopRequest(None) as asked:
+    Path(sys.argv[1] + "/here").touch()
+    deadline = time.monotonic() + 30
+    while not asked() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    Path(sys.argv[1] + "/told").write_text(str(asked()))
+"""
+STARTS = "import subprocess, sys; subprocess.run([sys.executable, '-c', *sys.argv[1:]])"
+
+
+def test_processes_whose_torchrun_is_killed_stop_as_by_sigterm(tmp_path):
+    environment = {**os.environ, "TORCHELASTIC_RUN_ID": "none"}
+    command = [sys.executable, "-c", STARTS, WAITS, str(tmp_path)]
+    parent = subprocess.Popen(command, env=environment)
+
+    def appears(name):
+        deadline = time.monotonic() + 60
+        while not (tmp_path / name).exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return (tmp_path / name).exists()
+
+    assert appears("here")
+    assert not (tmp_path / "told").exists()
+    parent.kill()
+    parent.wait()
+    assert appears("told")
+    time.sleep(0.1)
+    assert (tmp_path / "told").read_text() == "True"
 
 
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.EIO])
