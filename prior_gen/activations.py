@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-import numba
 import numpy as np
 from scipy.special import erf
 
 from prior_gen import elementary
+from prior_gen.jitted import jit
 
 BANK: dict[str, Callable[..., np.ndarray]] = {
     "tanh": np.tanh,
@@ -44,55 +44,51 @@ def activate(name: str, x: np.ndarray, clamp: float, portable: bool = False) -> 
     return out
 
 
-# error_model="numpy": a check for division by zero would keep the loops from being vectorised.
-_jit = numba.njit(cache=True, boundscheck=False, error_model="numpy")
-
-
-@_jit
+@jit
 def _clamp(x, clamp, out):
     for i in range(x.size):
         out[i] = min(max(x[i], -clamp), clamp)
 
 
-@_jit
+@jit
 def _relu(x, clamp, out):
     for i in range(x.size):
         out[i] = min(max(x[i], np.float32(0.0)), clamp)
 
 
-@_jit
+@jit
 def _sign(x, clamp, out):
     for i in range(x.size):
         out[i] = np.float32(x[i] > np.float32(0.0)) - np.float32(x[i] < np.float32(0.0))
 
 
-@_jit
+@jit
 def _step(x, clamp, out):
     for i in range(x.size):
         out[i] = np.float32(x[i] > np.float32(0.0))
 
 
-@_jit
+@jit
 def _square(x, clamp, out):
     for i in range(x.size):
         value = min(max(x[i], -clamp), clamp)
         out[i] = value * value
 
 
-@_jit
+@jit
 def _minus_square(x, clamp, out):
     for i in range(x.size):
         value = min(max(x[i], -clamp), clamp)
         out[i] = -(value * value)
 
 
-@_jit
+@jit
 def _abs(x, clamp, out):
     for i in range(x.size):
         out[i] = min(abs(x[i]), clamp)
 
 
-@_jit
+@jit
 def _gelu(x, clamp, out):
     # erf(z) = z P(z^2) / Q(z^2) on |z| <= 4, within 6e-7; beyond, it is +-1 in float32.
     for i in range(x.size):

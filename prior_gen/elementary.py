@@ -8,12 +8,9 @@ inlined from another file has changed), the warps those of float64, where `prior
 "portable", and normal scores always.
 """
 
-import numba
 import numpy as np
 
-# fastmath stays off: it would allow other roundings. error_model="numpy": a check for division by
-# zero would keep the loops from being vectorised.
-_jit = numba.njit(cache=True, boundscheck=False, error_model="numpy")
+from prior_gen.jitted import jit
 
 _LOG2E = 1.4426950408889634
 # log(2) in two parts: the first has zeros at its end, so that whole multiples of it are exact.
@@ -113,7 +110,7 @@ def _ratio(coefficients: tuple[tuple[float, ...], tuple[float, ...]], r: np.ndar
     return over / under
 
 
-@_jit
+@jit
 def rbf(x, clamp, out):
     """e^(-v^2) for float32 x [n] clamped to v in +-clamp; 0 where it is below 1.6e-38.
 
@@ -140,7 +137,7 @@ def rbf(x, clamp, out):
         out[i] = out[i] * scale[i] if -(value * value) >= _SMALLEST else np.float32(0.0)
 
 
-@_jit
+@jit
 def tanh(x, clamp, out):
     """tanh of float32 x [n] clamped to +-clamp: a quotient of polynomials, within 4e-7."""
     for i in range(x.size):
@@ -162,7 +159,7 @@ def tanh(x, clamp, out):
         out[i] = value * p / q
 
 
-@_jit
+@jit
 def sin(x, clamp, out):
     """Sine of float32 x [n] clamped to +-clamp, within 3e-7 up to 1e9 (1e-4 up to 1e12).
 

@@ -1,7 +1,8 @@
 """float32 to float16 as numpy rounds, several times as fast: integer arithmetic in one pass."""
 
-import numba
 import numpy as np
+
+from prior_gen.jitted import jit
 
 
 def to_half(x: np.ndarray) -> np.ndarray:
@@ -14,8 +15,7 @@ def to_half(x: np.ndarray) -> np.ndarray:
     return out
 
 
-# error_model="numpy": a check for division by zero would keep the loop from being vectorised.
-@numba.njit(cache=True, boundscheck=False, error_model="numpy")
+@jit
 def _round(bits, shifted, out):
     for i in range(bits.size):
         sign = (bits[i] >> np.uint32(16)) & np.uint32(0x8000)

@@ -5,11 +5,12 @@ BLAS takes about one and a half times as long for these. Here each number of the
 it has such an instruction, but here no version of a library can change it.
 """
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
+
+from prior_gen.jitted import jit
 
 _LANES = 8
 _ROWS = 4  # handled together, so that each weight that is loaded is used as often
@@ -92,7 +93,7 @@ _many_1, _many_2, _many_3, _many_4, _many_5 = (_tile(_ROWS, v + 1) for v in rang
 _one_1, _one_2, _one_3, _one_4, _one_5 = (_tile(1, v + 1) for v in range(_MOST_VECTORS))
 
 
-@numba.njit(cache=True, boundscheck=False, error_model="numpy")
+@jit
 def _multiply_rows(x, weight, out):
     n, k = x.shape
     h = len(weight)

@@ -1,8 +1,8 @@
 """From scores to a PU task: rank-based labels and the split (paper, Sections 2.2-2.3)."""
 
-import numba
 import numpy as np
 
+from prior_gen.jitted import jit
 from prior_gen.sizes import TaskSizes
 
 
@@ -39,7 +39,7 @@ def split_rows(
     return np.concatenate([labeled, unlabeled]), y
 
 
-@numba.njit(cache=True, boundscheck=False, error_model="numpy")
+@jit
 def _largest_first(score, rows):
     """`rows` by falling score: a stable radix sort, four passes over the bits of a float32."""
     n = len(rows)

@@ -9,14 +9,12 @@ place, so that the result depends on no mathematical library. The largest magnit
 sqrt(2 ln 2^33) = 6.8.
 """
 
-import numba
 import numpy as np
+
+from prior_gen.jitted import jit
 
 # Positions handled together: the working set stays in the first-level cache.
 _BLOCK = 512
-
-# fastmath stays off: it would allow other roundings on other processors.
-_jit = numba.njit(cache=True, boundscheck=False, error_model="numpy")
 
 
 def normals(key: np.ndarray, stream: int, shape: tuple[int, ...], scale: float) -> np.ndarray:
@@ -33,7 +31,7 @@ def uniforms(key: np.ndarray, stream: int, shape: tuple[int, ...]) -> np.ndarray
     return out
 
 
-@_jit
+@jit
 def _philox(key, stream, start, words):
     """Words [4, BLOCK] of the counters (start .. start + BLOCK - 1, stream, 0)."""
     for i in range(_BLOCK):
@@ -54,7 +52,7 @@ def _philox(key, stream, start, words):
         words[0, i], words[1, i], words[2, i], words[3, i] = x0, x1, x2, x3
 
 
-@_jit
+@jit
 def _box_muller(radius_words, angle_words, scale, first, second):
     """Two arrays of normals from two of words, all [BLOCK]."""
     bits = first.view(np.int32)
@@ -99,7 +97,7 @@ def _box_muller(radius_words, angle_words, scale, first, second):
         second[i] = radius * sine * sign
 
 
-@_jit
+@jit
 def _fill_normals(key, stream, scale, out):
     words = np.empty((4, _BLOCK), np.uint32)
     values = np.empty((4, _BLOCK), np.float32)
@@ -113,7 +111,7 @@ def _fill_normals(key, stream, scale, out):
         out[done : done + size] = flat[:size]
 
 
-@_jit
+@jit
 def _fill_uniforms(key, stream, out):
     words = np.empty((4, _BLOCK), np.uint32)
     flat = words.reshape(-1)

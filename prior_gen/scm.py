@@ -7,11 +7,11 @@ blocks), d features. Arithmetic follows the dtype of the draws: float32 in produ
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from prior_gen.activations import activate
 from prior_gen.factors import Factors
+from prior_gen.jitted import jit
 from prior_gen.products import multiply_rows
 from prior_gen.sampler import normals, uniforms
 from puicl_config import PriorConfig
@@ -133,11 +133,7 @@ def run_scm(
     return x, read[:, -1]
 
 
-# error_model="numpy": a check for division by zero would keep the loops from being vectorised.
-_jit = numba.njit(cache=True, boundscheck=False, error_model="numpy")
-
-
-@_jit
+@jit
 def _take_columns(values, columns, start, out):
     """out[:, f] = values[:, columns[f] - start], where there is such a column."""
     for f in range(len(columns)):

@@ -1,7 +1,8 @@
 """Columns of zero mean and unit variance, whose bits no library's order of summing can change."""
 
-import numba
 import numpy as np
+
+from prior_gen.jitted import jit
 
 # A column whose spread is below this share of its largest magnitude is rounding noise.
 CONSTANT_COLUMN_TOLERANCE = 1e-6
@@ -21,11 +22,7 @@ def standardize(values: np.ndarray, clip: float, rows: np.ndarray | None = None)
     return out
 
 
-# error_model="numpy": a check for division by zero would keep the loops from being vectorised.
-_jit = numba.njit(cache=True, boundscheck=False, error_model="numpy")
-
-
-@_jit
+@jit
 def _standardize(values, rows, clip, tolerance, out):
     n, columns = values.shape
     mean, variance, largest = np.zeros(columns), np.zeros(columns), np.zeros(columns)

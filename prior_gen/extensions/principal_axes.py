@@ -5,9 +5,9 @@ a table. The classifier looks at tables of measurements in that way, too ("princ
 a network that was never shown a turned table reads them less well than the columns themselves.
 """
 
-import numba
 import numpy as np
 
+from prior_gen.jitted import jit
 from puicl_config import ExtensionsConfig
 
 # Axes with a smaller share of the variance hold rounding and copies: the classifier leaves them
@@ -33,11 +33,7 @@ def principal_axes(rng: np.random.Generator, x: np.ndarray, clip: float) -> np.n
     return np.clip(z, -clip, clip)[:, rng.permutation(x.shape[1])].astype(x.dtype)
 
 
-# error_model="numpy": a check for division by zero would keep the loops from being vectorised.
-_jit = numba.njit(cache=True, boundscheck=False, error_model="numpy")
-
-
-@_jit
+@jit
 def _turned(x, least, sweeps):
     n, d = x.shape
     z = np.zeros((n, d))
@@ -81,7 +77,7 @@ def _turned(x, least, sweeps):
     return out
 
 
-@_jit
+@jit
 def _diagonalize(a, axes, sweeps):
     """Jacobi's method: symmetric a [d, d] becomes diagonal, the columns of `axes` its vectors."""
     d = len(a)
