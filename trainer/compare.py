@@ -1,11 +1,13 @@
 """Where two runs part, read from their ledgers."""
 
+import contextlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from puicl_config import InputError, load_config
+from puicl_config import Config, InputError, load_config
+from trainer.checkpoint import checkpoints, read_state
 from trainer.ledger import read_ledger
 from trainer.run_folder import config_differences
 
@@ -107,11 +109,29 @@ def _say_configs(run_a: Path, run_b: Path) -> str:
     paths = [run / "config.yaml" for run in (run_a, run_b)]
     if not all(path.is_file() for path in paths):
         return ""
-    differences = config_differences(*(load_config(path) for path in paths))
+    a, b = (load_config(path) for path in paths)
+    differences = config_differences(a, b)
+    # Neither is of the run's digest, and both change its bits.
+    if a.shards.x_dtype != b.shards.x_dtype:
+        differences.append(f"shards.x_dtype is {a.shards.x_dtype} and {b.shards.x_dtype}")
+    starts = [_start(run_a, a), _start(run_b, b)]
+    if starts[0] != starts[1]:
+        differences.append(f"train.init_from is {starts[0]} and {starts[1]}")
     if not differences:
         return "; their configs are the same"
     readable = (text.replace(" there, ", " and ").removesuffix(" now") for text in differences)
     return f"; their configs differ: {', '.join(readable)}"
+
+
+def _start(run: Path, config: Config) -> str:
+    """What a run began from: its seed, or weights by their digest where the run recorded it."""
+    if config.train.init_from is None:
+        return "null"
+    for checkpoint in reversed(checkpoints(run / "checkpoints")):
+        with contextlib.suppress(InputError, OSError):
+            if parent := read_state(checkpoint).lineage.parent:
+                return f"of digest {parent[:16]}"
+    return config.train.init_from
 
 
 def _readable(field: str, value: object) -> str:

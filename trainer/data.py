@@ -146,6 +146,7 @@ class DataChain:
     def __init__(self, config: Config, reader: ShardReader):
         self._config, self._reader = config, reader
         self.folder = reader.folder
+        self.storage = reader.manifest.storage
         self._seen: set[tuple[int, int]] = set()  # stage, number of the microbatch in it
         self._consumed = 0
         # What of the plan is there: the expression of a slice, of `train.where`, or of both.

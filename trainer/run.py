@@ -64,7 +64,8 @@ class Run:
         self._commit = environment["git_commit"]
         # First, as what it drops may be what fills the disk.
         thin_checkpoints(out / "checkpoints", config.train.keep_checkpoints)
-        write_config(out, config)
+        # With `shards` as they are: what the config says of them is for `prior-gen`.
+        write_config(out, config.model_copy(update={"shards": chain.storage}))
         self._ledger = Ledger(out / "ledger.jsonl", state.step)
         if self._ledger.lacks:
             self.say(

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from prior_gen.generator import generate_shards
-from puicl_config import InputError
+from puicl_config import InputError, load_config
 from trainer import compare_runs, export_weights
 from trainer.checkpoint import checkpoints
 
@@ -32,6 +32,48 @@ def test_compare_names_the_first_differing_step_and_what_differs(
         "equal to the bit over their 18 common steps (6 digests of the weights and" in done.stdout
     )
     assert "; their configs are the same" in done.stdout
+
+
+@pytest.fixture
+def twin(reference_run, tmp_path):
+    """A copy of the reference run, to be altered."""
+    return shutil.copytree(reference_run, tmp_path / "twin")
+
+
+def test_compare_names_other_storage_and_another_start(reference_run, twin):
+    config = twin / "config.yaml"
+    text = config.read_text()
+    config.write_text(text.replace("x_dtype: float16", "x_dtype: float32"))
+    said = compare_runs(reference_run, twin).sentence
+    assert said.endswith("; their configs differ: shards.x_dtype is float16 and float32")
+    config.write_text(text.replace("init_from: null", "init_from: runs/a"))
+    said = compare_runs(reference_run, twin).sentence
+    assert said.endswith("; their configs differ: train.init_from is null and runs/a")
+
+
+def test_a_runs_config_says_what_its_shards_are(tiny, tiny_yaml, run_command, arguments, tmp_path):
+    wide = tiny.shards.model_copy(update={"x_dtype": "float32", "format": "webdataset"})
+    generate_shards(tiny.model_copy(update={"shards": wide}), tmp_path / "wide", [1], jobs=1)
+    command = arguments(tiny_yaml, tmp_path / "wide", tmp_path / "run", "train.max_steps=1")
+    for _ in range(2):  # and the same command goes on
+        run_command(*command)
+        assert load_config(tmp_path / "run" / "config.yaml").shards == wide
+
+
+def test_compare_knows_starts_by_their_digests(twin, tmp_path):
+    for name, parent in (("a", "1" * 64), ("b", "2" * 64), ("c", "1" * 64)):
+        run = shutil.copytree(twin, tmp_path / name)
+        text = (run / "config.yaml").read_text()
+        (run / "config.yaml").write_text(text.replace("init_from: null", f"init_from: runs/{name}"))
+        for checkpoint in checkpoints(run / "checkpoints"):
+            state = json.loads((checkpoint / "state.json").read_text())
+            state["lineage"] = {"ancestors": [{"tensors_digest": parent}]}
+            state.pop("state_digest", None)
+            (checkpoint / "state.json").write_text(json.dumps(state))
+    said = compare_runs(tmp_path / "a", tmp_path / "b").sentence
+    starts = f"of digest {'1' * 16} and of digest {'2' * 16}"
+    assert said.endswith(f"; their configs differ: train.init_from is {starts}")
+    assert compare_runs(tmp_path / "a", tmp_path / "c").sentence.endswith("configs are the same")
 
 
 def test_compare_sees_what_the_steps_do_not_tell(
