@@ -1,8 +1,8 @@
 """What sections are made of: the frozen base and the kinds of values that several of them hold."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 
 def _ordered(interval: tuple) -> tuple:
@@ -47,3 +47,13 @@ class Section(BaseModel):
     """A frozen mapping that refuses keys it does not know and values that are not finite."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
+        """Python takes true for 1, and YAML takes yes and on for true."""
+        values = value if isinstance(value, list | tuple) else [value]
+        field = cls.model_fields[str(info.field_name)]
+        if any(isinstance(one, bool) for one in values) and field.annotation is not bool:
+            raise ValueError("neither true nor false has a place here")
+        return value

@@ -86,12 +86,18 @@ def config_yaml(config: Config) -> str:
     return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False)
 
 
+_INT, _FLOAT = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
+
+
 class _YamlLoader(yaml.SafeLoader):
-    """Safe loading that also reads 1e-4 as a number (YAML 1.1 wants 1.0e-4) and refuses
-    a key written twice."""
+    """Safe loading that reads numbers as YAML 1.2 does and refuses a key written twice.
+
+    1e-4 is a number (YAML 1.1 wants 1.0e-4); 010 is ten, not eight, and 1:30 is no number.
+    """
 
     def construct_mapping(self, node, deep=False):
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        merge = "tag:yaml.org,2002:merge"  # `<<`, which several mappings may be given to
+        keys = [self.construct_object(k, deep=True) for k, _ in node.value if k.tag != merge]
         twice = [key for key in keys if keys.count(key) > 1]
         if twice:
             raise yaml.constructor.ConstructorError(
@@ -101,10 +107,24 @@ class _YamlLoader(yaml.SafeLoader):
 
 
 _YamlLoader.yaml_implicit_resolvers = {
-    first: list(resolvers) for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    first: [resolver for resolver in resolvers if resolver[0] not in (_INT, _FLOAT)]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 _YamlLoader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
+    _INT,
+    re.compile(r"^[-+]?(0|[1-9][0-9_]*|0x[0-9a-fA-F_]+|0b[01_]+)$"),
+    list("-+0123456789"),
+)
+_YamlLoader.add_implicit_resolver(
+    _FLOAT,
+    re.compile(r"^[-+]?(([0-9][0-9_]*)?\.[0-9_]+|[0-9][0-9_]*\.)([eE][-+]?[0-9]+)?$"),
+    list("-+0123456789."),
+)
+_YamlLoader.add_implicit_resolver(
+    _FLOAT, re.compile(r"^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$"), list("-+.")
+)
+_YamlLoader.add_implicit_resolver(
+    _FLOAT,
     re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"),
     list("-+0123456789"),
 )
@@ -115,6 +135,8 @@ def _apply(raw: dict[str, Any], override: str) -> None:
     steps = key.strip().split(".")
     if not equals or not all(steps):
         raise InputError(f"override {override!r} is not of the form section.key=value")
+    if not text.strip():
+        raise InputError(f"override {override!r} has no value; null is one")
     try:
         value = yaml.load(text, Loader=_YamlLoader)
     except (yaml.YAMLError, RecursionError):

@@ -1,3 +1,4 @@
+import math
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from puicl_config import (
     plan_digest,
     run_digest,
 )
+from puicl_config.loading import _YamlLoader
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SHIPPED = sorted(path.stem for path in (ROOT / "configs").glob("*.yaml"))
@@ -316,3 +318,45 @@ def test_parameters_of_what_is_off_are_no_part_of_the_plans_name():
         on = [HALF, "prior.extensions.graph=0.5"]
         graph = load_config("paper", on)
         assert plan_digest(load_config("paper", [*on, override]).prior) != plan_digest(graph.prior)
+
+
+def test_numbers_are_read_as_yaml_1_2_reads_them():
+    ints = {"10": 10, "-3": -3, "0": 0, "0x1F": 31, "0b11": 3, "1_000": 1000}
+    floats = {"1.5": 1.5, "-.5": -0.5, "5.": 5.0, "1e3": 1e3, "1.0e-4": 1e-4, "2.E+3": 2e3}
+    floats |= {".inf": math.inf, "-.INF": -math.inf}
+    for text, number in {**ints, **floats}.items():
+        read = yaml.load(text, Loader=_YamlLoader)
+        assert (type(read), read) == (type(number), number), text
+    assert load_config("paper", ["train.seed=010"]).train.seed == 10
+    for text in ("1:30", "1:30.5", "--1", ".", "1.2.3", "e3"):
+        assert yaml.load(text, Loader=_YamlLoader) == text
+    with pytest.raises(InputError, match=r"train.seed: .* integer, .* got '1:30'"):
+        load_config("paper", ["train.seed=1:30"])
+
+
+@pytest.mark.parametrize(
+    "override", ["train.seed=true", "prior.sigma_init=yes", "prior.n_features=[true, 4]"]
+)
+def test_truth_is_no_number(override):
+    with pytest.raises(InputError, match="neither true nor false has a place here"):
+        load_config("paper", [override])
+
+
+@pytest.mark.parametrize("override", ["train.where=", "train.init_from= ", "name="])
+def test_an_override_without_a_value_is_refused(override):
+    with pytest.raises(InputError, match="has no value; null is one"):
+        load_config("paper", [override])
+
+
+def test_mappings_may_be_merged_as_yaml_does(tmp_path):
+    path = tmp_path / "merged.yaml"
+    path.write_text(
+        "train:\n"
+        "  phase1: &phase {peak: 1.0e-3, floor: 1.0e-4, warmup_steps: 3}\n"
+        "  phase2: {<<: *phase, warmup_steps: 2}\n"
+    )
+    train = load_config(path).train
+    assert (train.phase2.peak, train.phase2.warmup_steps) == (1e-3, 2)
+    path.write_text("train: {seed: 1, seed: 2}\n")
+    with pytest.raises(InputError, match="'seed' is written twice"):
+        load_config(path)
