@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +21,11 @@ from puicl_config import (
 from puicl_config.locks import take_lock
 from shard_io import MANIFEST, PARTS
 from trainer.ledger import read_ledger
+
+# What `write_atomically` has not yet renamed, of the files that only the trainer itself replaces.
+_HALF_WRITTEN = re.compile(
+    r"\.((ledger|metrics)\.jsonl|config\.yaml|environment\.json)\.[0-9a-f]{32}"
+)
 
 
 def lock_run(out: Path, say: Callable[[str], None]) -> IO[str]:
@@ -49,12 +55,22 @@ def lock_run(out: Path, say: Callable[[str], None]) -> IO[str]:
         lock.close()
         who = f" ({holder})" if holder else ""
         raise InputError(f"another trainer is writing to {out}{who}; give another --out") from None
+    if locked:
+        _sweep(out)
     with contextlib.suppress(OSError):  # a full disk, which going on may clear
         lock.truncate(0)
         os.write(lock.fileno(), f"process {os.getpid()} on {socket.gethostname()}\n".encode())
     if not locked:
         say(f"{out} is on a file system without locks: see that no other trainer writes there")
     return lock
+
+
+def _sweep(out: Path) -> None:
+    """Remove what a killed trainer was about to put in the place of a file; the lock is held."""
+    for path in out.iterdir():
+        if _HALF_WRITTEN.fullmatch(path.name):
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 @contextlib.contextmanager

@@ -126,6 +126,16 @@ def test_whoever_holds_a_run_is_named(tmp_path):
             assert str(refused.value).endswith(here)
 
 
+def test_what_a_killed_trainer_left_half_written_is_removed_by_who_holds_the_lock(tmp_path):
+    half = [f".{name}.{'0a' * 16}" for name in ("metrics.jsonl", "config.yaml", "environment.json")]
+    half.append(f".ledger.jsonl.{'0b' * 16}")
+    kept = ["ledger.jsonl", ".ledger.jsonl.old", f"ledger.jsonl.{'0a' * 16}"]
+    for name in half + kept:
+        (tmp_path / name).touch()
+    run_folder.lock_run(tmp_path, print).close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([".lock", *kept])
+
+
 # A process like the trainer's: it waits to be asked to stop, and says that it was.
 WAITS = """
 import sys, time
