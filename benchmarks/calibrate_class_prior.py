@@ -1,7 +1,8 @@
 """Says how far the class prior may be off: errors on synthetic tasks, and on real tables.
 
-    prior-gen --config cpu --stages 20-21 --split heldout --out heldout/
-    python benchmarks/calibrate_class_prior.py --model M.safetensors --shards heldout/ --write
+    benchmarks/calibration_tasks.sh shards/calibration
+    python benchmarks/calibrate_class_prior.py --model M.safetensors --shards shards/calibration \
+        --write
 
 Fits the interval, `puicl_model.class_prior.fit_interval`, on held-out synthetic tasks; half of them
 judge what the other half gave. `--write` puts the result of all tasks into the weights' card as
@@ -37,6 +38,7 @@ from shard_io import open_shards
 
 _COVERAGE = 0.9
 _SHARES = np.arange(1, 10) / 10
+_BANDS = (0.3, 0.7)
 _SPLITS = 3
 
 
@@ -88,9 +90,10 @@ def main() -> None:
 
     tasks = answers(synthetic(arguments.shards, arguments.tasks))
     print(
-        "| tasks | error of the share | too high by | covered | width | calibration error | acc. |"
+        "| tasks | error of the share | too high by | covered | of shares below .3, to .7, above | "
+        "width | calibration error | acc. |"
     )
-    print("|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|")
     show("synthetic, held out", tasks[1::2], interval_of(tasks[::2]))
     interval = interval_of(tasks)
     if arguments.data:
@@ -137,7 +140,7 @@ def show_left_out(swept: list[Answer], splits: list[Answer], interval: dict) -> 
             widened_for_others = interval_of(others, interval)
             found += [_covered(a, widened_for_others) for a in answers if a.table == table]
         covered, width = np.mean(found, axis=0)
-        print(f"| {name}, widened for the other tables | | | {covered:.2f} | {width:.2f} | | |")
+        print(f"| {name}, widened for the other tables | | | {covered:.2f} | | {width:.2f} | | |")
 
 
 def synthetic(folder: str, count: int) -> Iterator[Task]:
@@ -183,16 +186,20 @@ def as_in_benchmark(folder: Path) -> Iterator[Task]:
 def show(name: str, answers: list[Answer], interval: dict) -> None:
     """One row of the table."""
     probabilities = [expit(a.log_odds) for a in answers]
-    errors = np.array([p.mean() - a.y.mean() for p, a in zip(probabilities, answers, strict=True)])
-    covered, width = np.mean([_covered(a, interval) for a in answers], axis=0)
+    true = np.array([a.y.mean() for a in answers])
+    errors = np.array([p.mean() for p in probabilities]) - true
+    covered, width = np.array([_covered(a, interval) for a in answers]).T
+    bands = np.searchsorted(_BANDS, true, side="right")
+    by_band = [covered[bands == band] for band in range(len(_BANDS) + 1)]
+    told = ", ".join(f"{some.mean():.2f}" if len(some) else "-" for some in by_band)
     p, y = np.concatenate(probabilities), np.concatenate([a.y for a in answers])
     bins = np.minimum((10 * p).astype(int), 9)
     gaps = [abs(p[bins == b].sum() - y[bins == b].sum()) for b in range(10)]
     accuracy = np.mean([((a.log_odds >= 0) == a.y).mean() for a in answers])
     print(
         f"| {len(answers)} {name} | {np.abs(errors).mean():.3f} | {errors.mean():.3f} | "
-        f"{covered:.2f} (nominal {_COVERAGE}) | {width:.2f} | {sum(gaps) / len(p):.3f} | "
-        f"{accuracy:.3f} |",
+        f"{covered.mean():.2f} (nominal {_COVERAGE}) | {told} | {width.mean():.2f} | "
+        f"{sum(gaps) / len(p):.3f} | {accuracy:.3f} |",
         flush=True,
     )
 
@@ -215,7 +222,7 @@ def show_rivals(answers: list[Answer]) -> None:
     true = np.array([a.y.mean() for a in answers])
     for name, rival in rivals.items():
         errors = np.abs([rival(a) for a in answers] - true)
-        print(f"| {name} | {errors.mean():.3f} | | | | | |", flush=True)
+        print(f"| {name} | {errors.mean():.3f} | | | | | | |", flush=True)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 #
 #     benchmarks/publish_weights.sh EXAM DEVELOPMENT HELDOUT OUT
 #
-# EXAM and DEVELOPMENT are folders of tables, HELDOUT shards of the weights' own plan (--split heldout). The
+# EXAM and DEVELOPMENT are folders of tables, HELDOUT the shards that calibration_tasks.sh makes. The
 # first call, with the new weights in place, fits the interval of the class prior into their card and
 # stops; commit, so that results name the commit they are from, and call again. Then: the exam, the replay,
 # the sweeps, one pass on two splits of the development tables (the learning curve's), rare shares, noisy
@@ -29,7 +29,7 @@ step() { # NAME COMMAND...
     touch "$out/$name.done"
 }
 
-step interval python benchmarks/calibrate_class_prior.py --shards "$heldout" --tasks 400 --data "$data" \
+step interval python benchmarks/calibrate_class_prior.py --shards "$heldout" --tasks 480 --data "$data" \
     --widen --kept "$out/answers" --jobs "$JOBS" --write
 changed=$(git status --porcelain puicl_model)
 if [ -n "$changed" ]; then

@@ -1,6 +1,6 @@
 """The share of positives among the unlabelled rows: estimate, interval, and a user's own."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,12 @@ _NEAR = 0.05
 
 # Keeps the logarithm of an error that is near zero by chance from counting much.
 _SMALL_ERROR = 0.05
+
+# An estimate that moves less than so with the true share says nothing of it.
+_LEAST_SLOPE = 0.05
+
+# Line and spread of an interval are fitted in turn, as often; and in as many parts.
+_TURNS, _FOLDS = 5, 10
 
 
 def shift_to(log_odds: np.ndarray, class_prior: float) -> float:
@@ -36,24 +42,31 @@ def estimate(
 ) -> tuple[float, float, float]:
     """Class prior and the ends of its interval, from the unlabelled rows' `log_odds` [n_u].
 
-    The estimate is the mean probability. The ends are NaN unless the weights' card has a
-    `class_prior_interval` (`benchmarks/calibrate_class_prior.py` writes it): give or take, on the
-    log-odds scale, a spread that was fitted as a line in `spread_evidence` to the errors on
-    synthetic tasks, times what covered the share `coverage` of them. No task had a share beyond
-    `trained_shares`, and a network that never saw one answers with those it saw: an end near to
-    their limit opens to 0 or 1.
+    The estimate is the mean probability. Where classes overlap it hardly moves with the share, and
+    lies near those of training whatever the table's own is: no interval around it would hold a
+    share of .15 as often as one of .5. So the ends are the least and the greatest share at which
+    such an estimate is nothing unusual (a test, inverted). What estimates tables have is in the
+    weights' card, as `class_prior_interval` (`benchmarks/calibrate_class_prior.py` writes it): on
+    the log-odds scale a line in the true share, flat where the probabilities resolve nothing and
+    the true share itself where they resolve all (`center`, `resolution`), give or take a spread
+    that goes by `spread_evidence`, times what covered `coverage` of the tasks. The ends are NaN
+    without it. No task had a share beyond `trained_shares`, and a network that never saw one
+    answers with those it saw: an end near to their limit opens to 0 or 1.
     """
     share = float(expit(log_odds).mean())
-    known = card.get("class_prior_interval")
-    if known is None:
+    known = card.get("class_prior_interval", {})
+    if "center" not in known:
         return share, np.nan, np.nan
-    middle = _logit(share)
+    intercept, slope = _line(log_odds, known["center"])
     half = np.exp(spread_evidence(log_odds, n_labeled) @ known["spread"]) * known["quantile"]
-    low, high = expit(middle - half), expit(middle + half)
+    slope = max(slope, _LEAST_SLOPE)
     least, most = trained_shares(card)
+    # Where little is resolved, an estimate off the line is no sign of a share beyond all seen.
+    middle = np.clip((_logit(share) - intercept) / slope, _logit(least), _logit(most))
+    low, high = float(expit(middle - half / slope)), float(expit(middle + half / slope))
     low = 0.0 if low < least + _NEAR else min(low, share)
     high = 1.0 if high > most - _NEAR else max(high, share)
-    return share, float(low), float(high)
+    return share, low, high
 
 
 def trained_shares(card: Mapping[str, Any]) -> tuple[float, float]:
@@ -76,15 +89,25 @@ def at_the_limit(share: float, trained: tuple[float, float]) -> bool:
     return share < least + _NEAR or share > most - _NEAR
 
 
-def spread_evidence(log_odds: np.ndarray, n_labeled: int) -> np.ndarray:
-    """What the logarithm of the estimate's error is a line in, [5]: doubt, numbers of rows.
+def resolution(log_odds: np.ndarray) -> float:
+    """The share of the classes' variance that the probabilities explain, if they are right.
 
-    Doubt is the mean of 4 p (1 - p). A network that cannot tell the classes apart answers with the
-    share it saw on average, and one that can answers with the table's.
+    Their variance over m (1 - m), m their mean: 0 where all are alike, 1 where all are sure.
     """
     p = expit(log_odds)
-    doubt = 4 * (p * (1 - p)).mean()
-    return np.array([1.0, doubt, doubt**2, np.log(len(p)), np.log(n_labeled)])
+    return float(p.var() / max(p.mean() * (1 - p.mean()), 1e-12))
+
+
+def spread_evidence(log_odds: np.ndarray, n_labeled: int) -> np.ndarray:
+    """What the logarithm of an estimate's error is a line in, [5]: resolution, numbers of rows."""
+    root = np.sqrt(resolution(log_odds))
+    return np.array([1.0, root, root**2, np.log(len(log_odds)), np.log(n_labeled)])
+
+
+def _line(log_odds: np.ndarray, center: Sequence[float]) -> tuple[float, float]:
+    """Intercept and slope of estimates in the true share, log-odds both: flat at resolution 0."""
+    root = np.sqrt(resolution(log_odds))
+    return center[0] * (1 - root) ** 2, root + center[1] * root * (1 - root)
 
 
 def fit_interval(
@@ -92,18 +115,21 @@ def fit_interval(
 ) -> dict[str, Any]:
     """The card's entry from tasks with known shares: log-odds [tasks][n_u], the rest [tasks].
 
-    Least squares with a little ridge on the logarithm of the errors' size.
+    The line by least squares weighted by the spread, the spread by least squares on the logarithm
+    of the errors' size, in turn, both with a little ridge. What covers the share `coverage` is told
+    by tasks that were left out of a fit, a tenth at a time.
     """
-    tasks = list(zip(log_odds, n_labeled, strict=True))
-    error, x = _errors(log_odds, true), np.array([spread_evidence(*task) for task in tasks])
-    y = np.log(error + _SMALL_ERROR)
-    spread = np.linalg.solve(x.T @ x + 1e-2 * np.eye(x.shape[1]), x.T @ y)
-    return {
-        "spread": spread.tolist(),
-        "quantile": float(np.quantile(error / np.exp(x @ spread), coverage)),
-        "coverage": coverage,
-        "n_tasks": len(y),
-    }
+    shape = {"coverage": coverage, "n_tasks": len(true), "quantile": 1.0}
+    apart = np.arange(len(true)) % _FOLDS
+    ratios = np.empty(len(true))
+    for fold in range(_FOLDS):
+        rest, part = np.flatnonzero(apart != fold), np.flatnonzero(apart == fold)
+        fitted = _fitted([log_odds[task] for task in rest], n_labeled[rest], true[rest])
+        ratios[part] = _ratios(
+            fitted, [log_odds[task] for task in part], n_labeled[part], true[part]
+        )
+    quantile = float(np.quantile(ratios, coverage))
+    return {**_fitted(log_odds, n_labeled, true), **shape, "quantile": quantile}
 
 
 def widened(
@@ -116,17 +142,45 @@ def widened(
 
     What `fit_interval` gives covers tasks like those it saw; real tables are other ones.
     """
-    tasks = zip(log_odds, n_labeled, strict=True)
-    spread = np.array([spread_evidence(*task) @ interval["spread"] for task in tasks])
-    needed = np.quantile(
-        _errors(log_odds, true) / np.exp(spread), interval["coverage"], method="higher"
-    )
+    ratios = _ratios(interval, log_odds, n_labeled, true)
+    needed = np.quantile(ratios, interval["coverage"], method="higher")
     return {**interval, "quantile": max(interval["quantile"], float(needed))}
 
 
-def _errors(log_odds: list[np.ndarray], true: np.ndarray) -> np.ndarray:
-    """[tasks]: how far the mean probabilities lie from the true shares, on the log-odds scale."""
-    return np.abs(_logit(true) - _logit([expit(task).mean() for task in log_odds]))
+def _fitted(log_odds: list[np.ndarray], n_labeled: np.ndarray, true: np.ndarray) -> dict[str, Any]:
+    """`center` and `spread` of an interval."""
+    t, root = _logit(true), np.sqrt([resolution(task) for task in log_odds])
+    x = np.column_stack([(1 - root) ** 2, root * (1 - root) * t])
+    y = _logit([expit(task).mean() for task in log_odds]) - root * t
+    tasks = zip(log_odds, n_labeled, strict=True)
+    evidence = np.array([spread_evidence(*task) for task in tasks])
+    size = np.ones(len(t))
+    for _ in range(_TURNS):
+        weighted = x * (np.mean(size**2) / size**2)[:, None]
+        center = _ridge(weighted.T @ x, weighted.T @ y)
+        error = np.abs(y - x @ center)
+        spread = _ridge(evidence.T @ evidence, evidence.T @ np.log(error + _SMALL_ERROR))
+        size = np.exp(evidence @ spread)
+    return {"center": center.tolist(), "spread": spread.tolist()}
+
+
+def _ratios(
+    interval: dict[str, Any],
+    log_odds: list[np.ndarray],
+    n_labeled: np.ndarray,
+    true: np.ndarray,
+) -> np.ndarray:
+    """[tasks]: how far the estimates are from the interval's line, in units of its spread."""
+    found = []
+    for task, n, t in zip(log_odds, n_labeled, _logit(true), strict=True):
+        intercept, slope = _line(task, interval["center"])
+        error = abs(_logit(expit(task).mean()) - intercept - slope * t)
+        found.append(error / np.exp(spread_evidence(task, n) @ interval["spread"]))
+    return np.array(found)
+
+
+def _ridge(squares: np.ndarray, products: np.ndarray) -> np.ndarray:
+    return np.linalg.solve(squares + 1e-2 * np.eye(len(squares)), products)
 
 
 def _logit(share: Any) -> np.ndarray:

@@ -17,6 +17,8 @@ _EXTREME_PRIOR = 0.02
 # than p. Of five noise columns it is .01 to .05 as a rule, of real tables .1 to .6.
 _NO_SPREAD = 0.06
 _FEW_UNLABELED = 10
+# An interval of shares as wide says hardly anything of them.
+_WIDE = 0.6
 # What orders labelled before unlabelled rows this well, a column alone (|2 AUC - 1|) or all of
 # them together (AUC), is suspicious.
 _SEPARATES = 0.99
@@ -67,6 +69,7 @@ def make_report(
         "warnings": doubts(
             n_labeled=n_labeled,
             proba=classifier.unlabeled_proba_,
+            interval=None if prior_is_given else classifier.class_prior_interval_,
             prior_is_given=prior_is_given,
             trained_shares=priors.trained_shares(classifier.model_card_),
             relevance=relevance,
@@ -86,6 +89,7 @@ def doubts(
     names: Sequence[str],
     apart: float,
     prior_is_given: bool = False,
+    interval: tuple[float, float] | None = None,
     trained_shares: tuple[float, float] = (-np.inf, np.inf),
     of_columns: Sequence[str] = (),
     says_nothing: bool = False,
@@ -95,6 +99,7 @@ def doubts(
     proba: [n_u], of the unlabelled rows; relevance: [w], each column's |2 AUC - 1|, labelled
     against unlabelled; names: theirs; apart: the AUC of all columns together (`separation`), NaN
     where there are too few rows; prior_is_given: whether the share of positives is the user's;
+    interval: of the estimated share;
     trained_shares: see `class_prior`; of_columns: what the preprocessor warns of; says_nothing:
     whether all rows are the same.
     """
@@ -136,7 +141,15 @@ def doubts(
                 f"rows well (AUC {(1 + most) / 2:.2f}): leave it out if it knows who was labelled"
             )
         mostly_labeled = n_labeled > len(proba)
-        found += _doubts_of_prior(proba, trained_shares, says_nothing, telling, mostly_labeled)
+        of_prior = _doubts_of_prior(proba, trained_shares, says_nothing, telling, mostly_labeled)
+        if not of_prior and interval is not None and interval[1] - interval[0] >= _WIDE:
+            low, high = interval
+            of_prior.append(
+                f"the share of positives may be anything from {low:.0%} to {high:.0%}: every "
+                "probability rises and falls with it, the order of the rows does not. Where you "
+                "know the share, give class_prior"
+            )
+        found += of_prior
     return found
 
 

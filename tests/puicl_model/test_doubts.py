@@ -12,10 +12,13 @@ def doubts_of(proba, **more):
     return doubts(**{**settings, "proba": np.asarray(proba), **more})
 
 
+# Probabilities that are sure.
+APART = np.tile([0.05, 0.95], 20)
+
+
 def test_what_an_estimated_share_gives_reason_to_doubt():
-    apart = np.tile([0.05, 0.95], 20)
     trained = {"trained_shares": (0.1, 0.9)}
-    assert doubts_of(apart, **trained) == []
+    assert doubts_of(APART, **trained) == []
     for proba, sentence in (
         (np.tile([0.01, 0.2], 20), r"positives \(10.5%\) is near the limit .* \(10% to 90%\)"),
         (np.tile([0.99, 0.8], 20), r"positives \(89.5%\) is near the limit"),
@@ -45,15 +48,23 @@ def test_a_column_that_tells_much_is_named_where_few_rows_look_positive():
     assert "note" not in found
 
 
+def test_an_interval_that_says_hardly_anything_is_told():
+    (found,) = doubts_of(APART, interval=(0.05, 0.65))
+    assert found.startswith("the share of positives may be anything from 5% to 65%: every prob")
+    assert found.endswith("give class_prior")
+    assert doubts_of(APART, interval=(0.05, 0.64)) == []
+    assert doubts_of(APART, interval=(0.05, 0.65), prior_is_given=True) == []
+    assert doubts_of(APART, interval=(np.nan, np.nan)) == []
+    # One sentence about the share is enough.
+    (found,) = doubts_of(np.full(40, 0.01), interval=(0.0, 0.9))
+    assert found.startswith("hardly any unlabelled row")
+
+
 def test_labels_the_wrong_way_round_are_suspected_where_most_rows_are_labelled():
     alike = np.tile([0.45, 0.55], 20)
     (few,) = doubts_of(alike, n_labeled=40)
     (many,) = doubts_of(alike, n_labeled=41)
     assert many == few + ". Most rows are labelled: if 1 marks the unlabelled ones, turn s round"
-
-
-# Probabilities that are sure.
-APART = np.tile([0.05, 0.95], 20)
 
 
 def test_few_labelled_positives_are_fewer_than_ten():

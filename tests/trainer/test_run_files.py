@@ -297,7 +297,7 @@ def test_signals_mean_what_they_meant_before_a_run():
     for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1"):
         with StopRequest(None, breaks_off=True) as asked:
             assert not asked()
-            os.kill(os.getpid(), getattr(signal, name))
+            signal.raise_signal(getattr(signal, name))
             assert asked()
             assert asked.at_once()
     assert [signal.getsignal(number) for number in STOPS] == before
@@ -307,7 +307,7 @@ def test_under_nohup_a_closed_terminal_stops_nothing():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with StopRequest(None) as asked:
-            os.kill(os.getpid(), signal.SIGHUP)
+            signal.raise_signal(signal.SIGHUP)
             assert not asked()
     finally:
         signal.signal(signal.SIGHUP, before)

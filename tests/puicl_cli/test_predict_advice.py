@@ -1,0 +1,35 @@
+"""What the command advises is in its own words, not in those of Python's classifier."""
+
+import numpy as np
+import pandas as pd
+
+N = 60
+
+
+def table(**columns) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    numbers = {"a": rng.normal(size=N), "b": rng.normal(size=N)}
+    return pd.DataFrame({**numbers, **columns, "s": (np.arange(N) < 15).astype(int)})
+
+
+def told(predict, tmp_path, columns: dict) -> str:
+    table(**columns).to_csv(tmp_path / "t.csv", index=False)
+    options = {"label-column": "s", "positive-label": "1"}
+    code, _, err = predict(data="t.csv", out="scores.csv", **options)
+    assert code == 0, err
+    assert "preprocessing=" not in err
+    return err
+
+
+def test_columns_that_name_rows_may_be_written_beside_the_scores(predict, tmp_path):
+    err = told(predict, tmp_path, {"number": np.arange(N)})
+    assert "left out: number (row number)" in err
+    assert "(--id-column writes one beside the scores)" in err
+    err = told(predict, tmp_path, {"patient_id": np.random.default_rng(1).permutation(9**6)[:N]})
+    assert "taken for numbers: patient_id" in err
+    assert "or give one as --id-column" in err
+
+
+def test_numbers_in_another_spelling_have_options(predict, tmp_path):
+    err = told(predict, tmp_path, {"dose": [f"{k},5" for k in range(N)]})
+    assert "give --decimal and --separator as the file has them" in err
