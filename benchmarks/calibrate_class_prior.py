@@ -33,12 +33,11 @@ from pu_bench.methods.class_prior import best_bin_estimate, km2
 from pu_bench.protocol import split_pu
 from puicl_config import write_atomically
 from puicl_model import PUICLClassifier, find_weights
-from puicl_model.class_prior import estimate, fit_interval, widened
+from puicl_model.class_prior import BANDS, estimate, fit_interval, widened
 from shard_io import open_shards
 
 _COVERAGE = 0.9
 _SHARES = np.arange(1, 10) / 10
-_BANDS = (0.3, 0.7)
 _SPLITS = 3
 
 
@@ -189,8 +188,8 @@ def show(name: str, answers: list[Answer], interval: dict) -> None:
     true = np.array([a.y.mean() for a in answers])
     errors = np.array([p.mean() for p in probabilities]) - true
     covered, width = np.array([_covered(a, interval) for a in answers]).T
-    bands = np.searchsorted(_BANDS, true, side="right")
-    by_band = [covered[bands == band] for band in range(len(_BANDS) + 1)]
+    bands = np.searchsorted(BANDS, true, side="right")
+    by_band = [covered[bands == band] for band in range(len(BANDS) + 1)]
     told = ", ".join(f"{some.mean():.2f}" if len(some) else "-" for some in by_band)
     p, y = np.concatenate(probabilities), np.concatenate([a.y for a in answers])
     bins = np.minimum((10 * p).astype(int), 9)

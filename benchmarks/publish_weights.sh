@@ -44,6 +44,7 @@ step sweeps puicl bench --sweep all --data "$exam" --shards "$out/bench" --out r
     --methods puicl --repeats 1 --new-weights
 step learning_curve puicl bench --data "$data" --out "$out/development" --methods puicl_single --repeats 2
 step rare_shares python benchmarks/rare_shares.py --data "$data"
+step overlapping_classes python benchmarks/overlapping_classes.py --tables 24
 step noisy_sums python benchmarks/noisy_sums.py
 step pictures python benchmarks/guide_pictures.py --model default
 step readme python -m pu_bench.report.readme

@@ -18,6 +18,9 @@ _SMALL_ERROR = 0.05
 # An estimate that moves less than so with the true share says nothing of it.
 _LEAST_SLOPE = 0.05
 
+# Shares below, between and above, of each of which an interval has to cover its part.
+BANDS = (0.3, 0.7)
+
 # Line and spread of an interval are fitted in turn, as often; and in as many parts.
 _TURNS, _FOLDS = 5, 10
 
@@ -128,7 +131,7 @@ def fit_interval(
         ratios[part] = _ratios(
             fitted, [log_odds[task] for task in part], n_labeled[part], true[part]
         )
-    quantile = float(np.quantile(ratios, coverage))
+    quantile = _covering(ratios, true, coverage)
     return {**_fitted(log_odds, n_labeled, true), **shape, "quantile": quantile}
 
 
@@ -143,8 +146,19 @@ def widened(
     What `fit_interval` gives covers tasks like those it saw; real tables are other ones.
     """
     ratios = _ratios(interval, log_odds, n_labeled, true)
-    needed = np.quantile(ratios, interval["coverage"], method="higher")
-    return {**interval, "quantile": max(interval["quantile"], float(needed))}
+    needed = _covering(ratios, true, interval["coverage"])
+    return {**interval, "quantile": max(interval["quantile"], needed)}
+
+
+def _covering(ratios: np.ndarray, true: np.ndarray, coverage: float) -> float:
+    """What covers the share `coverage` of the tasks of rare, of middling and of frequent positives.
+
+    ratios, true: [tasks], an estimate's distance from the line in units of the spread, and the
+    share.
+    """
+    bands = np.searchsorted(BANDS, true, side="right")
+    parts = [ratios[bands == band] for band in range(len(BANDS) + 1)]
+    return max(float(np.quantile(p, coverage, method="higher")) for p in parts if len(p))
 
 
 def _fitted(log_odds: list[np.ndarray], n_labeled: np.ndarray, true: np.ndarray) -> dict[str, Any]:

@@ -18,7 +18,7 @@ _EXTREME_PRIOR = 0.02
 _NO_SPREAD = 0.06
 _FEW_UNLABELED = 10
 # An interval of shares as wide says hardly anything of them.
-_WIDE = 0.6
+_WIDE = 0.7
 # What orders labelled before unlabelled rows this well, a column alone (|2 AUC - 1|) or all of
 # them together (AUC), is suspicious.
 _SEPARATES = 0.99

@@ -108,7 +108,7 @@ def test_whatever_ends_one_table_ends_no_other(predict_folder, tables, tmp_path,
 def test_the_summary_has_each_tables_interval_and_warnings(
     predict_folder, tables, tmp_path, untrained_weights
 ):
-    spread = {"spread": [0.0] * 5, "quantile": 0.5, "coverage": 0.9}
+    spread = {"center": [0.0, 0.0], "spread": [0.0] * 5, "quantile": 0.5, "coverage": 0.9}
     weights = untrained_weights({"class_prior_interval": spread})
     # Few labelled positives, and a column of names: two warnings.
     table = tables["a.csv"].assign(s=np.arange(40) < 5, word=[f"word {k}" for k in range(40)])

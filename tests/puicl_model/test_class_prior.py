@@ -124,11 +124,12 @@ def test_an_interval_is_widened_until_it_covers_other_tasks_and_never_narrowed()
     def covered(interval):
         card = {"class_prior_interval": interval}
         _, low, high = np.array([estimate(x, 100, card) for x in log_odds]).T
-        return ((low <= moved) & (moved <= high)).mean()
+        held = (low <= moved) & (moved <= high)
+        return [held[np.searchsorted((0.3, 0.7), moved) == band].mean() for band in range(3)]
 
-    assert covered(known) < 0.7
+    assert max(covered(known)) < 0.7
     wide = widened(known, log_odds, n_labeled, moved)
-    assert covered(wide) == pytest.approx(0.9, abs=0.005)
+    assert min(covered(wide)) == pytest.approx(0.9, abs=0.01)  # rare, middling and frequent ones
     assert wide | {"quantile": 0} == known | {"quantile": 0}
     near = [sure(share, 300) for share in true]
     assert widened(known, near, n_labeled, np.array([expit(x).mean() for x in near])) == known
@@ -216,5 +217,5 @@ def test_the_fitted_interval_covers_rare_shares_as_often_as_middling_ones():
     t = true[800:]
     covered = (low <= t) & (t <= high)
     for least, most in ((0, 0.25), (0.25, 0.4), (0.4, 0.6), (0.6, 0.75), (0.75, 1)):
-        assert covered[(least <= t) & (t < most)].mean() > 0.83
+        assert covered[(least <= t) & (t < most)].mean() > 0.86
     assert 0.86 < covered.mean() < 0.98
