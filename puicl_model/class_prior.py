@@ -57,7 +57,7 @@ def estimate(
     answers with those it saw: an end near to their limit opens to 0 or 1.
     """
     share = float(expit(log_odds).mean())
-    known = card.get("class_prior_interval", {})
+    known = card.get("class_prior_interval") or {}
     if "center" not in known:
         return share, np.nan, np.nan
     intercept, slope = _line(log_odds, known["center"])
@@ -122,7 +122,6 @@ def fit_interval(
     of the errors' size, in turn, both with a little ridge. What covers the share `coverage` is told
     by tasks that were left out of a fit, a tenth at a time.
     """
-    shape = {"coverage": coverage, "n_tasks": len(true), "quantile": 1.0}
     apart = np.arange(len(true)) % _FOLDS
     ratios = np.empty(len(true))
     for fold in range(_FOLDS):
@@ -131,8 +130,12 @@ def fit_interval(
         ratios[part] = _ratios(
             fitted, [log_odds[task] for task in part], n_labeled[part], true[part]
         )
-    quantile = _covering(ratios, true, coverage)
-    return {**_fitted(log_odds, n_labeled, true), **shape, "quantile": quantile}
+    return {
+        **_fitted(log_odds, n_labeled, true),
+        "quantile": _covering(ratios, true, coverage),
+        "coverage": coverage,
+        "n_tasks": len(true),
+    }
 
 
 def widened(
