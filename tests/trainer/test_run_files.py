@@ -1,5 +1,6 @@
 """What a run keeps in its folder, on disks that misbehave; and the signals it listens to."""
 
+import contextlib
 import errno
 import fcntl
 import io
@@ -292,25 +293,32 @@ def test_what_is_a_mistake_of_ours_is_no_sentence(monkeypatch):
         trainer.cli.main()
 
 
+@contextlib.contextmanager
+def a_closed_terminal_means(handler):
+    """Whatever the tests themselves run under: `nohup` ignores it for them, too."""
+    before = signal.signal(signal.SIGHUP, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_signals_mean_what_they_meant_before_a_run():
-    before = [signal.getsignal(number) for number in STOPS]
-    for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1"):
-        with StopRequest(None, breaks_off=True) as asked:
-            assert not asked()
-            signal.raise_signal(getattr(signal, name))
-            assert asked()
-            assert asked.at_once()
-    assert [signal.getsignal(number) for number in STOPS] == before
+    with a_closed_terminal_means(signal.SIG_DFL):
+        before = [signal.getsignal(number) for number in STOPS]
+        for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1"):
+            with StopRequest(None, breaks_off=True) as asked:
+                assert not asked()
+                signal.raise_signal(getattr(signal, name))
+                assert asked()
+                assert asked.at_once()
+        assert [signal.getsignal(number) for number in STOPS] == before
 
 
 def test_under_nohup_a_closed_terminal_stops_nothing():
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with StopRequest(None) as asked:
-            signal.raise_signal(signal.SIGHUP)
-            assert not asked()
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    with a_closed_terminal_means(signal.SIG_IGN), StopRequest(None) as asked:
+        signal.raise_signal(signal.SIGHUP)
+        assert not asked()
 
 
 def test_what_the_trainer_says_may_be_lost(monkeypatch):
