@@ -9,7 +9,6 @@ from collections.abc import Callable
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.utils import skip_init
 
 from puicl_config import ModelConfig
 from puicl_model import cell_attention
@@ -22,7 +21,7 @@ from puicl_model.kernels import (
     linear_but_bias,
     multiply,
 )
-from puicl_model.plain import PLAIN
+from puicl_model.plain import PLAIN, Linear
 
 # Cells that pass together where no gradient is asked for.
 CELLS_TOGETHER = 16384
@@ -118,8 +117,8 @@ class Attention(nn.Module):
         super().__init__()
         self.heads = heads
         self.axis = axis
-        self.qkv = skip_init(nn.Linear, e, 3 * e, **PLAIN)
-        self.out = skip_init(nn.Linear, e, e, **PLAIN)
+        self.qkv = Linear(e, 3 * e)
+        self.out = Linear(e, e)
         self.softmax_scale = nn.Parameter(torch.empty(heads, **PLAIN)) if scalable else None
 
     def forward(
@@ -222,8 +221,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, e: int, hidden: int, n_out: int):
         super().__init__()
-        self.inner = skip_init(nn.Linear, e, hidden, **PLAIN)
-        self.outer = skip_init(nn.Linear, hidden, n_out, **PLAIN)
+        self.inner = Linear(e, hidden)
+        self.outer = Linear(hidden, n_out)
 
     def forward(self, x: Tensor) -> Tensor:
         """[..., E] to [..., n_out]."""

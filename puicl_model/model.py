@@ -11,12 +11,11 @@ from typing import cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import skip_init
 from torch.utils.checkpoint import checkpoint
 
 from puicl_config import ModelConfig
 from puicl_model.blocks import Block, FeedForward
-from puicl_model.plain import PLAIN
+from puicl_model.plain import PLAIN, Linear
 
 # A column whose spread among the labelled positives is below this share of its spread among all
 # rows counts as constant there, and is scaled by the latter.
@@ -44,8 +43,8 @@ class PUICL(nn.Module):
         self.precision = "float32"
         # Keep only the blocks' inputs for the gradient, and compute the rest again: the same bits.
         self.recompute = False
-        self.feature_encoder = skip_init(nn.Linear, len(config.feature_group), e, **PLAIN)
-        self.label_encoder = skip_init(nn.Linear, 1, e, **PLAIN)
+        self.feature_encoder = Linear(len(config.feature_group), e)
+        self.label_encoder = Linear(1, e)
         self.unlabeled_token = nn.Parameter(torch.empty(e, **PLAIN))
         if config.reveals_negatives:
             self.negative_token = nn.Parameter(torch.empty(e, **PLAIN))

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from forking import ForkServer
 
 from trainer.checkpoint import checkpoints
 
@@ -21,6 +22,27 @@ def arguments():
         return [*launch, MAIN, "--config", config, "--shards", shards, "--out", out, *overrides]
 
     return build
+
+
+@pytest.fixture(scope="session")
+def run_command(run_command):
+    """As everywhere; but `MAIN` without torchrun starts as a copy of a process at the ready.
+
+    `tests/end_to_end` starts it from nothing, and what torchrun starts does so here, too.
+    """
+    # The compiler is imported by every optimizer.
+    ready = ForkServer("trainer.cli", "torch._inductor")
+
+    def run(first, *others, check=True, **options):
+        if first != MAIN or options:
+            return run_command(first, *others, check=check, **options)
+        done = ready.run([str(part) for part in (first, *others)], timeout=900)
+        if check:
+            assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    yield run
+    ready.close()
 
 
 @pytest.fixture(scope="session")

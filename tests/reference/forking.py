@@ -1,0 +1,91 @@
+"""Commands that start as copies of one process which has imported what they need.
+
+Importing PyTorch takes longer than most runs of the tests. A copy differs from a process of its
+own in nothing else that a command can see: its folder, environment, streams and exit are its own.
+"""
+
+import contextlib
+import faulthandler
+import json
+import os
+import runpy
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class ForkServer:
+    """Runs scripts of the project in copies of a process that has imported `modules`."""
+
+    def __init__(self, *modules: str):
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, *modules],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+
+    def run(self, arguments: list[str], timeout: int) -> subprocess.CompletedProcess:
+        """What `subprocess.run` gives for a script and its arguments."""
+        with tempfile.TemporaryDirectory() as folder:
+            out, err = Path(folder, "out"), Path(folder, "err")
+            order = {
+                "arguments": arguments,
+                "cwd": os.getcwd(),
+                "environment": {**os.environ, "PYTHONPATH": str(ROOT)},
+                "streams": [os.devnull, str(out), str(err)],
+                "timeout": timeout,
+            }
+            print(json.dumps(order), file=self._process.stdin, flush=True)
+            code = json.loads(self._process.stdout.readline())
+            return subprocess.CompletedProcess(
+                arguments, code, out.read_text("utf-8"), err.read_text("utf-8")
+            )
+
+    def close(self) -> None:
+        """End the process."""
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+
+def serve(modules: list[str]) -> None:
+    """Fork for every line of standard input, and say with what the copy ended."""
+    answers = os.fdopen(os.dup(1), "w")  # not inherited by what a copy starts
+    orders = os.fdopen(os.dup(0))
+    for module in modules:
+        __import__(module)
+    for line in orders:
+        order = json.loads(line)
+        child = os.fork()
+        if not child:
+            become(order)
+            return
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), file=answers, flush=True)
+
+
+def become(order: dict) -> None:
+    """Be the process that was ordered, up to its end."""
+    for number, (path, flags) in enumerate(
+        zip(order["streams"], (os.O_RDONLY, *[os.O_WRONLY | os.O_CREAT] * 2), strict=True)
+    ):
+        file = os.open(path, flags)
+        os.dup2(file, number)
+        os.close(file)
+    faulthandler.dump_traceback_later(order["timeout"], exit=True)
+    os.chdir(order["cwd"])
+    os.environ.clear()
+    os.environ.update(order["environment"])
+    sys.argv[:] = order["arguments"]
+    sys.path[0] = str(Path(sys.argv[0]).parent)
+    runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1:])
