@@ -35,7 +35,7 @@ class ForkServer:
             out, err = Path(folder, "out"), Path(folder, "err")
             order = {
                 "arguments": arguments,
-                "cwd": os.getcwd(),
+                "cwd": str(Path.cwd()),
                 "environment": {**os.environ, "PYTHONPATH": str(ROOT)},
                 "streams": [os.devnull, str(out), str(err)],
                 "timeout": timeout,
