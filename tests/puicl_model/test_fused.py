@@ -103,7 +103,18 @@ def test_a_bias_is_added_to_the_queries_and_has_its_gradient(size, axis):
     assert relative_error(without[0], expected[0]) > 0.03
 
 
+# What stands in for instructions takes fifteen seconds to compile at this size.
 @pytest.mark.usefixtures("code")
+@pytest.mark.parametrize(
+    "code",
+    [
+        "vectors",
+        "tiles",
+        pytest.param("vectors emulated", marks=pytest.mark.slow),
+        pytest.param("tiles emulated", marks=pytest.mark.slow),
+    ],
+    indirect=True,
+)
 @pytest.mark.parametrize("rows", [43, 64, 150])
 def test_heads_of_64_are_plain_attention_too(rows):
     kv, bias = projection(1, rows, 2, 3, 1, 64), torch.linspace(-1, 1, 64)
