@@ -55,8 +55,11 @@ class Block(nn.Module):
         What nobody reads is not computed: only the label column goes on after the attention
         within rows, and only the rows that are classified ask in the one within columns.
         """
-        label = self.seen_labels(h)
-        return self.within_columns(label, label[:, first_row:].contiguous())[:, :, 0]
+        return self.answers_of_labels(self.seen_labels(h), first_row)
+
+    def answers_of_labels(self, seen: Tensor, first_row: int) -> Tensor:
+        """The same from `seen_labels` [B, R, 1, E]."""
+        return self.within_columns(seen, seen[:, first_row:].contiguous())[:, :, 0]
 
     def seen(self, h: Tensor) -> Tensor:
         """The table [B, R, C, E] as its rows' attention leaves it: what new rows attend to."""
@@ -154,19 +157,37 @@ class Attention(nn.Module):
 
     def one_by_one(self, asking: Tensor, h: Tensor) -> tuple[Tensor, Tensor | None]:
         """The same where each cell of `asking` attends to itself, too, and to no other of them."""
+        # What is multiplied for a cell of h: 2 E^2 for key and value, and 2 E for each that asks;
+        # or 2 E for each that asks and each head.
+        if asking.shape[self.axis] * (self.heads - 1) <= h.shape[-1]:
+            return self._one_by_one_without_keys(asking, h)
         length = h.shape[self.axis] + 1
         q, k, v = self._split(*self._project(asking, h, length), self.axis)
         _, k_own, v_own = self._split(*self._project(asking, asking, length), self.axis)
-        own = (q * k_own).sum(-1, keepdim=True)  # B . H Q 1
-        attended = torch.empty_like(q)
-        together = max(1, SCORES_TOGETHER // (k.shape[:-1].numel()))
-        for start in range(0, q.shape[-2], together):
-            rows = slice(start, start + together)
-            scores = torch.cat([q[..., rows, :] @ k.transpose(-1, -2), own[..., rows, :]], dim=-1)
-            weights = scores.softmax(-1)
-            taken = weights[..., :-1] @ v + weights[..., -1:] * v_own[..., rows, :]
-            attended[..., rows, :] = taken
-        return self._merge(attended, self.axis)
+        return self._merge(_attend_to_all_and_itself(q, k, v, k_own, v_own), self.axis)
+
+    def _one_by_one_without_keys(self, asking: Tensor, h: Tensor) -> tuple[Tensor, Tensor | None]:
+        """The same from the cells h as they are: none of their keys and values is made.
+
+        q (W h)^T is (q W) h^T, and the values' weights may as well multiply weighted sums of cells.
+        A key's bias adds as much to all scores of a query, which the softmax takes out again; a
+        value's passes through, as weights add up to one.
+        """
+        e, shape = h.shape[-1], (self.heads, h.shape[-1] // self.heads)
+        scale = self._scale(h.shape[self.axis] + 1)
+        weight, bias = self.qkv.weight, self.qkv.bias
+        q = F.linear(
+            asking, (weight[:e] * scale.unsqueeze(-1)).to(h.dtype), (bias[:e] * scale).to(h.dtype)
+        )
+        of_keys, of_values = weight[e:].to(h.dtype).unflatten(0, (2, *shape))
+        along = 2 if self.axis == 1 else 1  # the other axis: B, it, the heads and who asks, E
+        q = torch.einsum("brchd,hde->brche", q.unflatten(-1, shape), of_keys)
+        q = q.movedim(along, 1).transpose(2, 3).flatten(2, 3)
+        cells, own = h.movedim(along, 1), asking.movedim(along, 1).repeat(1, 1, self.heads, 1)
+        taken = _attend_to_all_and_itself(q, cells, cells, own, own)
+        taken = taken.unflatten(2, (self.heads, -1))  # B . H Q E
+        attended = torch.einsum("bnhqe,hde->bnhqd", taken, of_values)
+        return self._merge(attended + bias[2 * e :].to(h.dtype).view(shape)[:, None], self.axis)
 
     def _project(self, asking: Tensor, h: Tensor, length: int) -> tuple[Tensor | None, Tensor]:
         """Scaled queries [B, r, c, H, D], and keys and values [B, R, C, 2, H, D].
@@ -234,6 +255,22 @@ class FeedForward(nn.Module):
 
     def _hidden(self, x: Tensor) -> Tensor:
         return add_and_gelu(*linear_but_bias(x, self.inner))
+
+
+def _attend_to_all_and_itself(
+    q: Tensor, k: Tensor, v: Tensor, k_own: Tensor, v_own: Tensor
+) -> Tensor:
+    """What queries [.., Q, D] take of k and v [.., L, D], and each of its own [.., Q, D]."""
+    own = (q * k_own).sum(-1, keepdim=True)
+    attended = torch.empty_like(q)
+    together = max(1, SCORES_TOGETHER // k.shape[:-1].numel())
+    for start in range(0, q.shape[-2], together):
+        rows = slice(start, start + together)
+        scores = torch.cat([q[..., rows, :] @ k.transpose(-1, -2), own[..., rows, :]], dim=-1)
+        weights = scores.softmax(-1)
+        taken = weights[..., :-1] @ v + weights[..., -1:] * v_own[..., rows, :]
+        attended[..., rows, :] = taken
+    return attended
 
 
 def in_pieces(function: Callable[[Tensor], Tensor], h: Tensor, axis: int) -> Tensor:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from puicl_model import class_prior as priors
 from puicl_model.blend import Blend, Students, taught_by
 from puicl_model.contexts import TrainedRange, column_relevance, levels_alone
-from puicl_model.ensemble import NewRows, keep_references, row_keys, score_unlabeled
+from puicl_model.ensemble import NewRows, Scores, keep_references, row_keys, score_unlabeled
 from puicl_model.inference import resolve_device, threads, tiny_to_zero
 from puicl_model.labels import labeled_mask, labels_of_rows, refuse_another_order
 from puicl_model.model import PUICL
@@ -83,6 +83,11 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         Threads of the network on a CPU; None leaves PyTorch's setting.
     batch_rows : int
         New rows scored together; bounds memory, changes no score beyond rounding.
+    keep_context : bool
+        Whether `fit` keeps what the network read of the table, so that new rows are scored without
+        reading it again: for each pass 4 bytes * rows read * (columns + 1) * embedding size *
+        blocks, which may be gigabytes. Otherwise it is read again for the first of them, and kept
+        where all that a process keeps takes less than 1 GB. Changes no score beyond rounding.
     verbose : bool or None
         Whether to show progress on stderr; None: where it takes long, on a terminal.
 
@@ -129,6 +134,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         device: str = "auto",
         n_threads: int | None = None,
         batch_rows: int = 1024,
+        keep_context: bool = False,
         verbose: bool | None = None,
     ):
         self.model = model
@@ -143,6 +149,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         self.device = device
         self.n_threads = n_threads
         self.batch_rows = batch_rows
+        self.keep_context = keep_context
         self.verbose = verbose
 
     def fit(self, X: Any, s: Any, class_prior: float | None = None) -> Self:
@@ -158,12 +165,16 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         for sparse matrices.
         """
         before = dict(vars(self))
+        if "_new_rows" in before:  # the tables before and now may not fit beside each other
+            self._new_rows.forget()
         try:
             with tiny_to_zero():
                 task = self._prepare(X, s, class_prior)
                 with threads(self.n_threads):
-                    (log_odds,) = score_unlabeled(self.network_, [task.plan], self.verbose)
-                self._finish(task, log_odds)
+                    (scores,) = score_unlabeled(
+                        self.network_, [task.plan], self.verbose, self.keep_context
+                    )
+                self._finish(task, scores)
         except BaseException:  # a fit that was refused or stopped leaves the one before as it was
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -286,24 +297,21 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         )
         return _Task(X, labeled, relevance, plan, rng, class_prior)
 
-    def _finish(self, task: "_Task", log_odds: np.ndarray) -> None:
-        """Everything of `fit` after the forward passes, which gave `log_odds` [n_estimators, n_u].
-
-        The warnings are left to the caller.
-        """
+    def _finish(self, task: "_Task", scores: Scores) -> None:
+        """Everything of `fit` after the forward passes; its warnings are left to the caller."""
         X, labeled, plan = task.X, task.labeled, task.plan
-        self._new_rows = NewRows(self.network_, keep_references(plan), plan.scalings)
+        self._new_rows = NewRows(self.network_, keep_references(plan), plan.scalings, scores.read)
         self._keys, first, inverse = np.unique(
             row_keys(plan.unlabeled), return_index=True, return_inverse=True
         )
-        self.estimator_log_odds_ = log_odds = _mean_by(log_odds, inverse)
+        self.estimator_log_odds_ = log_odds = _mean_by(scores.log_odds, inverse)
         log_odds = log_odds.mean(axis=0)
 
         self._students = self._blend = None
         if self.blend == "trees" and not levels_alone(X):
             answers = taught_by(log_odds, labeled)
-            self._students, scores = Students.taught(X, labeled, answers, task.rng)
-            self._blend = Blend(log_odds, _mean_by(scores[:, ~labeled], inverse))
+            self._students, taught = Students.taught(X, labeled, answers, task.rng)
+            self._blend = Blend(log_odds, _mean_by(taught[:, ~labeled], inverse))
             log_odds = self._blend.fitted
         self._set_prior(log_odds, int(labeled.sum()), task.class_prior)
         log_odds = log_odds + self._offset
@@ -319,7 +327,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     def _log_odds_of_new(self, X: np.ndarray) -> np.ndarray:
         """Log-odds [m] of preprocessed rows [m, w], as if none of them had been in the fit."""
         with threads(self.n_threads):
-            scores = self._new_rows(X, self.batch_rows, self.verbose).mean(axis=0)
+            each = self._new_rows(X, self.batch_rows, self.verbose, self.keep_context)
+        scores = each.mean(axis=0)
         if self._blend is not None and self._students is not None:
             scores = self._blend(scores, self._students(X))
         return scores + self._offset

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
+from typing import Any, cast
 
 import numpy as np
 
@@ -38,24 +39,49 @@ class Reference:
     rows: np.ndarray
 
 
-def score_unlabeled(
-    network: Network, plans: Sequence[Plan], verbose: bool | None
-) -> list[np.ndarray]:
-    """For each plan log-odds [n_estimators, n_u]: each estimator's mean over its views.
+@dataclass(frozen=True)
+class Scores:
+    """What one reading of a table gave.
 
-    Every view scores every row once. Contexts of one shape share forward passes, across tables.
+    log_odds: [n_estimators, n_u], each estimator's mean over its views; read: the references'
+    contexts as they were read, in the order of `keep_references`, where they were to be kept.
     """
-    runs = [(number, *run) for number, plan in enumerate(plans) for run in plan.runs()]
-    flat = [job for number, _, views in runs for view in views for job in plans[number].jobs(view)]
-    with _shown(verbose, len(flat), sum(job.n_rows * job.n_columns for job in flat)) as done:
-        answers = iter(log_odds(network, flat, done))
-    totals = [np.zeros((len(plan.estimators), len(plan.unlabeled))) for plan in plans]
-    for number, places, views in runs:
-        for view in views:
-            for context in view.contexts:
-                cells = np.ix_(np.array(places), context.unlabeled)
-                totals[number][cells] += next(answers) / len(views)
-    return totals
+
+    log_odds: np.ndarray
+    read: list[ReadContext]
+
+
+def score_unlabeled(
+    network: Network, plans: Sequence[Plan], verbose: bool | None, keep: bool = False
+) -> list[Scores]:
+    """The unlabelled rows' scores of each plan; every view scores every row once.
+
+    Contexts of one shape share forward passes, across tables, but for those to `keep`, which a
+    `PUICL` reads one by one.
+    """
+    found = [Scores(np.zeros((len(plan.estimators), len(plan.unlabeled))), []) for plan in plans]
+    flat = [
+        (scores, number, job, np.ix_(np.array(estimators), context.unlabeled), len(views))
+        for plan, scores in zip(plans, found, strict=True)
+        for estimators, views in plan.runs()
+        for view in views
+        for number, (context, job) in enumerate(zip(view.contexts, plan.jobs(view), strict=True))
+    ]
+    cells = sum(job.n_rows * job.n_columns for _, _, job, *_ in flat)
+    answers: dict[int, np.ndarray] = {}
+    with _shown(verbose, len(flat), cells) as done:
+        for place, (scores, number, job, *_) in enumerate(flat):
+            if keep and number == 0:
+                context = ReadContext(cast(PUICL, network), job.rows(), job.n_labeled)
+                scores.read.append(context)
+                answers[place] = context.log_odds_of_table()
+                done(1)
+        rest = [place for place in range(len(flat)) if place not in answers]
+        jobs = [flat[place][2] for place in rest]
+        answers.update(zip(rest, log_odds(network, jobs, done), strict=True))
+    for place, (scores, _, _, theirs, n_views) in enumerate(flat):
+        scores.log_odds[theirs] += answers[place] / n_views
+    return found
 
 
 def keep_references(plan: Plan) -> list[Reference]:
@@ -81,22 +107,40 @@ class NewRows:
     """Scores rows that were not in the table against the references, each row by itself.
 
     A context is read once a call, whatever the number of rows; what was read is kept for later
-    calls (`puicl_model.read_context.KEPT`).
+    calls (`puicl_model.read_context.KEPT`), or here, for as long as it is asked to `keep` it.
     """
 
-    def __init__(self, network: PUICL, references: list[Reference], scalings: dict[str, Scaling]):
+    def __init__(
+        self,
+        network: PUICL,
+        references: list[Reference],
+        scalings: dict[str, Scaling],
+        read: Sequence[ReadContext] = (),
+    ):
+        """read: the references' contexts, where they have been read."""
         self.network, self.references, self.scalings = network, references, scalings
+        self._read = dict(enumerate(read))
 
-    def __call__(self, X: np.ndarray, batch_rows: int, verbose: bool | None = None) -> np.ndarray:
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_read": {}}  # reading it again is less than to carry it along
+
+    def __call__(
+        self, X: np.ndarray, batch_rows: int, verbose: bool | None = None, keep: bool = False
+    ) -> np.ndarray:
         """Log-odds [n_estimators, m] of rows `X` [m, w], preprocessed but unscaled."""
+        if not keep:
+            self.forget()
         n_estimators = 1 + max(max(reference.estimators) for reference in self.references)
         total, count = np.zeros((n_estimators, len(X))), np.zeros((n_estimators, 1))
-        unread = sum(each.rows.size for each in self.references if each not in KEPT)
+        unread = sum(
+            reference.rows.size
+            for number, reference in enumerate(self.references)
+            if number not in self._read and reference not in KEPT
+        )
         cells = unread + sum(len(X) * len(each.columns) for each in self.references)
         with _shown(verbose, len(self.references), cells) as done:
-            for reference in self.references:
-                read = partial(ReadContext, self.network, reference.rows, reference.n_labeled)
-                context = KEPT.get(reference, id(self), read)
+            for number, reference in enumerate(self.references):
+                context = self._context(number, keep)
                 scaling = self.scalings[reference.scaling]
                 for start in range(0, len(X), batch_rows):
                     part = slice(start, start + batch_rows)
@@ -105,6 +149,20 @@ class NewRows:
                 count[list(reference.estimators)] += 1
                 done(1)
         return total / count
+
+    def forget(self) -> None:
+        """Drop what was kept here."""
+        self._read.clear()
+
+    def _context(self, number: int, keep: bool) -> ReadContext:
+        """The context of the reference of that number, read now if it has to be."""
+        reference = self.references[number]
+        read = partial(ReadContext, self.network, reference.rows, reference.n_labeled)
+        if not keep:
+            return KEPT.get(reference, id(self), read)
+        if number not in self._read:
+            self._read[number] = read()
+        return self._read[number]
 
 
 @contextmanager

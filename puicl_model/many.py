@@ -52,9 +52,10 @@ def fit_many(
     with tiny_to_zero():
         with threads(classifier.n_threads):
             plans = [task.plan for task in tasks]
-            answers = score_unlabeled(fits[0].network_, plans, classifier.verbose)
-        for fit, task, log_odds in zip(fits, tasks, answers, strict=True):
-            fit._finish(task, log_odds)
+            keep = classifier.keep_context
+            answers = score_unlabeled(fits[0].network_, plans, classifier.verbose, keep)
+        for fit, task, scores in zip(fits, tasks, answers, strict=True):
+            fit._finish(task, scores)
     doubtful = [n for n, fit in enumerate(fits) if fit.report_["warnings"]]
     if doubtful:
         first = fits[doubtful[0]].report_["warnings"][0]

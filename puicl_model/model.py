@@ -117,6 +117,15 @@ class PUICL(nn.Module):
             h = block.after(seen)
         yield last.seen_labels(h)
 
+    def answer(self, labels: Tensor, n_labeled: int) -> Tensor:
+        """Logits [B, R - n_labeled, 2] of the table itself, from the last of what `read` gave.
+
+        The bits of `forward`.
+        """
+        last = self._stack()[-1]
+        answers = last.answers_of_labels(labels, self.config.thinking_rows + n_labeled)
+        return self.decoder(answers.to(self.unlabeled_token.dtype))
+
     def look(self, read: Iterable[Tensor], x: Tensor, n_labeled: int, x_new: Tensor) -> Tensor:
         """Logits [B, Q, 2] of new rows x_new [B, Q, d] from what `read` gave of the table x."""
         new = self.embed(standardize(x_new, x, n_labeled, self.config), n_labeled=0)

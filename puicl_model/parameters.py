@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from puicl_model.preprocessing import SCALINGS
@@ -17,6 +18,8 @@ def check_parameters(classifier: BaseEstimator, class_prior: Any) -> None:
             continue
         if not isinstance(value, Integral) or value < 1:
             raise ValueError(f"{name} must be a whole number from 1, not {value!r}")
+    if not isinstance(classifier.keep_context, bool | np.bool_):
+        raise ValueError(f"keep_context must be True or False, not {classifier.keep_context!r}")
     scalings = classifier.scalings
     if isinstance(scalings, str):
         known = scalings == "auto"

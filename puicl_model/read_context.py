@@ -11,8 +11,9 @@ import torch
 from puicl_model.inference import difference, own_precision
 from puicl_model.model import PUICL
 
-# What a process keeps of contexts it has read: two of the largest (1,300 rows, 100 columns), 14 of
-# 1,300 rows and 20 columns, or two hundred of 200 rows and 8 columns, of whatever classifiers.
+# What a process keeps of contexts it has read unasked, of whatever classifiers. With the default
+# weights one of the largest (1,300 rows, 100 columns), 8 of 1,300 rows and 20 columns, or 110 of
+# 200 rows and 8 columns.
 KEPT_BYTES = 1_024_000_000
 
 
@@ -36,6 +37,12 @@ class ReadContext:
     def n_bytes(self) -> int:
         """Memory that it holds."""
         return sum(cells.numel() * cells.element_size() for cells in self._cells)
+
+    @torch.inference_mode()
+    def log_odds_of_table(self) -> np.ndarray:
+        """Log-odds [R - n_labeled] of the table's unlabelled rows."""
+        with own_precision(self._table.device):
+            return difference(self.network.answer(self._cells[-1], self._n_labeled))[0]
 
     @torch.inference_mode()
     def log_odds(self, new: np.ndarray) -> np.ndarray:

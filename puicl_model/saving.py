@@ -91,6 +91,8 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
         # Any iterable of names, positions or booleans, an index or a series, say.
         if isinstance(some, dict) and some.get("categorical_features") is not None:
             some["categorical_features"] = list(some["categorical_features"])
+    if not parameters["keep_context"]:  # older versions can do without it, but lack it
+        del parameters["keep_context"]
     if parameters["model"] is not None:
         parameters["model"] = str(parameters["model"])
     if Path(path).is_dir():

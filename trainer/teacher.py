@@ -69,8 +69,8 @@ def soft_targets(network: Averaged, batch: Batch, train: TrainConfig) -> Tensor:
                     rotations=rotations,
                 )
             )
-    log_odds = score_unlabeled(network, plans, verbose=False)
-    mean = np.stack([each.mean(axis=0) for each in log_odds])
+    scores = score_unlabeled(network, plans, verbose=False)
+    mean = np.stack([each.log_odds.mean(axis=0) for each in scores])
     return torch.sigmoid(torch.from_numpy(mean)).float()
 
 

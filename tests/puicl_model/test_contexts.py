@@ -285,7 +285,7 @@ def test_an_estimators_answer_is_the_mean_over_its_views(monkeypatch):
         rotations=np.random.default_rng(1),
     )
     (found,) = score_unlabeled(None, [plan], False)
-    np.testing.assert_array_equal(found, [[0.5] * 40, [2.5] * 40])
+    np.testing.assert_array_equal(found.log_odds, [[0.5] * 40, [2.5] * 40])
 
 
 def test_unlabelled_rows_are_as_many_for_the_positives_read_as_the_range_says():

@@ -2,13 +2,16 @@
 
 import copy
 import gc
+import json
 import pickle
 
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
+from sklearn.base import clone
 
-from puicl_model import PUICLClassifier, ensemble, save_model
+from puicl_model import PUICLClassifier, ensemble, fit_many, save_model
 from puicl_model.read_context import Kept, ReadContext
 
 pytestmark = pytest.mark.filterwarnings("ignore:only")
@@ -44,6 +47,43 @@ def test_the_scores_are_those_of_reading_table_and_new_rows_together(
     in_parts = np.concatenate([context.log_odds(new[:1]), context.log_odds(new[1:])])
     np.testing.assert_allclose(in_parts, expected, atol=within)
     assert np.ptp(expected) > 1e-3
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"heads": 1},
+        {"thinking_rows": 3, "row_heads": 4, "scalable_softmax": True},
+        {"layers": 1},
+    ],
+)
+def test_few_rows_at_once_are_scored_as_many_are(random_model, changed):
+    network = random_model(seed=3, **changed).double()
+    new = rows(1, 60)
+    table, asked = (torch.from_numpy(x).double()[None] for x in (rows(0, 30), new))
+    ways = set()
+    with torch.inference_mode():
+        cells = list(network.read(table, 8))
+        for attention in (block.row_attention for block in network.blocks):
+            without_keys = attention._one_by_one_without_keys
+            attention._one_by_one_without_keys = lambda *x, to=without_keys: ways.add(1) or to(*x)
+        many = network.look(cells, table, 8, asked)
+        with_few = len(ways)
+        few = torch.cat([network.look(cells, table, 8, part) for part in asked.split(2, 1)], 1)
+    assert (with_few, len(ways)) == ((1, 1) if network.config.heads == 1 else (0, 1))
+    torch.testing.assert_close(few, many, atol=1e-12, rtol=0)
+    assert np.ptp(many.numpy()) > 1e-3
+
+
+def test_the_tables_own_scores_have_the_bits_of_a_forward_pass(random_model):
+    network = random_model(seed=3, thinking_rows=2)
+    table = rows(0, 30)
+    with torch.inference_mode():
+        logits = network(torch.from_numpy(table)[None], 8)[0].double()
+    np.testing.assert_array_equal(
+        ReadContext(network, table, 8).log_odds_of_table(), (logits[:, 1] - logits[:, 0]).numpy()
+    )
 
 
 def test_it_holds_as_many_bytes_as_it_says(random_model):
@@ -136,6 +176,93 @@ def test_nothing_is_kept_of_a_classifier_that_is_gone_or_refitted(fitted, kept):
     fitted.fit(rows(2, 30), np.arange(30) < 8)
     gc.collect()
     assert (len(kept), kept.n_bytes) == (0, 0)
+
+
+@pytest.fixture
+def keeping(fitted):
+    """As `fitted`, with its contexts kept from the fit."""
+    return clone(fitted).set_params(keep_context=True).fit(rows(0, 30), np.arange(30) < 8)
+
+
+def test_a_fit_keeps_what_it_read_if_it_is_asked_to(fitted, keeping, kept, read):
+    new = rows(1, 25)
+    found = keeping.predict_proba(new)
+    assert (len(read), len(kept)) == (0, 0)
+    np.testing.assert_allclose(found, fitted.predict_proba(new), atol=1e-6)
+    assert len(read) == 3
+    np.testing.assert_allclose(keeping.unlabeled_proba_, fitted.unlabeled_proba_, atol=1e-6)
+
+
+def test_large_tables_are_read_in_part_by_part_when_their_first_parts_are_kept(
+    random_model, tmp_path, kept, read
+):
+    path = tmp_path / "model.safetensors"
+    model = random_model(seed=11)
+    card = {
+        "model": model.config.model_dump(),
+        "trained_range": {"n_unlabeled": 10, "n_features": 3},
+    }
+    save_model(path, model.state_dict(), card)
+    x, s, new = rows(0, 60, 5), np.arange(60) < 8, rows(1, 5, 5)
+    plain = PUICLClassifier(path, n_estimators=2).fit(x, s)
+    keeping = PUICLClassifier(path, n_estimators=2, keep_context=True).fit(x, s)
+    assert len(read) == len(plain._new_rows.references) == 4  # views, of six contexts each
+    np.testing.assert_allclose(keeping.unlabeled_proba_, plain.unlabeled_proba_, atol=1e-6)
+    found = keeping.predict_proba(new)
+    assert len(read) == 4
+    np.testing.assert_allclose(found, plain.predict_proba(new), atol=1e-6)
+    many = fit_many([(x, s), (x[:40], s[:40])], keeping)
+    assert len(read) == 8 + 4 + 4
+    np.testing.assert_allclose(many[0].predict_proba(new), found, atol=1e-6)
+    many[1].predict_proba(new)
+    assert len(read) == 16
+
+
+def test_what_a_classifier_keeps_is_dropped_when_it_is_told_or_fitted_again(keeping, read):
+    new = rows(1, 5)
+    found = keeping.predict_proba(new)
+    keeping.set_params(keep_context=False)
+    np.testing.assert_array_equal(keeping.predict_proba(new), found)
+    assert len(read) == 3
+    keeping.set_params(keep_context=True)
+    for _ in range(2):
+        np.testing.assert_array_equal(keeping.predict_proba(new), found)
+    assert len(read) == 6
+    with pytest.raises(ValueError, match="no labelled positive"):
+        keeping.fit(rows(0, 30), np.zeros(30))
+    np.testing.assert_array_equal(keeping.predict_proba(new), found)
+    assert len(read) == 9  # the room was for another table, which could not be read
+
+
+def test_copies_and_saved_classifiers_read_anew_what_they_keep(keeping, read, tmp_path):
+    new = rows(1, 5)
+    found = keeping.predict_proba(new)
+    keeping.save(tmp_path / "fit")
+    for number, other in enumerate(
+        [
+            copy.deepcopy(keeping),
+            pickle.loads(pickle.dumps(keeping)),
+            PUICLClassifier.load(tmp_path / "fit"),
+        ]
+    ):
+        for _ in range(2):
+            np.testing.assert_array_equal(other.predict_proba(new), found)
+            assert len(read) == 3 + 3 * number
+    assert len(pickle.dumps(keeping)) == len(pickle.dumps(copy.deepcopy(keeping)))
+
+
+def test_files_of_classifiers_that_keep_nothing_are_as_older_versions_wrote_them(fitted, tmp_path):
+    fitted.save(tmp_path / "fit")
+    with safe_open(tmp_path / "fit", framework="np") as file:
+        parameters = json.loads(file.metadata()["puicl"])["parameters"]
+    assert parameters.keys() == fitted.get_params().keys() - {"keep_context"}
+    assert PUICLClassifier.load(tmp_path / "fit").keep_context is False
+
+
+@pytest.mark.parametrize("value", [1, "yes", None])
+def test_whether_to_keep_is_true_or_false(fitted, value):
+    with pytest.raises(ValueError, match="keep_context must be True or False"):
+        fitted.set_params(keep_context=value).fit(rows(0, 30), np.arange(30) < 8)
 
 
 def test_what_is_kept_does_not_travel_with_a_pickle(fitted, kept):
