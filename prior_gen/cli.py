@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-import joblib
 import typer
 
-from prior_gen.estimate import estimate, measure
+from prior_gen.estimate import estimate, measure, worker_count
 from prior_gen.folder_commands import HOW_TO_GO_ON, Jobs, add_folder_commands
 from prior_gen.generator import (
     GenerationResult,
@@ -91,9 +90,8 @@ def generate(
     share = parse_part_range(part_range) if part_range else WHOLE
     if dry_run:
         check_backend(backend, address)
-        workers = None if address else jobs or joblib.cpu_count()
         with stops_with("nothing was written"):
-            _show_estimate(settings, folder_of(out), wanted, split, share, workers)
+            _show_estimate(settings, folder_of(out), wanted, split, share, jobs, address)
         return
     with stops_with(HOW_TO_GO_ON):
         result = generate_shards(
@@ -136,9 +134,10 @@ def _show_estimate(
     stages: list[int],
     split: Split,
     share: PartRange,
-    workers: int | None,
+    jobs: int | None,
+    address: str | None,
 ) -> None:
-    """What a run would make; `workers` None where their number is the cluster's business."""
+    """What a run would make; how many workers a cluster has is its business."""
     todo = look_ahead(folder, manifest_here(settings, split), stages, share)
     parts = todo.missing
     size = estimate(settings, parts, split)
@@ -152,7 +151,7 @@ def _show_estimate(
     if not parts:
         return
     cost = measure(settings, parts, split, size)
-    workers = workers and min(workers, len(parts))
+    workers = None if address else worker_count(jobs, len(parts), size.tasks)
     who = f"{workers} {'worker' if workers == 1 else 'workers'}" if workers else "one worker"
     if cost is None:
         print(

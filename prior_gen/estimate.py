@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import joblib
 import numpy as np
 
 from prior_gen.factors import draw_factors
@@ -18,6 +19,8 @@ _MOST_CELLS = 50_000_000
 _SAMPLE = 400
 _MADE = 16
 _MADE_SECONDS = 10.0
+# Tasks that take some two seconds on one core.
+_WORTH_A_WORKER = 1000
 # Tags, offsets and the formats' own headers, a microbatch.
 _OVERHEAD_BYTES = 2500
 
@@ -32,6 +35,15 @@ class Estimate:
     rows: float
     cells: float
     bytes: float
+
+
+def worker_count(jobs: int | None, parts: int, tasks: int) -> int:
+    """Processes for `tasks` in so many parts: `jobs`, or as many as this machine has cores.
+
+    But no more than parts, and none more whose start, some seconds, would take longer than its
+    share of the work.
+    """
+    return min(jobs or min(joblib.cpu_count(), 1 + tasks // _WORTH_A_WORKER), max(parts, 1))
 
 
 def estimate(config: Config, parts: Sequence[PartId], split: Split) -> Estimate:

@@ -37,7 +37,9 @@ from shard_io import (
 )
 
 Folder = Annotated[str, typer.Argument(help="Folder of shards, or its URL.", metavar="DIR")]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Processes; default: all cores.")]
+Jobs = Annotated[
+    int | None, typer.Option(min=1, help="Processes; default: one a core, fewer for little work.")
+]
 _NAMED = 12
 HOW_TO_GO_ON = "published parts are whole: run the same command again to go on"
 

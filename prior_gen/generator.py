@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import joblib
 import numpy as np
 
 from prior_gen.canary import canary_digest, software, tasks_digest
-from prior_gen.estimate import estimate
+from prior_gen.estimate import estimate, worker_count
 from prior_gen.microbatch import generate_microbatch
 from prior_gen.stages import WHOLE, PartRange, share_of
 from prior_gen.watching import watching
@@ -65,8 +64,9 @@ def generate_shards(
     address: str | None = None,
     share: PartRange = WHOLE,
 ) -> GenerationResult:
-    """Write all parts of `stages` that `folder` lacks, with `jobs` workers (default: all cores).
+    """Write all parts of `stages` that `folder` lacks, with `jobs` workers.
 
+    By default there are as many as cores, fewer where there is little to make (`worker_count`).
     `backend` and `address` say where the workers live: see `puicl_config.workers`. `share` (i, n)
     leaves all but the i-th of n shares of the parts to others.
 
@@ -142,7 +142,7 @@ def write_parts(
     """
     per_microbatch = manifest.config.prior.tasks_per_microbatch
     tasks = {part: len(manifest.layout.span(part)) * per_microbatch for part in parts}
-    jobs = min(jobs or joblib.cpu_count(), max(len(parts), 1))
+    jobs = worker_count(jobs, len(parts), sum(tasks.values()))
     # Workers of a cluster may have been started elsewhere.
     there = folder.absolute() if isinstance(folder, Path) else folder
     calls = [(manifest, there, part) for part in parts]

@@ -3,8 +3,7 @@
 import random
 from pathlib import Path
 
-import joblib
-
+from prior_gen.estimate import worker_count
 from prior_gen.generator import check_canary, make_microbatches
 from puicl_config.workers import run_all
 from shard_io import Manifest, PartId, ShardError, Store, content_digest, open_shards
@@ -23,7 +22,9 @@ def regenerate_parts(
     check_canary(reader.manifest)
     parts = reader.published_parts()
     chosen = sorted(random.Random(seed).sample(parts, min(count, len(parts))))
-    jobs = min(jobs or joblib.cpu_count(), max(len(chosen), 1))
+    microbatches = sum(len(reader.manifest.layout.span(part)) for part in chosen)
+    tasks = microbatches * reader.manifest.config.prior.tasks_per_microbatch
+    jobs = worker_count(jobs, len(chosen), tasks)
     digests = run_all(_digest_from_seeds, [(reader.manifest, part) for part in chosen], jobs)
     unlike = []
     for part, digest in zip(chosen, digests, strict=True):

@@ -19,10 +19,11 @@ FOLDS = 3
 # Rows a baseline is fitted on in one fold, at most: bounds the time of plans with large tasks.
 MAX_TRAINING_ROWS = 1500
 MAX_GROUPS = 8
+TREES = 48
 BASELINES: dict[str, Callable] = {
     "logistic": lambda seed: make_pipeline(StandardScaler(), LogisticRegression(max_iter=300)),
     "trees": lambda seed: ExtraTreesClassifier(
-        48, min_samples_leaf=3, max_features="sqrt", random_state=seed, n_jobs=1
+        TREES, min_samples_leaf=3, max_features="sqrt", random_state=seed, n_jobs=1
     ),
 }
 

@@ -9,7 +9,7 @@ from folders import folder_bytes
 import prior_gen.generator
 from prior_gen import generate_microbatch
 from prior_gen.cli import main
-from prior_gen.estimate import estimate, measure
+from prior_gen.estimate import estimate, measure, worker_count
 from prior_gen.generator import generate_shards
 from prior_gen.watching import StageProgress
 from puicl_config import load_config
@@ -69,6 +69,26 @@ def test_the_command_prints_time_and_bytes_for_its_share_and_writes_nothing(
         done.stdout,
     )
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("jobs", "parts", "tasks", "workers"),
+    [
+        (None, 15, 216, 1),
+        (None, 15, 2500, 3),
+        (None, 2, 2500, 2),
+        (None, 500, 10**8, 8),
+        (None, 0, 0, 1),
+        (4, 15, 10, 4),
+        (12, 500, 10**8, 12),
+        (12, 3, 10, 3),
+    ],
+)
+def test_no_worker_is_started_that_has_little_to_do_unless_it_was_asked_for(
+    monkeypatch, jobs, parts, tasks, workers
+):
+    monkeypatch.setattr("joblib.cpu_count", lambda: 8)
+    assert worker_count(jobs, parts, tasks) == workers
 
 
 def test_the_sample_of_a_dry_run_is_stored_as_the_run_would_store_it(tiny_yaml):

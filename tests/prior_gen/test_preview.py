@@ -14,7 +14,7 @@ import prior_gen.preview.sample as sampling
 from prior_gen.factors import draw_architecture
 from prior_gen.generator import generate_shards
 from prior_gen.info import describe_shards
-from prior_gen.preview import write_preview
+from prior_gen.preview import difficulty, write_preview
 from prior_gen.preview.curriculum import realised, rows_outside, wilson
 from prior_gen.preview.difficulty import BASELINES, pu_auc, score_tasks
 from prior_gen.preview.examples import first_components
@@ -25,7 +25,16 @@ from puicl_config import InputError, load_config
 from shard_io import PartId, ShardError, open_shards, slice_shards
 
 CODE = "from prior_gen.cli import main; main()"
+TREES = difficulty.TREES
 FIGURES = {"tasks", "pairs-1", "pairs-2", "curriculum", "difficulty", "tags"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_trees():
+    """Most of a page's time goes to growing them, and how many there are matters to no test."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(difficulty, "TREES", 4)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +190,10 @@ def test_a_large_folder_is_sampled_within_bounds_and_evenly(all_shards, monkeypa
 
 
 @pytest.mark.parametrize("baseline", BASELINES)
-def test_labels_made_by_one_feature_give_an_auc_near_one_and_noise_one_near_a_half(baseline):
+def test_labels_made_by_one_feature_give_an_auc_near_one_and_noise_one_near_a_half(
+    baseline, monkeypatch
+):
+    monkeypatch.setattr(difficulty, "TREES", TREES)
     rng = np.random.default_rng(0)
     aucs = {"one feature": [], "noise": []}
     for seed in range(6):

@@ -9,6 +9,8 @@ import faulthandler
 import json
 import os
 import runpy
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -29,14 +31,20 @@ class ForkServer:
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )
 
-    def run(self, arguments: list[str], timeout: int) -> subprocess.CompletedProcess:
-        """What `subprocess.run` gives for a script and its arguments."""
+    def run(
+        self, arguments: list[str], timeout: int, processes: int = 1
+    ) -> subprocess.CompletedProcess:
+        """What `subprocess.run` gives for a script and its arguments.
+
+        With several `processes`, what it would give for a torchrun that starts them: each finds in
+        its environment which of them it is and where they meet. If one fails, the others end.
+        """
         with tempfile.TemporaryDirectory() as folder:
             out, err = Path(folder, "out"), Path(folder, "err")
             order = {
                 "arguments": arguments,
                 "cwd": str(Path.cwd()),
-                "environment": {**os.environ, "PYTHONPATH": str(ROOT)},
+                "environments": _environments(processes),
                 "streams": [os.devnull, str(out), str(err)],
                 "timeout": timeout,
             }
@@ -54,26 +62,58 @@ class ForkServer:
         self._process.stdout.close()
 
 
+def _environments(processes: int) -> list[dict[str, str]]:
+    """Of each process its variables."""
+    common = {**os.environ, "PYTHONPATH": str(ROOT)}
+    if processes == 1:
+        return [common]
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        common |= {"MASTER_ADDR": "localhost", "MASTER_PORT": str(free.getsockname()[1])}
+    common |= {"WORLD_SIZE": str(processes), "LOCAL_WORLD_SIZE": str(processes)}
+    return [common | {"RANK": str(n), "LOCAL_RANK": str(n)} for n in range(processes)]
+
+
 def serve(modules: list[str]) -> None:
-    """Fork for every line of standard input, and say with what the copy ended."""
+    """Fork for every line of standard input, and say with what the copies ended."""
     answers = os.fdopen(os.dup(1), "w")  # not inherited by what a copy starts
     orders = os.fdopen(os.dup(0))
     for module in modules:
         __import__(module)
     for line in orders:
         order = json.loads(line)
-        child = os.fork()
-        if not child:
-            become(order)
-            return
-        _, status = os.waitpid(child, 0)
-        print(os.waitstatus_to_exitcode(status), file=answers, flush=True)
+        children = set()
+        for environment in order["environments"]:
+            child = os.fork()
+            if not child:
+                become(order, environment)
+                return
+            children.add(child)
+        print(ended(children), file=answers, flush=True)
 
 
-def become(order: dict) -> None:
-    """Be the process that was ordered, up to its end."""
+def ended(children: set[int]) -> int:
+    """Once all have, the exit code of the first that failed, or 0."""
+    code = 0
+    while children:
+        child, status = os.waitpid(-1, 0)
+        if child not in children:  # what an imported module had started
+            continue
+        children.remove(child)
+        if not code and (code := os.waitstatus_to_exitcode(status)):
+            for other in children:
+                os.kill(other, signal.SIGTERM)
+    return code
+
+
+def become(order: dict, environment: dict[str, str]) -> None:
+    """Be a process that was ordered, up to its end."""
     for number, (path, flags) in enumerate(
-        zip(order["streams"], (os.O_RDONLY, *[os.O_WRONLY | os.O_CREAT] * 2), strict=True)
+        zip(
+            order["streams"],
+            (os.O_RDONLY, *[os.O_WRONLY | os.O_CREAT | os.O_APPEND] * 2),
+            strict=True,
+        )
     ):
         file = os.open(path, flags)
         os.dup2(file, number)
@@ -81,7 +121,7 @@ def become(order: dict) -> None:
     faulthandler.dump_traceback_later(order["timeout"], exit=True)
     os.chdir(order["cwd"])
     os.environ.clear()
-    os.environ.update(order["environment"])
+    os.environ.update(environment)
     sys.argv[:] = order["arguments"]
     sys.path[0] = str(Path(sys.argv[0]).parent)
     runpy.run_path(sys.argv[0], run_name="__main__")

@@ -26,17 +26,20 @@ def arguments():
 
 @pytest.fixture(scope="session")
 def run_command(run_command):
-    """As everywhere; but `MAIN` without torchrun starts as a copy of a process at the ready.
+    """As everywhere; but `MAIN` starts as copies of a process at the ready, without torchrun.
 
-    `tests/end_to_end` starts it from nothing, and what torchrun starts does so here, too.
+    `tests/end_to_end`, and the tests here that start other scripts, or commands that are to fail
+    or to be killed, start from nothing, with torchrun where there are several processes.
     """
     # The compiler is imported by every optimizer.
     ready = ForkServer("trainer.cli", "torch._inductor")
 
-    def run(first, *others, check=True, **options):
-        if first != MAIN or options:
-            return run_command(first, *others, check=check, **options)
-        done = ready.run([str(part) for part in (first, *others)], timeout=900)
+    def run(*command, check=True, **options):
+        start = command.index(MAIN) if MAIN in command else None
+        processes = command[3] if start else 1  # as `arguments` builds it
+        if start is None or options or (processes > 1 and not check):
+            return run_command(*command, check=check, **options)
+        done = ready.run([str(part) for part in command[start:]], 900, processes)
         if check:
             assert done.returncode == 0, done.stdout + done.stderr
         return done
