@@ -1,6 +1,7 @@
 """A fitted ensemble: the network's log-odds of unlabelled rows, and of new rows, by estimator."""
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -120,6 +121,7 @@ class NewRows:
         """read: the references' contexts, where they have been read."""
         self.network, self.references, self.scalings = network, references, scalings
         self._read = dict(enumerate(read))
+        self._times_read_in_vain = 0
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_read": {}}  # reading it again is less than to carry it along
@@ -138,9 +140,11 @@ class NewRows:
             if number not in self._read and reference not in KEPT
         )
         cells = unread + sum(len(X) * len(each.columns) for each in self.references)
+        n_bytes = 0
         with _shown(verbose, len(self.references), cells) as done:
             for number, reference in enumerate(self.references):
                 context = self._context(number, keep)
+                n_bytes += context.n_bytes
                 scaling = self.scalings[reference.scaling]
                 for start in range(0, len(X), batch_rows):
                     part = slice(start, start + batch_rows)
@@ -148,7 +152,20 @@ class NewRows:
                     total[list(reference.estimators), part] += context.log_odds(rows)
                 count[list(reference.estimators)] += 1
                 done(1)
+        if not keep and any(reference not in KEPT for reference in self.references):
+            self._tell_of_reading_again(n_bytes)
         return total / count
+
+    def _tell_of_reading_again(self, n_bytes: int) -> None:
+        """Warn, the second time, that a call has read what did not fit into what is kept."""
+        self._times_read_in_vain += 1
+        if self._times_read_in_vain == 2:
+            warnings.warn(
+                f"what the network reads of the table for new rows takes {n_bytes / 1e9:.1f} GB, "
+                f"more than the {KEPT.most / 1e9:.1f} GB that are kept unasked, so every call "
+                "reads the rest again; with keep_context=True all of it is kept",
+                stacklevel=2,
+            )
 
     def forget(self) -> None:
         """Drop what was kept here."""

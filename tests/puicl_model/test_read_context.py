@@ -4,6 +4,7 @@ import copy
 import gc
 import json
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -143,9 +144,13 @@ def test_as_many_are_kept_as_fit_and_answers_stay(fitted, kept, monkeypatch, rea
     assert one == sum(4 * 30 * cells * 16 for cells in (4, 1))
     smaller = Kept(int(most * one))
     monkeypatch.setattr(ensemble, "KEPT", smaller)
-    for _ in range(3):
-        np.testing.assert_array_equal(fitted.predict_proba(new), first)
-        assert (len(smaller), smaller.n_bytes) == (n, n * one)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for time in range(3):
+            assert len(told) == (time > 1)  # what it may be worth to know is said once, not at once
+            np.testing.assert_array_equal(fitted.predict_proba(new), first)
+            assert (len(smaller), smaller.n_bytes) == (n, n * one)
+    assert "reads the rest again; with keep_context=True all of it is kept" in str(told[0].message)
     assert len(read) == 3 + 3 + 2 * (3 - n)  # what is kept is not read again, whatever the order
 
 
