@@ -39,14 +39,15 @@ def test_what_is_generated_into_a_bucket_has_the_bytes_of_a_folder(tiny, all_sha
 
 
 def test_worker_processes_of_the_command_write_to_a_bucket(
-    tiny_yaml, all_shards, bucket, run_command
+    tiny, tiny_yaml, all_shards, bucket, run_command
 ):
-    arguments = ["--config", str(tiny_yaml), "--stages", "1-5", "--out", f"s3://{bucket[0]}/x"]
+    arguments = ["--config", tiny_yaml, "--stages", "1-5", "--out", f"s3://{bucket[0]}/x"]
     code = "from prior_gen.cli import main; main()"
     done = run_command("-c", code, *arguments, "--jobs", "2", "--part-range", "1/2")
     assert "wrote 8 parts" in done.stdout
     assert "7 parts of these stages are still missing" in done.stdout
-    main([*arguments, "--part-range", "2/2"])
+    rest = generate_shards(tiny, folder_of(f"s3://{bucket[0]}/x"), range(1, 6), jobs=1)
+    assert (len(rest.written), rest.skipped) == (7, 8)
     assert objects(bucket) == bytes_under(all_shards, "x/")
 
 
