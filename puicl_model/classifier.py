@@ -165,11 +165,11 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         for sparse matrices.
         """
         before = dict(vars(self))
-        if "_new_rows" in before:  # the tables before and now may not fit beside each other
-            self._new_rows.forget()
         try:
             with tiny_to_zero():
                 task = self._prepare(X, s, class_prior)
+                if "_new_rows" in before:  # tables before and now may not fit beside each other
+                    self._new_rows.forget()
                 with threads(self.n_threads):
                     (scores,) = score_unlabeled(
                         self.network_, [task.plan], self.verbose, self.keep_context

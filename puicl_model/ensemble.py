@@ -152,7 +152,7 @@ class NewRows:
                     total[list(reference.estimators), part] += context.log_odds(rows)
                 count[list(reference.estimators)] += 1
                 done(1)
-        if not keep and any(reference not in KEPT for reference in self.references):
+        if not keep and n_bytes > KEPT.most:
             self._tell_of_reading_again(n_bytes)
         return total / count
 
@@ -161,8 +161,8 @@ class NewRows:
         self._times_read_in_vain += 1
         if self._times_read_in_vain == 2:
             warnings.warn(
-                f"what the network reads of the table for new rows takes {n_bytes / 1e9:.1f} GB, "
-                f"more than the {KEPT.most / 1e9:.1f} GB that are kept unasked, so every call "
+                f"what the network reads of the table for new rows takes {n_bytes / 1e6:,.0f} "
+                f"MB, more than the {KEPT.most / 1e6:,.0f} MB that are kept unasked, so every call "
                 "reads the rest again; with keep_context=True all of it is kept",
                 stacklevel=2,
             )
@@ -177,9 +177,10 @@ class NewRows:
         read = partial(ReadContext, self.network, reference.rows, reference.n_labeled)
         if not keep:
             return KEPT.get(reference, id(self), read)
-        if number not in self._read:
-            self._read[number] = read()
-        return self._read[number]
+        context = self._read.get(number)
+        if context is None:  # not held in both places where it was kept unasked
+            self._read[number] = context = KEPT.take(reference) or read()
+        return context
 
 
 @contextmanager

@@ -72,6 +72,9 @@ def predict_many(
 ) -> list[np.ndarray]:
     """P(positive) [n_u] of the unlabelled rows of each of `tables`, in their order there.
 
-    What `fit_many` fits, less everything but `unlabeled_proba_`; see there.
+    What `fit_many` fits, less everything but `unlabeled_proba_`; see there. For new rows, which
+    there are none of here, nothing is kept.
     """
+    if isinstance(classifier, PUICLClassifier):
+        classifier = clone(classifier).set_params(keep_context=False)
     return [fit.unlabeled_proba_ for fit in fit_many(tables, classifier)]

@@ -89,6 +89,16 @@ class Kept:
                     weakref.finalize(owner, self._forget, key).atexit = False
         return context
 
+    def take(self, owner: object) -> ReadContext | None:
+        """The context of `owner`, kept no longer; None where it was not."""
+        key = id(owner)
+        with self._lock:
+            if key not in self._contexts:
+                return None
+            context = self._contexts[key][1]
+            self._drop(key)
+            return context
+
     def _make_room(self, n_bytes: int, group: int) -> bool:
         """Whether `n_bytes` more fit, once contexts of other groups have given way."""
         own = sum(context.n_bytes for of, context in self._contexts.values() if of == group)

@@ -12,7 +12,7 @@ import torch
 from safetensors import safe_open
 from sklearn.base import clone
 
-from puicl_model import PUICLClassifier, ensemble, fit_many, save_model
+from puicl_model import PUICLClassifier, ensemble, fit_many, predict_many, save_model
 from puicl_model.read_context import Kept, ReadContext
 
 pytestmark = pytest.mark.filterwarnings("ignore:only")
@@ -223,20 +223,55 @@ def test_large_tables_are_read_in_part_by_part_when_their_first_parts_are_kept(
     assert len(read) == 16
 
 
-def test_what_a_classifier_keeps_is_dropped_when_it_is_told_or_fitted_again(keeping, read):
+def test_what_a_classifier_keeps_is_dropped_when_it_is_told_or_fitted_again(
+    keeping, kept, read, monkeypatch
+):
     new = rows(1, 5)
     found = keeping.predict_proba(new)
     keeping.set_params(keep_context=False)
     np.testing.assert_array_equal(keeping.predict_proba(new), found)
-    assert len(read) == 3
+    assert (len(read), len(kept)) == (3, 3)
     keeping.set_params(keep_context=True)
     for _ in range(2):
         np.testing.assert_array_equal(keeping.predict_proba(new), found)
-    assert len(read) == 6
+    assert (len(read), len(kept), kept.n_bytes) == (3, 0, 0)  # what was there is taken over
     with pytest.raises(ValueError, match="no labelled positive"):
         keeping.fit(rows(0, 30), np.zeros(30))
     np.testing.assert_array_equal(keeping.predict_proba(new), found)
-    assert len(read) == 9  # the room was for another table, which could not be read
+    assert len(read) == 3
+
+    def stopped(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("puicl_model.classifier.score_unlabeled", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        keeping.fit(rows(2, 30), np.arange(30) < 8)
+    np.testing.assert_array_equal(keeping.predict_proba(new), found)
+    assert len(read) == 6  # the room was for another table
+
+
+@pytest.mark.filterwarnings("ignore:2 of 2 tables")
+def test_nothing_is_kept_for_new_rows_where_there_are_none(fitted, kept, read):
+    tables = [(rows(seed, 30), np.arange(30) < 8) for seed in range(2)]
+    plain = predict_many(tables, fitted)
+    asked = predict_many(tables, clone(fitted).set_params(keep_context=True))
+    np.testing.assert_array_equal(asked, plain)
+    assert len(read) == 0
+
+
+def test_who_shares_what_a_process_keeps_with_others_is_not_told_of_too_little(
+    fitted, kept, monkeypatch
+):
+    new = rows(1, 5)
+    fitted.predict_proba(new)
+    others = Kept(kept.n_bytes)
+    # Another thread's classifier takes the room at the end of each call.
+    monkeypatch.setattr(others, "_make_room", lambda *arguments: False)
+    monkeypatch.setattr(ensemble, "KEPT", others)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            fitted.predict_proba(new)
 
 
 def test_copies_and_saved_classifiers_read_anew_what_they_keep(keeping, read, tmp_path):
