@@ -85,7 +85,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         New rows scored together; bounds memory, changes no score beyond rounding.
     keep_context : bool
         Whether `fit` keeps what the network read of the table, so that new rows are scored without
-        reading it again: for each pass 4 bytes * rows read * (columns + 1) * embedding size *
+        reading it again: for each pass some 4 bytes * rows read * (columns + 1) * embedding size *
         blocks, which may be gigabytes. Otherwise it is read again for the first of them, and kept
         where all that a process keeps takes less than 1 GB. Changes no score beyond rounding.
     verbose : bool or None

@@ -91,8 +91,7 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
         # Any iterable of names, positions or booleans, an index or a series, say.
         if isinstance(some, dict) and some.get("categorical_features") is not None:
             some["categorical_features"] = list(some["categorical_features"])
-    if not parameters["keep_context"]:  # older versions can do without it, but lack it
-        del parameters["keep_context"]
+    keep_context = parameters.pop("keep_context")  # a parameter that older versions would refuse
     if parameters["model"] is not None:
         parameters["model"] = str(parameters["model"])
     if Path(path).is_dir():
@@ -117,6 +116,7 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     about = {
         "format": form,
         "parameters": parameters,
+        "keep_context": bool(keep_context),
         "card": classifier.model_card_,
         "plain": {name: getattr(classifier, name) for name in _PLAIN},
         "column_orders": [order.tolist() for order in classifier.column_orders_],
@@ -177,7 +177,8 @@ def load_classifier(cls: type, path: str | Path, device: str | None = None) -> A
 
 
 def _restored(cls: type, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
-    classifier = cls(**about["parameters"])
+    # Files of older versions do not say whether to keep the context.
+    classifier = cls(**about["parameters"], keep_context=about.get("keep_context", False))
     if isinstance(classifier.preprocessing, dict):
         classifier.preprocessing = TablePreprocessor(**classifier.preprocessing)
     for name in _FITTED:

@@ -75,8 +75,8 @@ def test_the_command_prints_time_and_bytes_for_its_share_and_writes_nothing(
     ("jobs", "parts", "tasks", "workers"),
     [
         (None, 15, 216, 1),
-        (None, 15, 2500, 3),
-        (None, 2, 2500, 2),
+        (None, 15, 1300, 3),
+        (None, 2, 1300, 2),
         (None, 500, 10**8, 8),
         (None, 0, 0, 1),
         (4, 15, 10, 4),

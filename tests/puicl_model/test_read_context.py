@@ -291,12 +291,13 @@ def test_copies_and_saved_classifiers_read_anew_what_they_keep(keeping, read, tm
     assert len(pickle.dumps(keeping)) == len(pickle.dumps(copy.deepcopy(keeping)))
 
 
-def test_files_of_classifiers_that_keep_nothing_are_as_older_versions_wrote_them(fitted, tmp_path):
-    fitted.save(tmp_path / "fit")
+@pytest.mark.parametrize("keep", [False, True])
+def test_files_hold_no_parameter_that_older_versions_lack(fitted, tmp_path, keep):
+    fitted.set_params(keep_context=keep).save(tmp_path / "fit")
     with safe_open(tmp_path / "fit", framework="np") as file:
         parameters = json.loads(file.metadata()["puicl"])["parameters"]
     assert parameters.keys() == fitted.get_params().keys() - {"keep_context"}
-    assert PUICLClassifier.load(tmp_path / "fit").keep_context is False
+    assert PUICLClassifier.load(tmp_path / "fit").keep_context is keep
 
 
 @pytest.mark.parametrize("value", [1, "yes", None])
