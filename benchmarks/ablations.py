@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from small_plan import PLAN, make_shards, small_config
+from small_plan import PLAN, evaluated, make_shards, small_config
 
 from puicl_model import load_model
 from shard_io import slice_shards
@@ -85,7 +85,7 @@ def heldout_auc(run: Path, heldout: Path) -> float:
     )
     config = config.model_copy(update={"model": model.config})
     world = World(0, 1, torch.device("cpu"))
-    return HeldoutSet(config, world).evaluate(model.state_dict()).auc
+    return evaluated(HeldoutSet(config, world), model.state_dict()).auc
 
 
 def table(out: Path, folders: dict[str, Path], seeds: list[int]) -> str:

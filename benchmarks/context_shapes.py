@@ -59,9 +59,9 @@ def main() -> None:
             measure(arguments, Path(folder), there, limits)
 
 
-def measure(arguments, folder: Path, there: tuple[int, int], limits: list) -> None:
+def measure(arguments, folder: Path, there: tuple[int, int], limits: list[tuple[int, int]]) -> None:
     """Print one block: tables cut to `there` rows, read in contexts of each of `limits`."""
-    found = {limit: [] for limit in limits}
+    found: dict[tuple[int, int], list[tuple[float, float]]] = {limit: [] for limit in limits}
     for _, table, positive in read_tables(arguments.data, arguments.tables):
         if len(found[limits[0]]) >= arguments.most * arguments.splits:
             break
@@ -92,8 +92,8 @@ def measure(arguments, folder: Path, there: tuple[int, int], limits: list) -> No
     print("| labelled, unlabelled in a context | mean AUC | against the first | as new rows |")
     print("|---|---|---|---|")
     first = np.array(found[limits[0]])
-    for limit, values in found.items():
-        values = np.array(values)
+    for limit, pairs in found.items():
+        values = np.array(pairs)
         gain = values[:, 0] - first[:, 0]
         error = gain.std(ddof=1) / np.sqrt(n)
         print(

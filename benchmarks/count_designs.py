@@ -23,8 +23,10 @@ from sklearn.metrics import roc_auc_score
 from pu_bench.methods import METHODS
 from puicl_model import PUICLClassifier
 
-DESIGNS = ((3, 3, 3, 3, 3), (2, 3, 3, 3, 4), (3, 3, 3, 3, 3, 3), (2, 3, 3, 3, 3, 4))
-COMPLETE_DESIGNS = (
+DESIGNS: tuple[tuple[int, ...], ...] = (
+    *((3, 3, 3, 3, 3), (2, 3, 3, 3, 4), (3, 3, 3, 3, 3, 3), (2, 3, 3, 3, 3, 4)),
+)
+COMPLETE_DESIGNS: tuple[tuple[int, ...], ...] = (
     *((2, 2, 3, 3, 3, 3), (2, 2, 2, 3, 3, 4), (2, 2, 3, 3, 4, 4)),
     *((3, 3, 3, 3, 4), (3, 3, 3, 3, 3, 3), (2, 2, 2, 2, 3, 3, 3)),
 )
@@ -43,9 +45,8 @@ def main() -> None:
     parser.add_argument("--complete", action="store_true")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    designs, codes = (DESIGNS, ("one",))
-    if arguments.complete:
-        designs, codes = (COMPLETE_DESIGNS, ("one", "own"))
+    designs = COMPLETE_DESIGNS if arguments.complete else DESIGNS
+    codes = ("one", "own") if arguments.complete else ("one",)
     cells = [(levels, k, code) for levels in designs for k in COUNTS for code in codes]
     make = complete_task if arguments.complete else count_task
     measured = Parallel(n_jobs=arguments.jobs)(
@@ -113,9 +114,9 @@ def matching_columns(
     rng: np.random.Generator, levels: tuple[int, ...], own: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """A complete design [n, d], and in how many columns each row has the code [n]."""
-    levels = rng.permutation(levels)
-    design = np.array([*itertools.product(*map(range, levels))], dtype=float)
-    code = rng.integers(levels) if own else rng.integers(min(levels))
+    permuted = rng.permutation(levels)
+    design = np.array([*itertools.product(*map(range, permuted))], dtype=float)
+    code = rng.integers(permuted) if own else rng.integers(min(levels))
     return design, (design == code).sum(axis=1)
 
 

@@ -84,15 +84,15 @@ def variants(model: Path, x: pd.DataFrame, s: np.ndarray, seed: int) -> dict[str
     found["16: the default"] = sixteen.mean(axis=0)
     text = [name for name in x if not pd.api.types.is_numeric_dtype(x[name])]
     for levels in (2, 5, 10):
-        parts = [found["single pass"]]
+        one = found["single pass"]
         if text:
-            parts = members(1, preprocessing=TablePreprocessor(one_hot_levels=levels))
-        found[f"single pass, categories of up to {levels} levels one-hot"] = parts[0]
+            one = members(1, preprocessing=TablePreprocessor(one_hot_levels=levels))[0]
+        found[f"single pass, categories of up to {levels} levels one-hot"] = one
     for share in (0.05, 1.0):
-        parts = [found["single pass"]]
+        one = found["single pass"]
         if x.isna().any(axis=None):
-            parts = members(1, preprocessing=TablePreprocessor(indicator_share=share))
-        found[f"single pass, missing indicators from {share:.0%}"] = parts[0]
+            one = members(1, preprocessing=TablePreprocessor(indicator_share=share))[0]
+        found[f"single pass, missing indicators from {share:.0%}"] = one
 
     X = TablePreprocessor().fit_transform(x)
     labeled = s == 1

@@ -61,8 +61,9 @@ def write_tables(folder: Path, options: argparse.Namespace) -> None:
 
 def score(data: Path, out: Path, backend: str, jobs: int) -> float:
     """Wall seconds of one `puicl predict`."""
-    command = [Path(sys.executable).parent / "puicl", "predict", "--data", data, "--out", out]
-    command += ["--label-column", "s", "--backend", backend, "--jobs", str(jobs)]
+    command: list[str | Path] = [Path(sys.executable).parent / "puicl", "predict"]
+    command += ["--data", data, "--out", out, "--label-column", "s"]
+    command += ["--backend", backend, "--jobs", str(jobs)]
     began = time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -7,7 +7,6 @@ other work.
 
 import argparse
 import time
-from types import SimpleNamespace
 from unittest import mock
 
 import torch
@@ -81,7 +80,7 @@ def main() -> None:
         )
 
     keep_freed_memory()  # as the trainer does, here for all ways
-    shape = SimpleNamespace(config="paper", tasks=2, rows=450, features=12)
+    shape = argparse.Namespace(config="paper", tasks=2, rows=450, features=12)
     step = step_of("bfloat16", shape)
     print("a training step of the paper's model, 2 tasks of 450 rows x 12 features")
     ways = {way: step_of(way, shape) for way in ("literal", "plain")}

@@ -47,7 +47,7 @@ def main() -> None:
         "PUICL, float32": ours("float32"),
         "PUICL, bfloat16": ours("bfloat16"),
     }
-    seconds = {name: [] for name in ways}
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
     positive = {}
     with torch.inference_mode():
         for number in range(options.rounds + 1):

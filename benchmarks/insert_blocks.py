@@ -54,15 +54,15 @@ def main() -> None:
         for name, tensor in network.state_dict().items()
         if not name.startswith("blocks.")
     }
-    blocks = []
+    blocks: list[dict[str, Tensor]] = []
     for number, block in enumerate(network.blocks, start=1):
         blocks.append(block.state_dict())
         for _ in range(arguments.after.count(number)):
             size = sizes[number - 1]
             print(f"after block {number}: inputs of size {size.mean():.3f} ± {size.std():.3f}")
             blocks.append(passing(block.state_dict(), float(size.mean())))
-    for number, block in enumerate(blocks):
-        tensors |= {f"blocks.{number}.{name}": tensor.clone() for name, tensor in block.items()}
+    for number, held in enumerate(blocks):
+        tensors |= {f"blocks.{number}.{name}": tensor.clone() for name, tensor in held.items()}
     card["model"]["layers"] = len(blocks)
     if arguments.bfloat16:
         tensors = {name: tensor.bfloat16() for name, tensor in tensors.items()}
@@ -85,7 +85,7 @@ def main() -> None:
 @torch.no_grad()
 def output_sizes(network: PUICL, batches: list[tuple[Tensor, int]]) -> list[Tensor]:
     """Of each block but the last the root mean squares of the cells that it returns, [cells]."""
-    found = [[] for _ in network.blocks]
+    found: list[list[Tensor]] = [[] for _ in network.blocks]
     hooks = [
         block.register_forward_hook(
             lambda _, __, h, sizes=sizes: sizes.append(h.square().mean(-1).sqrt().flatten())

@@ -57,8 +57,13 @@ def draw(points: pd.DataFrame, path: Path) -> None:
         last = some.iloc[-1]
         # Ends 3 to 6 are a crowd: some to the right, some below, so that none overlap.
         below = prior in (3, 4, 5)
-        place = {"ha": "left" if prior in (4, 6) else "right", "va": "top" if below else "bottom"}
-        axes.annotate(f" prior {prior} ", (last.tasks, last.auc), color=color, **place)
+        axes.annotate(
+            f" prior {prior} ",
+            (last.tasks, last.auc),
+            color=color,
+            ha="left" if prior in (4, 6) else "right",
+            va="top" if below else "bottom",
+        )
     axes.set(xscale="log", xlabel="training tasks, in all", ylabel="mean AUC")
     ticks = points.tasks[points.tasks > 1.15 * points.tasks.shift(fill_value=0)]
     axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks], rotation=30)

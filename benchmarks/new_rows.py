@@ -107,11 +107,11 @@ def read_for_each_batch(fitted: PUICLClassifier, new: np.ndarray) -> np.ndarray:
     """Log-odds [m] from `PUICL.score_new_rows`, which reads the table each time."""
     (reference,) = fitted._new_rows.references
     scaled = fitted._new_rows.scalings[reference.scaling](new)[:, reference.columns]
-    context, scaled = (torch.from_numpy(a.copy())[None] for a in (reference.rows, scaled))
+    context, asking = (torch.from_numpy(a.copy())[None] for a in (reference.rows, scaled))
     logits = torch.cat(
         [
             fitted.network_.score_new_rows(context, reference.n_labeled, part)[0]
-            for part in scaled.split(fitted.batch_rows, dim=1)
+            for part in asking.split(fitted.batch_rows, dim=1)
         ]
     )
     return (logits[:, 1] - logits[:, 0]).numpy()

@@ -3,11 +3,14 @@
 Both share PUICL's weights and give its logits (`check_logits`).
 """
 
+from typing import cast
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from puicl_model import PUICL
+from puicl_model.blocks import Attention, Block
 from puicl_model.model import standardize
 
 
@@ -20,7 +23,7 @@ class Literal(nn.Module):
         e = config.embedding_size
         self.model = model
         self.attentions = nn.ModuleList()
-        for block in model.blocks:
+        for block in blocks_of(model):
             for ours, heads in (
                 (block.feature_attention, config.feature_heads or config.heads),
                 (block.row_attention, config.row_heads or config.heads),
@@ -38,7 +41,7 @@ class Literal(nn.Module):
         model = self.model
         h = model.embed(standardize(x[None], x[None], n_labeled, model.config), n_labeled)
         h = model.think(h)[0]
-        for number, block in enumerate(model.blocks):
+        for number, block in enumerate(blocks_of(model)):
             across_features, across_rows = self.attentions[2 * number : 2 * number + 2]
             h = block.feature_norm(h + across_features(h, h, h)[0])  # R C E
             columns = h.transpose(0, 1)  # C R E
@@ -60,13 +63,18 @@ class Batched(nn.Module):
         """Logits [B, R - n_labeled, 2] of tables [B, R, d]."""
         model = self.model
         h = model.think(model.embed(standardize(x, x, n_labeled, model.config), n_labeled))
-        for block in model.blocks:
+        for block in blocks_of(model):
             h = block.feature_norm(h + _fused(block.feature_attention, h))  # B R C E
             attended = _fused(block.row_attention, h.transpose(1, 2)).transpose(1, 2)
             h = block.row_norm(h + attended)
             inner = F.gelu(block.feedforward.inner(h))
             h = block.feedforward_norm(h + block.feedforward.outer(inner))
         return model.decoder(h[:, model.config.thinking_rows + n_labeled :, -1])
+
+
+def blocks_of(model: PUICL) -> list[Block]:
+    """The network's blocks: of a `ModuleList` their type is not known."""
+    return [cast(Block, block) for block in model.blocks]
 
 
 def check_logits(model: PUICL) -> None:
@@ -80,7 +88,7 @@ def check_logits(model: PUICL) -> None:
                 raise SystemExit(f"the plain network is another one: its logits differ by {apart}")
 
 
-def _fused(attention: nn.Module, x: Tensor) -> Tensor:
+def _fused(attention: Attention, x: Tensor) -> Tensor:
     """Self-attention over the second to last axis of [.., L, E]."""
     *_, length, e = x.shape
     qkv = attention.qkv(x).view(-1, length, 3, attention.heads, e // attention.heads)

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from small_plan import make_shards, shards_of, small_config
+from small_plan import evaluated, make_shards, shards_of, small_config
+from torch import Tensor
 
 from puicl_config import Config
 from shard_io import open_shards
@@ -89,7 +90,9 @@ def measure(recipe: str, seed: int, seconds: float, shards: Path, heldout: Path)
     world = World(0, 1, torch.device("cpu"))
     state, reader = TrainState(config, world.device), open_shards(shards)
     heldout_set = HeldoutSet(config, world)
-    spent, early, snapshots = 0.0, None, []
+    spent, early = 0.0, None
+    snapshots: list[dict[str, Tensor]] = []
+    nothing = torch.zeros(())
     # Code that is compiled at its first use is compiled before the clock starts.
     first = load(reader, addresses_of_step(prior, train, 0)[0])
     microbatch_gradient(state, rounded(first, train.round_rows), train, 0.0)
@@ -100,16 +103,17 @@ def measure(recipe: str, seed: int, seconds: float, shards: Path, heldout: Path)
         batches = [rounded(load(reader, a), train.round_rows) for a in addresses]
         share = revealed_share(prior, train, step)
         began = time.process_time()
-        total = sum(microbatch_gradient(state, batch, train, share) for batch in batches)
+        gradients = (microbatch_gradient(state, batch, train, share) for batch in batches)
+        total = sum(gradients, nothing)
         total /= len(batches)
         state.update(total[:-1], learning_rate(prior, train, min(step, prior.total_steps - 1)))
         spent += time.process_time() - began
         if early is None and spent >= seconds / 3:
-            early = heldout_set.evaluate(state.ema).auc
+            early = evaluated(heldout_set, state.ema).auc
         if spent >= seconds * (1 - 0.04 * (LAWA - len(snapshots))):
             snapshots.append({n: p.detach().double() for n, p in state.parameters.items()})
-    mean = {name: sum(s[name] for s in snapshots) / len(snapshots) for name in snapshots[0]}
-    figures = heldout_set.evaluate(state.ema)
+    mean = {n: sum((s[n] for s in snapshots), nothing) / len(snapshots) for n in snapshots[0]}
+    figures = evaluated(heldout_set, state.ema)
     return {
         "version": VERSION,
         "recipe": recipe,
@@ -121,8 +125,8 @@ def measure(recipe: str, seed: int, seconds: float, shards: Path, heldout: Path)
         "auc": figures.auc,
         "accuracy": figures.accuracy,
         "loss": figures.loss,
-        "auc_last": heldout_set.evaluate(state.parameters).auc,
-        "auc_lawa": heldout_set.evaluate(mean).auc,
+        "auc_last": evaluated(heldout_set, {**state.parameters}).auc,
+        "auc_lawa": evaluated(heldout_set, mean).auc,
     }
 
 

@@ -114,7 +114,7 @@ def _folder_row(storage: ShardsConfig, microbatches, tasks: int) -> str:
             per_second = per_second or len(opened) / seconds
         alone = "-"
         if storage.format == "zarr":
-            flat = zarr.open_group(folder / part.data_path("zarr"), mode="r")["x"]
+            flat = zarr.open_array(folder / part.data_path("zarr"), path="x", mode="r")
             start, first = time.process_time(), 0
             for batch in microbatches:
                 flat[first : first + batch.x.size]

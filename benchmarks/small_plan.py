@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from torch import Tensor
+
 from prior_gen.generator import generate_shards
 from puicl_config import Config, load_config, plan_digest
+from trainer.heldout import HeldoutFigures, HeldoutSet
 
 # 400 steps of 8 tasks: 5 stages of 60 steps, then a tail of 100. About 60 rows and 5 columns a
 # task, and a network of 159,618 weights: a run takes a minute on one core.
@@ -51,3 +54,10 @@ def shards_of(folder: Path, jobs: int, overrides: Sequence[str] = ()) -> Path:
     out = folder / (f"shards-{plan_digest(config.prior)[:12]}" if overrides else "shards")
     generate_shards(config, out, range(1, config.prior.total_stages + 1), jobs=jobs)
     return out
+
+
+def evaluated(heldout: HeldoutSet, weights: dict[str, Tensor]) -> HeldoutFigures:
+    """Figures of weights on held-out tasks."""
+    figures = heldout.evaluate(weights)
+    assert figures is not None, "only a run that is told to stop breaks it off"
+    return figures

@@ -17,12 +17,15 @@ log-odds of the unlabelled rows of these microbatches change.
 
 import argparse
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch import Tensor
 
 from puicl_model import PUICL, find_weights, load_model, save_model
+from puicl_model.blocks import Attention, Block
 from shard_io import open_shards
 
 
@@ -55,9 +58,9 @@ def main() -> None:
     save_model(arguments.out, tensors, card)
     other, _ = load_model(arguments.out)
     with torch.no_grad():
-        change = [(log_odds(other, *b) - log_odds(network, *b)).abs() for b in batches]
+        changes = [(log_odds(other, *b) - log_odds(network, *b)).abs() for b in batches]
         spread = torch.cat([log_odds(network, *batch).flatten() for batch in batches]).std()
-    change = torch.cat([each.flatten() for each in change])
+    change = torch.cat([each.flatten() for each in changes])
     print(
         f"log-odds change by {change.mean():.4f} on average, {change.max():.3f} at most "
         f"(their standard deviation is {spread:.2f}): {arguments.out}"
@@ -83,12 +86,11 @@ def log_odds(network: PUICL, x: Tensor, n_labeled: int) -> Tensor:
 def input_moments(network: PUICL, batches: list[tuple[Tensor, int]]) -> list[tuple[Tensor, Tensor]]:
     """For each block second moments of what asks, with a one beside it, [E + 1, E + 1], and of what
     is asked, about its mean over the rows, [E, E]."""
-    e = network.blocks[0].row_attention.qkv.in_features
-    totals = [
-        (torch.zeros(e + 1, e + 1).double(), torch.zeros(e, e).double()) for _ in network.blocks
-    ]
+    blocks = [cast(Block, block) for block in network.blocks]
+    e = blocks[0].row_attention.qkv.in_features
+    totals = [(torch.zeros(e + 1, e + 1).double(), torch.zeros(e, e).double()) for _ in blocks]
 
-    def gather(module, inputs, _, block):
+    def gather(block: int, module: Attention, inputs: tuple[Tensor, ...], _: object) -> None:
         asking, asked = (tensor.double() for tensor in inputs)
         asking = torch.nn.functional.pad(asking.flatten(0, -2), (0, 1), value=1.0)
         asked = (asked - asked.mean(module.axis, keepdim=True)).flatten(0, -2)
@@ -96,10 +98,8 @@ def input_moments(network: PUICL, batches: list[tuple[Tensor, int]]) -> list[tup
             total += cells.T @ cells / len(cells)
 
     hooks = [
-        block.row_attention.register_forward_hook(
-            lambda *given, number=number: gather(*given, number)
-        )
-        for number, block in enumerate(network.blocks)
+        block.row_attention.register_forward_hook(partial(gather, number))
+        for number, block in enumerate(blocks)
     ]
     for batch in batches:
         network(*batch)

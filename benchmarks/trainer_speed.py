@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 from statistics import median
+from typing import IO, cast
 
 import torch
 import torch.nn.functional as F
@@ -103,14 +104,19 @@ def measure(way: str, processes: int, threads: int, options: argparse.Namespace)
     for name in ("config", "tasks", "rows", "features", "repeats"):
         command += [f"--{name}", str(getattr(options, name))]
     command += ["--threads", str(threads)]
-    pipe = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    workers = [subprocess.Popen(command, **pipe) for _ in range(processes)]
-    for worker in workers:
-        worker.stdout.readline()
-    for worker in workers:
-        worker.stdin.write("go\n")
-        worker.stdin.flush()
-    answers = [[float(x) for x in worker.stdout.readline().split()] for worker in workers]
+    pipe = subprocess.PIPE
+    workers = [
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(processes)
+    ]
+    # Their type cannot tell that they have pipes.
+    inputs = [cast(IO[str], worker.stdin) for worker in workers]
+    outputs = [cast(IO[str], worker.stdout) for worker in workers]
+    for output in outputs:
+        output.readline()
+    for told in inputs:
+        told.write("go\n")
+        told.flush()
+    answers = [[float(x) for x in output.readline().split()] for output in outputs]
     for worker in workers:
         worker.communicate()
     cells = processes * options.tasks * options.rows * options.features
@@ -123,7 +129,9 @@ def measure(way: str, processes: int, threads: int, options: argparse.Namespace)
     }
 
 
-def measured_in_turn(ways: list[str], layouts: list[tuple], options) -> dict[tuple, list[dict]]:
+def measured_in_turn(
+    ways: list[str], layouts: list[tuple[int, int]], options
+) -> dict[tuple, list[dict]]:
     """What was measured in each round, by way, processes and threads."""
     found: dict[tuple, list[dict]] = {}
     losses: list[float] = []

@@ -64,8 +64,8 @@ def main() -> None:
     print("| labels from | tasks |", " | ".join([columns[0], "±", *columns[1:]]), "|")
     print("|---" * (len(columns) + 3) + "|")
     for source, rows in by_source.items():
-        rows = np.array(rows)
-        figures = [rows[:, 0].mean(), sem(rows[:, 0]), *rows[:, 1:].mean(0)]
+        values = np.array(rows)
+        figures = [values[:, 0].mean(), sem(values[:, 0]), *values[:, 1:].mean(0)]
         print(" | ".join([f"| {source}", str(len(rows)), *(f"{x:.3f}" for x in figures)]), "|")
 
 

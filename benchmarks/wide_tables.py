@@ -22,6 +22,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from ensembling import thin
@@ -52,7 +53,7 @@ def main() -> None:
     parser.add_argument("--k", type=int, nargs="*", default=[10, 20])
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    tasks = []
+    tasks: list[tuple[np.ndarray, int, np.ndarray]] = []
     if arguments.shards:
         tasks += synthetic(arguments.shards, arguments.tasks)
     if arguments.data:
@@ -93,7 +94,12 @@ def variants(arguments, folder: Path, x: np.ndarray, n_labeled: int) -> dict[str
     """Scores [n_u] by what was done with the columns of x [n, d]."""
     s = np.arange(len(x)) < n_labeled
 
-    def score(x: np.ndarray, k: int, columns: str = "random", scaling="quantile") -> np.ndarray:
+    def score(
+        x: np.ndarray,
+        k: int,
+        columns: Literal["random", "relevant"] = "random",
+        scaling: str = "quantile",
+    ) -> np.ndarray:
         model = with_width(arguments.model, folder, k)
         fitted = PUICLClassifier(
             model, n_estimators=1, columns=columns, preprocessing=None, scalings=(scaling,)
