@@ -55,13 +55,15 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         scale each column by itself; "principal", "principal_quantile" and "principal_uniform" turn
         the table to its principal axes, those of the columns in standard, quantile or uniform
         scaling, "rotated", "rotated_quantile" and "rotated_uniform" rotate it at random, another
-        way each time, and orders and subsets are drawn of what comes out.
-        "auto": "quantile", "principal", "rotated_quantile" and "standard" in turn, all "quantile"
-        where the table has levels alone (at most ten values a column). With networks that do not
-        see the order of columns: three "quantile" and one "principal" in turn, for any table.
+        way each time, and orders and subsets are drawn of what comes out. Of more columns than the
+        network reads at once, the first ten and the first five axes are read in turn, no others.
+        "auto": "quantile", "principal", "rotated_quantile" and "standard" in turn, of so many
+        columns "principal_quantile" instead of the last, all "quantile" where the table has levels
+        alone (at most ten values a column). With networks that do not see the order of columns:
+        three "quantile" and one "principal" in turn, for any table.
     columns : {"random", "relevant", "all"}
         How columns are dealt out where there are more than the network reads at once; "all" reads
-        them together all the same.
+        them together all the same, and all axes.
     blend : {None, "trees"}
         "trees" averages the network's ranks with those of two students that learn its
         probabilities on the table, cross-fitted extremely randomised trees and the mean of the

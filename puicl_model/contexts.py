@@ -7,24 +7,31 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from puicl_model.preprocessing import ROTATED, TURNED, Scaling
+from puicl_model.preprocessing import PRINCIPAL, ROTATED, TURNED, Scaling
 
 _MOST_LEVELS = 10  # of a column of levels
 
+# How many of a wide table's principal axes are read, by the estimators along them in turn. All of
+# them are scaled alike, and further ones drown these (benchmarks/made_wide.py).
+LEADING_AXES = (10, 5)
 
-def auto_scalings(orders_matter: bool, levels: bool) -> tuple[str, ...]:
+
+def auto_scalings(orders_matter: bool, levels: bool, wide: bool = False) -> tuple[str, ...]:
     """What the estimators take in turn where scalings are "auto".
 
     orders_matter: whether the network sees the order of columns. levels: whether the table has
-    levels alone; axes and rotations mix columns of which rules read single values. To a network
-    that sees no order, passes in quantile scaling differ by what is turned alone, so that it has
-    other views of levels, too; rotations were not tried with it. docs/weights.md says what each is
-    worth.
+    levels alone; axes and rotations mix columns of which rules read single values. wide: whether
+    it has more columns than the network reads at once; then half of the passes read its leading
+    axes. To a network that sees no order, passes in quantile scaling differ by what is turned
+    alone, so that it has other views of levels, too; rotations were not tried with it.
+    docs/weights.md says what each is worth.
     """
     if not orders_matter:
         return ("quantile", "quantile", "quantile", "principal")
     if levels:
         return ("quantile",)
+    if wide:
+        return ("quantile", "principal", "rotated_quantile", "principal_quantile")
     return ("quantile", "principal", "rotated_quantile", "standard")
 
 
@@ -128,6 +135,7 @@ def plan_views(
     orders_matter: bool,
     turnable: np.ndarray,
     mirrored: bool = False,
+    leading: tuple[int, ...] = (),
     trained: TrainedRange,
     rng: np.random.Generator,
 ) -> list[list[View]]:
@@ -136,7 +144,7 @@ def plan_views(
     turnable: boolean [w], which columns could as well be the other way round: the estimators after
     the first turn each of them or not at random. Of principal axes and rotations none is turned.
     mirrored: whether every other estimator, from the second on, reads all columns from the other
-    end.
+    end. leading: of principal axes, how many of the first are read, in turn; by default all.
 
     relevance: for each scaling [w], how well each of its columns alone tells labelled from
     unlabelled rows, from 0 to 1. Where there are more columns than the network reads at once, an
@@ -152,6 +160,8 @@ def plan_views(
     for number in range(n_estimators):
         scaling = scalings[number % len(scalings)]
         each = relevance[scaling]
+        if leading and scaling in PRINCIPAL:
+            each = each[: leading[taken[scaling] % len(leading)]]
         w = len(each)
         n_groups = 1 if columns == "all" else -(-w // trained.n_features)
         order = np.arange(w) if number == 0 else rng.permutation(w)

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 
 from puicl_model.contexts import (
+    LEADING_AXES,
     Context,
     TrainedRange,
     View,
@@ -78,11 +79,14 @@ def plan_table(
     scalings that have some, apart, so that the others' orders and contexts are the same beside
     them.
     """
+    wide = columns != "all" and X.shape[1] > trained.n_features
     if isinstance(scalings, str):
-        scalings = auto_scalings(orders_matter, levels_alone(X))
+        scalings = auto_scalings(orders_matter, levels_alone(X), wide)
     turns = tuple(scalings[number % len(scalings)] for number in range(n_estimators))
+    leading = LEADING_AXES if wide else ()
     fitted = {
-        kind: fit_scaling(X, kind, turns.count(kind), rotations) for kind in dict.fromkeys(turns)
+        kind: fit_scaling(X, kind, turns.count(kind), rotations, max(leading, default=None))
+        for kind in dict.fromkeys(turns)
     }
     estimators = plan_views(
         relevance_in(fitted, X, labeled, relevance),
@@ -94,6 +98,7 @@ def plan_table(
         orders_matter=orders_matter,
         turnable=turnable(X),
         mirrored=trained.mirrored and graded(X),
+        leading=leading,
         trained=trained,
         rng=rng,
     )

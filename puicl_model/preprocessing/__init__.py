@@ -1,5 +1,6 @@
 """From tables as people have them to the numbers the network reads."""
 
+from puicl_model.preprocessing.principal import PRINCIPAL
 from puicl_model.preprocessing.reading import NOTHING, filled, is_missing, read_table
 from puicl_model.preprocessing.rotations import ROTATED
 from puicl_model.preprocessing.scaling import (
@@ -13,6 +14,7 @@ from puicl_model.preprocessing.table import TablePreprocessor
 
 __all__ = [
     "NOTHING",
+    "PRINCIPAL",
     "ROTATED",
     "SCALINGS",
     "TURNED",

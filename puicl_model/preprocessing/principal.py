@@ -31,11 +31,12 @@ class PrincipalAxes:
     "principal_quantile" or "principal_uniform", of the columns in quantile or uniform scaling,
     where only their cells' ranks count. Fitted without labels. Where columns are nearly copies of
     each other, a class that shows only in their difference lies along an axis of its own. Of each
-    axis the largest loading is positive. More columns than rows, and more than 1,000, are at most
-    as many axes as rows, in memory and time of rows instead of columns by columns.
+    axis the largest loading is positive. `most`: how many of them are kept, by default all. More
+    columns than rows, and more than 1,000, are at most as many axes as rows, in memory and time of
+    rows instead of columns by columns.
     """
 
-    def __init__(self, X: np.ndarray, kind: str = "principal"):
+    def __init__(self, X: np.ndarray, kind: str = "principal", most: int | None = None):
         self.kind = kind
         self.columns = ColumnScaling(X, _COLUMNS[kind])
         z = self.columns(X).astype(np.float64)
@@ -49,7 +50,7 @@ class PrincipalAxes:
         kept = variances > _LEAST_SHARE * variances.sum()
         if not kept.any():  # all columns are constant
             kept[0], variances[0] = True, 1.0
-        self.axes = axes[:, kept] / np.sqrt(variances[kept])
+        self.axes = (axes[:, kept] / np.sqrt(variances[kept]))[:, :most]
 
     @property
     def width(self) -> int:

@@ -15,15 +15,20 @@ Scaling = ColumnScaling | PrincipalAxes | RandomRotations
 
 
 def fit_scaling(
-    X: np.ndarray, kind: str, n_rotations: int = 1, rng: np.random.Generator | None = None
+    X: np.ndarray,
+    kind: str,
+    n_rotations: int = 1,
+    rng: np.random.Generator | None = None,
+    most_axes: int | None = None,
 ) -> Scaling:
     """One of `SCALINGS` fitted to finite columns X [n, w].
 
-    Of the kinds in `ROTATED`, `rng` draws `n_rotations`, whose columns follow one another.
+    Of the kinds in `ROTATED`, `rng` draws `n_rotations`, whose columns follow one another; of those
+    in `PRINCIPAL`, `most_axes` are kept, all by default.
     """
     if kind in ROTATED:
         return RandomRotations(X, kind, n_rotations, rng or np.random.default_rng(0))
-    return PrincipalAxes(X, kind) if kind in PRINCIPAL else ColumnScaling(X, kind)
+    return PrincipalAxes(X, kind, most_axes) if kind in PRINCIPAL else ColumnScaling(X, kind)
 
 
 def scaling_from_state(state: dict[str, Any]) -> Scaling:

@@ -179,6 +179,17 @@ def test_a_wide_table_is_read_whole_where_that_is_asked_for(weights):
     np.testing.assert_array_equal(fitted.column_orders_, [np.arange(width)])
 
 
+def test_a_wide_table_read_along_its_leading_axes_is_saved_and_loaded(untrained_weights, tmp_path):
+    weights = untrained_weights({"trained_range": {"n_features": 30}}, feature_group=(0, 1))
+    rng = np.random.default_rng(0)
+    x, s, new = rng.normal(size=(60, 70)), np.arange(60) < 15, rng.normal(size=(5, 70))
+    fitted = PUICLClassifier(weights, n_estimators=4).fit(x, s)
+    assert [len(order) for order in fitted.column_orders_] == [24, 23, 23, 10, 24, 23, 23, 10]
+    fitted.save(tmp_path / "fit")
+    loaded = PUICLClassifier.load(tmp_path / "fit")
+    np.testing.assert_array_equal(loaded.predict_proba(new), fitted.predict_proba(new))
+
+
 def test_doubts_are_warned_of_and_kept_in_the_report(weights, monkeypatch):
     monkeypatch.setattr(report, "_NO_SPREAD", 0.0)  # this network has learnt nothing
     rng = np.random.default_rng(0)

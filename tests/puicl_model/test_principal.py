@@ -30,6 +30,16 @@ def test_axes_are_uncorrelated_with_variance_one_in_falling_order_of_variance(ki
     assert list(np.argsort(-shared)) == [0, 1, 2, 3]
 
 
+@both_kinds
+def test_as_many_axes_are_kept_as_are_asked_for(kind):
+    x = correlated(np.random.default_rng(0))
+    whole = fit_scaling(x, kind)(x)
+    for most in (1, 2, 99):
+        some = fit_scaling(x, kind, most_axes=most)
+        assert some.width == min(most, whole.shape[1])
+        np.testing.assert_array_equal(some(x), whole[:, :most])
+
+
 def test_what_near_copies_do_not_share_has_an_axis_of_its_own():
     rng = np.random.default_rng(0)
     common, difference = rng.normal(size=N), rng.normal(size=N)

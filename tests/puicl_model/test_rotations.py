@@ -157,10 +157,13 @@ def test_rotations_are_kept_and_older_versions_refuse_them(weights, tmp_path, w)
 def test_what_is_taken_in_turn_by_default():
     numbers = ("quantile", "principal", "rotated_quantile", "standard")
     assert auto_scalings(orders_matter=True, levels=False) == numbers
-    assert auto_scalings(orders_matter=True, levels=True) == ("quantile",)
+    wide = ("quantile", "principal", "rotated_quantile", "principal_quantile")
+    assert auto_scalings(orders_matter=True, levels=False, wide=True) == wide
+    for wide in (False, True):
+        assert auto_scalings(orders_matter=True, levels=True, wide=wide) == ("quantile",)
     blind = ("quantile", "quantile", "quantile", "principal")
     assert auto_scalings(orders_matter=False, levels=False) == blind
-    assert auto_scalings(orders_matter=False, levels=True) == blind
+    assert auto_scalings(orders_matter=False, levels=True, wide=True) == blind
 
 
 def test_tables_at_once_are_rotated_as_one_by_one(weights):
