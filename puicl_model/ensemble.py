@@ -149,7 +149,7 @@ class NewRows:
                 for start in range(0, len(X), batch_rows):
                     part = slice(start, start + batch_rows)
                     rows = as_seen(scaling, X[part], reference.columns, reference.signs)
-                    total[list(reference.estimators), part] += context.log_odds(rows)
+                    total[list(reference.estimators), part] += _once_each(context, rows)
                 count[list(reference.estimators)] += 1
                 done(1)
         if not keep and n_bytes > KEPT.most:
@@ -181,6 +181,14 @@ class NewRows:
         if context is None:  # not held in both places where it was kept unasked
             self._read[number] = context = KEPT.take(reference) or read()
         return context
+
+
+def _once_each(context: ReadContext, rows: np.ndarray) -> np.ndarray:
+    """`context.log_odds` of `rows` [m, w], scoring once what is equal in this view."""
+    different, place = np.unique(rows, axis=0, return_inverse=True)
+    if len(different) == len(rows):
+        return context.log_odds(rows)
+    return context.log_odds(different)[place.ravel()]
 
 
 @contextmanager

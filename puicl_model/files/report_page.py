@@ -10,7 +10,10 @@ from puicl_model.classifier import PUICLClassifier
 
 _TOP_ROWS = 20
 _MOST_BARS = 15
+_USED = ("number", "category", "date")  # kinds of columns that the network reads
 _IMPORTANCE_SCORES = 1500  # new rows scored for it, all columns together
+_IMPORTANCE_ROWS = (20, 200)
+_MOST_SHUFFLED = _IMPORTANCE_SCORES // _IMPORTANCE_ROWS[0]
 
 _STYLE = """
 :root { --ink: #1d2733; --soft: #5b6875; --line: #dfe5ea; --paper: #fff; --ground: #f4f6f8;
@@ -73,7 +76,7 @@ def report_page(
         _figures(classifier),
         _doubts(doubts),
         _histogram(classifier.unlabeled_proba_),
-        _importance(changes),
+        _importance(changes, report["columns"]),
         _top_rows(features[list(changes.index)], scores, id_column),
         _columns(report["columns"]),
     ]
@@ -89,11 +92,15 @@ def permutation_importance(classifier: PUICLClassifier, features: pd.DataFrame) 
     """By column's name, the mean change of P(positive) when its cells are shuffled; largest first.
 
     Over some 20 to 200 unlabelled rows, fewer where there are many columns, evenly spaced; columns
-    left out of the fit are 0. How much the score depends on a column, not whether it is right to.
+    left out of the fit are 0, and so are, of more than 75, all but those that alone tell labelled
+    from unlabelled rows best. How much the score depends on a column, not whether it is right to.
     """
     kinds = classifier.report_["columns"]
-    used = [name for name in features if kinds.get(str(name)) in ("number", "category", "date")]
-    n_rows = int(np.clip(_IMPORTANCE_SCORES // max(len(used), 1), 20, 200))
+    used = [name for name in features if kinds.get(str(name)) in _USED]
+    if len(used) > _MOST_SHUFFLED:
+        separation = classifier.report_["column_separation"]
+        used = sorted(used, key=lambda name: -separation[str(name)])[:_MOST_SHUFFLED]
+    n_rows = int(np.clip(_IMPORTANCE_SCORES // max(len(used), 1), *_IMPORTANCE_ROWS))
     rows = classifier.unlabeled_rows_
     rows = rows[:: -(-len(rows) // n_rows)]
     sample = features.iloc[rows].reset_index(drop=True)
@@ -185,7 +192,14 @@ def _histogram(proba: np.ndarray) -> str:
     )
 
 
-def _importance(changes: pd.Series) -> str:
+def _importance(changes: pd.Series, kinds: dict[str, str]) -> str:
+    used = sum(kind in _USED for kind in kinds.values())
+    which = ""
+    if used > _MOST_SHUFFLED:
+        which = (
+            f" Of {used} columns only the {_MOST_SHUFFLED} that alone tell labelled from "
+            "unlabelled rows best were shuffled."
+        )
     changes = changes.head(_MOST_BARS)
     most = max(changes.max(), 1e-12)
     rows = "".join(
@@ -197,7 +211,7 @@ def _importance(changes: pd.Series) -> str:
         "<section><h2>Columns that move the score most</h2>"
         f'<div class="importance">{rows}</div><p class="soft note">Mean '
         "change of P(positive) when a column's cells are shuffled among the rows. It says what the "
-        "score depends on, not what causes the class.</p></section>"
+        f"score depends on, not what causes the class.{which}</p></section>"
     )
 
 

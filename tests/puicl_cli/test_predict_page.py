@@ -163,6 +163,24 @@ def test_importance_compares_new_rows_with_new_rows_and_not_with_those_of_the_fi
     assert changes.equals(permutation_importance(fitted, table))
 
 
+def test_of_many_columns_those_that_tell_most_alone_are_shuffled(weights, monkeypatch):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(N, 80))).rename(columns="x{}".format)
+    table.loc[:14, "x79"] += 3
+    fitted = PUICLClassifier(weights, n_estimators=1).fit(table, np.arange(N) < 15)
+    changes = permutation_importance(fitted, table)
+    separation = pd.Series(fitted.report_["column_separation"])
+    assert set(changes[changes > 0].index) == set(separation.nlargest(75).index)
+    scores = pd.DataFrame({"row": np.arange(N)}).assign(p_positive=np.nan)
+    scores.loc[fitted.unlabeled_rows_, "p_positive"] = fitted.unlabeled_proba_
+    told = "Of 80 columns only the 75 that alone tell labelled from unlabelled rows best"
+    assert told in report_page(fitted, table, scores, None, "t.csv", [])
+    few = table.iloc[:, 5:]
+    fitted = PUICLClassifier(weights, n_estimators=1).fit(few, np.arange(N) < 15)
+    assert (permutation_importance(fitted, few) > 0).all()
+    assert "were shuffled." not in report_page(fitted, few, scores, None, "t.csv", [])
+
+
 def test_the_page_draws_the_class_priors_interval_and_puts_the_columns_that_matter_first(weights):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"still": np.arange(N) % 2 * 1.0, "b": rng.normal(size=N), "one": 1.0})

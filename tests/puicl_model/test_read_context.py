@@ -154,6 +154,21 @@ def test_as_many_are_kept_as_fit_and_answers_stay(fitted, kept, monkeypatch, rea
     assert len(read) == 3 + 3 + 2 * (3 - n)  # what is kept is not read again, whatever the order
 
 
+def test_rows_that_a_view_sees_alike_are_scored_once(fitted, monkeypatch):
+    new = rows(1, 6)
+    expected = fitted.predict_proba(new)
+    scored = []
+    whole = ReadContext.log_odds
+    monkeypatch.setattr(
+        ReadContext, "log_odds", lambda self, rows: scored.append(len(rows)) or whole(self, rows)
+    )
+    fitted.set_params(batch_rows=100)
+    found = fitted.predict_proba(new[[3, 0, 0, 5, 3, 1, 2, 4, 0]])
+    assert scored == [6] * 3
+    np.testing.assert_allclose(found, expected[[3, 0, 0, 5, 3, 1, 2, 4, 0]], atol=1e-6)
+    np.testing.assert_array_equal(found[1], found[8])
+
+
 def test_the_context_used_last_stays():
     class Owner:
         pass
