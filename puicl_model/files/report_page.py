@@ -99,7 +99,8 @@ def permutation_importance(classifier: PUICLClassifier, features: pd.DataFrame) 
     used = [name for name in features if kinds.get(str(name)) in _USED]
     if len(used) > _MOST_SHUFFLED:
         separation = classifier.report_["column_separation"]
-        used = sorted(used, key=lambda name: -separation[str(name)])[:_MOST_SHUFFLED]
+        # One that was made into several columns has no number of its own, and comes first.
+        used = sorted(used, key=lambda name: -separation.get(str(name), 1.0))[:_MOST_SHUFFLED]
     n_rows = int(np.clip(_IMPORTANCE_SCORES // max(len(used), 1), *_IMPORTANCE_ROWS))
     rows = classifier.unlabeled_rows_
     rows = rows[:: -(-len(rows) // n_rows)]

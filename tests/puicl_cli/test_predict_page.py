@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from puicl_model import PUICLClassifier
+from puicl_model import PUICLClassifier, TablePreprocessor
 from puicl_model.files.report_page import permutation_importance, report_page
 
 N = 60
@@ -163,7 +163,19 @@ def test_importance_compares_new_rows_with_new_rows_and_not_with_those_of_the_fi
     assert changes.equals(permutation_importance(fitted, table))
 
 
-def test_of_many_columns_those_that_tell_most_alone_are_shuffled(weights, monkeypatch):
+def test_of_many_columns_those_that_were_made_into_several_are_shuffled(weights):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(N, 78))).rename(columns="x{}".format)
+    table["kind"] = rng.choice(list("abcd"), N)
+    table["day"] = pd.date_range("2020-01-01", periods=N, freq="37D")
+    one_hot = TablePreprocessor(one_hot_levels=10)
+    fitted = PUICLClassifier(weights, n_estimators=1, preprocessing=one_hot)
+    changes = permutation_importance(fitted.fit(table, np.arange(N) < 15), table)
+    assert changes["kind"] > 0
+    assert (changes > 0).sum() == 75
+
+
+def test_of_many_columns_those_that_tell_most_alone_are_shuffled(weights):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(N, 80))).rename(columns="x{}".format)
     table.loc[:14, "x79"] += 3
