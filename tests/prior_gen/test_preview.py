@@ -16,7 +16,7 @@ from prior_gen.generator import generate_shards
 from prior_gen.info import describe_shards
 from prior_gen.preview import difficulty, write_preview
 from prior_gen.preview.curriculum import realised, rows_outside, wilson
-from prior_gen.preview.difficulty import BASELINES, pu_auc, score_tasks
+from prior_gen.preview.difficulty import score_tasks
 from prior_gen.preview.examples import first_components
 from prior_gen.preview.sample import evenly, missing_in_words, ranges_in_words, take_sample
 from prior_gen.preview.tags import tag_counts
@@ -25,7 +25,6 @@ from puicl_config import InputError, load_config
 from shard_io import PartId, ShardError, open_shards, slice_shards
 
 CODE = "from prior_gen.cli import main; main()"
-TREES = difficulty.TREES
 FIGURES = {"tasks", "pairs-1", "pairs-2", "curriculum", "difficulty", "tags"}
 
 
@@ -187,31 +186,6 @@ def test_a_large_folder_is_sampled_within_bounds_and_evenly(all_shards, monkeypa
     entry = open_shards(all_shards).entry(PartId(1, 0))
     monkeypatch.setattr(sampling, "MAX_BYTES", 3 * entry.n_bytes)
     assert take_sample(all_shards, seed=0).stages in {(1, 5), (1, 3, 5), (1, 2, 4, 5)}
-
-
-@pytest.mark.parametrize("baseline", BASELINES)
-def test_labels_made_by_one_feature_give_an_auc_near_one_and_noise_one_near_a_half(
-    baseline, monkeypatch
-):
-    monkeypatch.setattr(difficulty, "TREES", TREES)
-    rng = np.random.default_rng(0)
-    aucs = {"one feature": [], "noise": []}
-    for seed in range(6):
-        x = rng.normal(size=(600, 5))
-        order = np.argsort(x[:, 2])
-        positive, negative = rng.permutation(order[:400]), order[400:]
-        labeled, hidden = positive[:200], rng.permutation([*positive[200:], *negative])
-        task = x[np.concatenate([labeled, hidden])]
-        y = np.isin(hidden, positive).astype(np.uint8)
-        aucs["one feature"].append(pu_auc(baseline, task, y, seed))
-        aucs["noise"].append(pu_auc(baseline, rng.normal(size=(600, 5)), y, seed))
-    assert min(aucs["one feature"]) > 0.95
-    assert abs(np.mean(aucs["noise"]) - 0.5) < 0.06
-
-
-def test_a_task_too_small_to_be_cross_fitted_has_no_auc():
-    assert np.isnan(pu_auc("logistic", np.zeros((5, 2)), np.ones(4, dtype=np.uint8), 0))
-    assert np.isnan(pu_auc("logistic", np.zeros((8, 2)), np.ones(4, dtype=np.uint8), 0))
 
 
 def test_a_tasks_auc_does_not_depend_on_how_many_others_are_scored(all_shards, page):
