@@ -5,16 +5,20 @@ from typing import Self
 
 import numpy as np
 from scipy.special import expit
+from scipy.stats import rankdata
 
 from puicl_model.neighbors import Neighbors
 from puicl_model.trees import Forest, cross_fitted, thin
 
-# What students who agree with the network weigh together, and how fast that falls with the
-# correlation of their ranks: measured on development tables (benchmarks/blend_weights.py).
+# What students who agree with the network weigh together, what each reader weighs beside it, and
+# how fast both fall with the correlation of ranks: measured on development tables
+# (benchmarks/blend_weights.py).
 SHARE = 0.4
-POWER = 4
+READ = 0.5
+POWER = 8
 # Weights are whole numbers out of so many, so that equal mean ranks are equal.
 _UNITS = 1000
+_NONE = np.zeros((0, 0))
 
 
 def taught_by(log_odds: np.ndarray, labeled: np.ndarray) -> np.ndarray:
@@ -60,24 +64,29 @@ class Students:
 
 
 class Blend:
-    """The network's log-odds averaged with the students' answers by rank.
+    """The network's log-odds averaged with its readers' and, by rank, with the students' answers.
 
-    A row's rank is its place among the unlabelled rows of the fit. The mean of the ranks, weighed
-    by `weights_of`, is turned back into log-odds through the network's own: the blend orders the
-    rows, the network says how many are positive. A function of (fit, row), increasing in all
-    scores.
+    First the log-odds of the passes over the table and of those along the axes of kernels
+    (`puicl_model.kernel_reading`) are averaged. A row's rank in that, its place among the
+    unlabelled rows of the fit, is then averaged with its rank by each student, all weighed as far
+    as they follow. The mean of the ranks is turned back into log-odds through the network's own
+    over the table: the blend orders the rows, the network says how many are positive. A function of
+    (fit, row), increasing in all scores.
     """
 
-    arrays = ("network", "students", "weights", "mixed")
+    arrays = ("network", "read_weights", "read", "students", "weights", "mixed")
 
-    def __init__(self, network: np.ndarray, students: np.ndarray):
-        """Scores of the unlabelled rows of the fit: [n_u], and [k, n_u] of k students."""
+    def __init__(self, network: np.ndarray, students: np.ndarray, readers: np.ndarray = _NONE):
+        """Scores of the unlabelled rows of the fit: [n_u], [k, n_u] of students, [r, n_u]."""
         self.network, self.students = np.sort(network), np.sort(students, axis=1)
-        own = _rank(self.network, network)
+        self.read_weights = weights_of_readers(network, readers)
+        read = self._read(network, readers)
+        self.read = np.sort(read)
         self.weights = weights_of(
-            own, [_rank(*pair) for pair in zip(self.students, students, strict=True)]
+            _rank(self.read, read),
+            [_rank(*pair) for pair in zip(self.students, students, strict=True)],
         )
-        mixed = self._mixed(network, students)
+        mixed = self._mixed(read, students)
         self.mixed = np.sort(mixed)
         self.fitted = self._through(mixed)
 
@@ -89,13 +98,22 @@ class Blend:
             setattr(self, name, arrays[name])
         return self
 
-    def __call__(self, network: np.ndarray, students: np.ndarray) -> np.ndarray:
-        """Log-odds [m] of other rows, of which the students say [k, m]."""
-        return self._through(self._mixed(network, students))
+    def __call__(
+        self, network: np.ndarray, students: np.ndarray, readers: np.ndarray = _NONE
+    ) -> np.ndarray:
+        """Log-odds [m] of other rows, of which the students say [k, m], the readers [r, m]."""
+        return self._through(self._mixed(self._read(network, readers), students))
 
-    def _mixed(self, network: np.ndarray, students: np.ndarray) -> np.ndarray:
+    def _read(self, network: np.ndarray, readers: np.ndarray) -> np.ndarray:
+        first, *others = self.read_weights
+        read = first * network
+        for weight, log_odds in zip(others, readers, strict=True):
+            read = read + weight * log_odds
+        return read
+
+    def _mixed(self, read: np.ndarray, students: np.ndarray) -> np.ndarray:
         first, *others = self.weights
-        mixed = first * _rank(self.network, network)
+        mixed = first * _rank(self.read, read)
         for weight, known, scores in zip(others, self.students, students, strict=True):
             mixed += weight * _rank(known, scores)
         return mixed
@@ -114,12 +132,26 @@ def weights_of(network: np.ndarray, students: Sequence[np.ndarray]) -> np.ndarra
     """
     weights = [0]
     for student in students:
-        agreement = 0.0
-        if np.ptp(network) > 0 and np.ptp(student) > 0:
-            agreement = max(0.0, float(np.corrcoef(network, student)[0, 1]))
-        weights.append(round(_UNITS * SHARE / len(students) * agreement**POWER))
+        weights.append(round(_UNITS * SHARE / len(students) * agreement(network, student)))
     weights[0] = _UNITS - sum(weights)
     return np.array(weights)
+
+
+def weights_of_readers(network: np.ndarray, readers: np.ndarray) -> np.ndarray:
+    """[1 + r], what the log-odds [n_u] of the network and [r, n_u] of its readers weigh, of 1.
+
+    Each reader weighs `READ` as much as the network where it agrees with it, as a student does.
+    """
+    of_network = rankdata(network)
+    weights = np.array([1.0, *(READ * agreement(of_network, rankdata(one)) for one in readers)])
+    return weights / weights.sum()
+
+
+def agreement(one: np.ndarray, other: np.ndarray) -> float:
+    """The `POWER`th power of the correlation of ranks [n_u], 0 where there is none or less."""
+    if np.ptp(one) == 0 or np.ptp(other) == 0:
+        return 0.0
+    return max(0.0, float(np.corrcoef(one, other)[0, 1])) ** POWER
 
 
 def _rank(sorted_scores: np.ndarray, scores: np.ndarray) -> np.ndarray:
