@@ -14,8 +14,8 @@ from puicl_model.trees import Forest, cross_fitted, thin
 # how fast both fall with the correlation of ranks: measured on development tables
 # (benchmarks/blend_weights.py).
 SHARE = 0.4
-READ = 0.5
-POWER = 8
+READ = 0.6
+POWER = 10
 # Weights are whole numbers out of so many, so that equal mean ranks are equal.
 _UNITS = 1000
 _NONE = np.zeros((0, 0))
@@ -76,16 +76,15 @@ class Blend:
 
     arrays = ("network", "read_weights", "read", "students", "weights", "mixed")
 
-    def __init__(self, network: np.ndarray, students: np.ndarray, readers: np.ndarray = _NONE):
-        """Scores of the unlabelled rows of the fit: [n_u], [k, n_u] of students, [r, n_u]."""
+    def __init__(self, passes: np.ndarray, students: np.ndarray, readers: np.ndarray = _NONE):
+        """Of the unlabelled rows of the fit: log-odds of the network's passes [n_estimators, n_u]
+        and of its readers [r, n_u], and scores of the students [k, n_u]."""
+        network, reliable = passes.mean(axis=0), reliability(passes)
         self.network, self.students = np.sort(network), np.sort(students, axis=1)
-        self.read_weights = weights_of_readers(network, readers)
+        self.read_weights = weights_of_readers(network, readers, reliable)
         read = self._read(network, readers)
         self.read = np.sort(read)
-        self.weights = weights_of(
-            _rank(self.read, read),
-            [_rank(*pair) for pair in zip(self.students, students, strict=True)],
-        )
+        self.weights = weights_of(read, students, reliable)
         mixed = self._mixed(read, students)
         self.mixed = np.sort(mixed)
         self.fitted = self._through(mixed)
@@ -123,35 +122,61 @@ class Blend:
         return np.interp((_rank(self.mixed, mixed) - 1) / 2, np.arange(n), self.network)
 
 
-def weights_of(network: np.ndarray, students: Sequence[np.ndarray]) -> np.ndarray:
+def weights_of(
+    network: np.ndarray, students: Sequence[np.ndarray], reliable: float = 1.0
+) -> np.ndarray:
     """Whole numbers [1 + k], what the ranks of the network and of each student weigh.
 
-    A student weighs its part of `SHARE` as far as its ranks [n_u] go with the network's. A network
-    answers rows that are alike alike: who cannot say what it says has missed what matters in this
-    table, and is not the one who smooths out noise.
+    A student weighs its part of `SHARE` as far as its scores [n_u] agree with the network's
+    (`agreement`). A network answers rows that are alike alike: who cannot say what it says has
+    missed what matters in this table, and is not the one who smooths out noise.
     """
     weights = [0]
     for student in students:
-        weights.append(round(_UNITS * SHARE / len(students) * agreement(network, student)))
+        share = SHARE / len(students) * agreement(network, student, reliable)
+        weights.append(round(_UNITS * share))
     weights[0] = _UNITS - sum(weights)
     return np.array(weights)
 
 
-def weights_of_readers(network: np.ndarray, readers: np.ndarray) -> np.ndarray:
-    """[1 + r], what the log-odds [n_u] of the network and [r, n_u] of its readers weigh, of 1.
+def weights_of_readers(
+    network: np.ndarray, readers: Sequence[np.ndarray], reliable: float = 1.0
+) -> np.ndarray:
+    """[1 + r], what the log-odds [n_u] of the network and of each reader weigh, of 1.
 
-    Each reader weighs `READ` as much as the network where it agrees with it, as a student does.
+    Each reader weighs `READ` as much as the network as far as they agree, as students do.
     """
-    of_network = rankdata(network)
-    weights = np.array([1.0, *(READ * agreement(of_network, rankdata(one)) for one in readers)])
+    weights = np.array([1.0, *(READ * agreement(network, one, reliable) for one in readers)])
     return weights / weights.sum()
 
 
-def agreement(one: np.ndarray, other: np.ndarray) -> float:
-    """The `POWER`th power of the correlation of ranks [n_u], 0 where there is none or less."""
+def agreement(
+    one: np.ndarray, other: np.ndarray, reliable: float = 1.0, power: int = POWER
+) -> float:
+    """From 0 to 1: that power of the correlation of ranks [n_u], measured by `reliable`.
+
+    Noise in the network's answers lowers what anybody can agree with them (Spearman's correction
+    for attenuation). Who agrees as one of its passes does with the others agrees in full.
+    """
+    return min(1.0, max(0.0, _correlation(one, other) / reliable)) ** power
+
+
+def reliability(passes: np.ndarray) -> float:
+    """How passes [n_estimators, n_u] correlate with the sum of the others by rank, on average.
+
+    1 where there is one pass, or no agreement to speak of.
+    """
+    together = passes.sum(axis=0)
+    each = [_correlation(one, together - one) for one in passes] if len(passes) > 1 else [1.0]
+    mean = float(np.mean(each))
+    return mean if mean > 0 else 1.0
+
+
+def _correlation(one: np.ndarray, other: np.ndarray) -> float:
+    """Of ranks; 0 where all of one are equal."""
     if np.ptp(one) == 0 or np.ptp(other) == 0:
         return 0.0
-    return max(0.0, float(np.corrcoef(one, other)[0, 1])) ** POWER
+    return float(np.corrcoef(rankdata(one), rankdata(other))[0, 1])
 
 
 def _rank(sorted_scores: np.ndarray, scores: np.ndarray) -> np.ndarray:

@@ -24,22 +24,21 @@ class Blended:
         trained: TrainedRange,
         X: np.ndarray,
         labeled: np.ndarray,
-        log_odds: np.ndarray,
+        passes: np.ndarray,
         equal: np.ndarray,
         *,
-        n_estimators: int,
         rng: np.random.Generator,
         verbose: bool | None = None,
         keep: bool = False,
     ) -> Self:
-        """Of a table X [n, w], preprocessed but unscaled, of which the network has said `log_odds`.
+        """Of a table X [n, w], preprocessed but unscaled, of which `passes` have said.
 
-        labeled: boolean [n], at least 2 of each kind; log_odds: [n_u], the mean of its
-        `n_estimators` passes; equal: [n_u], numbers of groups of equal rows, which are answered
+        labeled: boolean [n], at least 2 of each kind; passes: the network's log-odds
+        [n_estimators, n_u]; equal: [n_u], numbers of groups of equal rows, which are answered
         alike; keep: whether to keep what is read for new rows.
         """
         (kernels,) = rng.spawn(1)
-        answers = taught_by(log_odds, labeled)
+        answers = taught_by(passes.mean(axis=0), labeled)
         students, taught = Students.taught(X, labeled, answers, rng)
         readers, read = read_along_kernels(
             network,
@@ -47,12 +46,12 @@ class Blended:
             X,
             labeled,
             answers,
-            n_estimators=n_estimators,
+            n_estimators=len(passes),
             rng=kernels,
             verbose=verbose,
             keep=keep,
         )
-        average = Blend(log_odds, mean_by(taught[:, ~labeled], equal), mean_by(read, equal))
+        average = Blend(passes, mean_by(taught[:, ~labeled], equal), mean_by(read, equal))
         return cls(students, readers, average)
 
     def __call__(

@@ -76,8 +76,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         leading components of two kernels of its rows, trees' and a Gaussian one, whose log-odds are
         averaged with the others'; and, by rank, two students that learn the network's
         probabilities on the table, cross-fitted extremely randomised trees and the mean of the
-        twenty nearest rows. Kernels weigh at most half of what the passes do each, students a
-        fifth, less where they do not follow the network (`puicl_model.blend`). Tables of levels
+        twenty nearest rows. Kernels weigh at most .6 of what those passes do each, students
+        a fifth, less where they do not follow the network (`puicl_model.blend`). Tables of levels
         alone (at most ten values a column) are left to the network, which reads rules there.
     positive_label : object or None
         The entry of `s` that marks labelled positives, all else being unlabelled; None: 1, True.
@@ -328,9 +328,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
                     TrainedRange.from_card(self.model_card_),
                     X,
                     labeled,
-                    log_odds,
+                    self.estimator_log_odds_,
                     inverse,
-                    n_estimators=self.n_estimators,
                     rng=task.rng,
                     verbose=self.verbose,
                     keep=self.keep_context,

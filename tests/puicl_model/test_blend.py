@@ -7,18 +7,26 @@ from scipy.stats import norm, rankdata
 from sklearn.metrics import roc_auc_score
 
 from puicl_model import PUICLClassifier, trees
-from puicl_model.blend import Blend, Students, taught_by, weights_of, weights_of_readers
+from puicl_model.blend import (
+    Blend,
+    Students,
+    agreement,
+    reliability,
+    taught_by,
+    weights_of,
+    weights_of_readers,
+)
 from puicl_model.files.report_page import report_page
 from puicl_model.neighbors import Neighbors, normal_scores
 
 
-def noisy_network(n=600, seed=0, noise=3.0):
+def noisy_network(n=600, seed=0):
     """Rows, their classes, which are labelled, and log-odds that know the rule, noisily."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, 4))
     y = x[:, 0] + x[:, 1] ** 2 > 0.7
     labeled = y & (rng.random(n) < 0.3)
-    return x, y, labeled, (4 * y - 2 + noise * rng.normal(size=n))[~labeled]
+    return x, y, labeled, (4 * y - 2 + 3 * rng.normal(size=n))[~labeled]
 
 
 def test_students_taught_by_the_network_smooth_what_it_says_of_the_row():
@@ -44,12 +52,18 @@ def test_students_taught_by_the_network_smooth_what_it_says_of_the_row():
 
 
 def test_students_who_follow_the_network_improve_its_order():
-    x, y, labeled, log_odds = noisy_network(noise=1.5)
-    answers = taught_by(log_odds, labeled)
+    """Four passes, whose noise is their own: what students say is worth more than one pass knows."""
+    x, y, labeled, _ = noisy_network()
+    noise = np.random.default_rng(7).normal(size=(4, (~labeled).sum()))
+    passes = (4 * y - 2)[~labeled] + 3 * noise
+    network = passes.mean(axis=0)
+    answers = taught_by(network, labeled)
     _, taught = Students.taught(x, labeled, answers, np.random.default_rng(1))
-    blended = Blend(log_odds, taught[:, ~labeled]).fitted
-    before, after = (roc_auc_score(y[~labeled], scores) for scores in (log_odds, blended))
-    assert after > before + 0.001
+    before, after = (
+        roc_auc_score(y[~labeled], scores)
+        for scores in (network, Blend(passes, taught[:, ~labeled]).fitted)
+    )
+    assert after > before + 0.01
 
 
 def page(fitted, x):
@@ -81,12 +95,12 @@ def scores(n=200, seed=0):
     """Of a network, and of two students that follow it more and less."""
     rng = np.random.default_rng(seed)
     network = rng.normal(size=n)
-    return network, np.stack([network + noise * rng.normal(size=n) for noise in (0.3, 1.5)])
+    return network, np.stack([network + 3 * rng.normal(size=n) for noise in (0.3, 1.5)])
 
 
 def test_the_blend_orders_by_weighted_mean_rank_and_keeps_the_networks_log_odds():
     network, students = scores()
-    blend = Blend(network, students)
+    blend = Blend(network[None], students)
     ranks = [rankdata(network), *map(rankdata, students)]
     mixed = sum(weight * rank for weight, rank in zip(blend.weights, ranks, strict=True))
     order = np.argsort(mixed, kind="stable")
@@ -100,23 +114,45 @@ def test_the_blend_orders_by_weighted_mean_rank_and_keeps_the_networks_log_odds(
 def test_a_student_weighs_as_much_as_it_follows_the_network():
     network, students = scores()
     close, far = (np.corrcoef(rankdata(network), rankdata(s))[0, 1] for s in students)
-    expected = [1000 - round(200 * close**8) - round(200 * far**8)]
-    expected += [round(200 * close**8), round(200 * far**8)]
-    assert Blend(network, students).weights.tolist() == expected
+    expected = [1000 - round(200 * close**10) - round(200 * far**10)]
+    expected += [round(200 * close**10), round(200 * far**10)]
+    assert Blend(network[None], students).weights.tolist() == expected
     assert weights_of(network, [network, network]).tolist() == [600, 200, 200]
     for useless in (-network, np.zeros(len(network))):
         assert weights_of(network, [useless, network]).tolist() == [800, 0, 200]
     assert weights_of(np.zeros(5), np.ones((2, 5))).tolist() == [1000, 0, 0]
 
 
-def test_a_reader_weighs_half_as_much_as_the_network_where_it_follows_it():
+def test_agreement_is_measured_by_how_far_passes_agree_with_one_another():
+    """Noise in the passes is nothing that students could follow."""
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=2000)
+    passes = truth + rng.normal(size=(2, 2000))
+    assert reliability(passes) == pytest.approx(0.5, abs=0.05)
+    assert reliability(passes[:1]) == reliability(np.stack([truth, -truth])) == 1.0
+    one = truth + 2 * rng.normal(size=2000)
+    plain = np.corrcoef(rankdata(passes[0]), rankdata(one))[0, 1]
+    assert agreement(passes[0], one) == pytest.approx(plain**10)
+    assert agreement(passes[0], one, 0.5) == pytest.approx((plain / 0.5) ** 10)
+    assert agreement(passes[0], passes[1], 0.2) == 1.0
+    assert agreement(passes[0], -one, 0.5) == 0.0
+    # More noise in the passes, the same that students say: they weigh as much, or more.
+    students = np.stack([one, one])
+    quiet, noisy = (
+        Blend(truth + noise * rng.normal(size=(16, 2000)), students).weights[1]
+        for noise in (0.1, 2.0)
+    )
+    assert noisy > 2 * quiet
+
+
+def test_a_reader_weighs_six_tenths_of_the_network_where_it_follows_it():
     network, readers = scores()
     close, far = (np.corrcoef(rankdata(network), rankdata(s))[0, 1] for s in readers)
-    weights = np.array([1, 0.5 * close**8, 0.5 * far**8])
+    weights = np.array([1, 0.6 * close**10, 0.6 * far**10])
     np.testing.assert_allclose(weights_of_readers(network, readers), weights / weights.sum())
     for useless in (-network, np.zeros(len(network))):
         both = np.stack([useless, 2 * network])
-        np.testing.assert_allclose(weights_of_readers(network, both), [2 / 3, 0, 1 / 3])
+        np.testing.assert_allclose(weights_of_readers(network, both), [1 / 1.6, 0, 0.6 / 1.6])
     assert weights_of_readers(network, np.zeros((0, len(network)))).tolist() == [1.0]
 
 
@@ -124,21 +160,21 @@ def test_readers_log_odds_are_averaged_with_the_networks_before_it_is_ranked():
     """The share of positives stays what the network says it is."""
     network, readers = scores()
     nobody = np.zeros((0, len(network)))
-    blend = Blend(network, nobody, readers)
+    blend = Blend(network[None], nobody, readers)
     read = weights_of_readers(network, readers) @ np.stack([network, *readers])
     np.testing.assert_array_equal(np.argsort(blend.fitted), np.argsort(read))
     np.testing.assert_allclose(np.sort(blend.fitted), np.sort(network))
     students = scores(seed=2)[1]
     np.testing.assert_array_equal(
-        np.argsort(Blend(network, students, readers).fitted, kind="stable"),
-        np.argsort(Blend(read, students).fitted, kind="stable"),
+        np.argsort(Blend(network[None], students, readers).fitted, kind="stable"),
+        np.argsort(Blend(read[None], students).fitted, kind="stable"),
     )
 
 
 def test_the_blend_scores_new_rows_each_by_itself_and_old_ones_as_before():
     network, students = scores()
     readers = students[:, ::-1] + network
-    blend = Blend(network, students, readers)
+    blend = Blend(network[None], students, readers)
     np.testing.assert_array_equal(blend(network, students, readers), blend.fitted)
     new = (*scores(50, seed=1), scores(50, seed=4)[1])
     one_by_one = [blend(*(each[..., i : i + 1] for each in new))[0] for i in range(50)]
