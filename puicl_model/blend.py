@@ -123,7 +123,7 @@ class Blend:
 
 
 def weights_of(
-    network: np.ndarray, students: Sequence[np.ndarray], reliable: float = 1.0
+    network: np.ndarray, students: np.ndarray | Sequence[np.ndarray], reliable: float = 1.0
 ) -> np.ndarray:
     """Whole numbers [1 + k], what the ranks of the network and of each student weigh.
 
@@ -140,7 +140,7 @@ def weights_of(
 
 
 def weights_of_readers(
-    network: np.ndarray, readers: Sequence[np.ndarray], reliable: float = 1.0
+    network: np.ndarray, readers: np.ndarray | Sequence[np.ndarray], reliable: float = 1.0
 ) -> np.ndarray:
     """[1 + r], what the log-odds [n_u] of the network and of each reader weigh, of 1.
 

@@ -52,7 +52,7 @@ def test_students_taught_by_the_network_smooth_what_it_says_of_the_row():
 
 
 def test_students_who_follow_the_network_improve_its_order():
-    """Four passes, whose noise is their own: what students say is worth more than one pass knows."""
+    """Four passes, whose noise is their own, of a network that knows the rule."""
     x, y, labeled, _ = noisy_network()
     noise = np.random.default_rng(7).normal(size=(4, (~labeled).sum()))
     passes = (4 * y - 2)[~labeled] + 3 * noise
@@ -173,7 +173,7 @@ def test_readers_log_odds_are_averaged_with_the_networks_before_it_is_ranked():
 
 def test_the_blend_scores_new_rows_each_by_itself_and_old_ones_as_before():
     network, students = scores()
-    readers = students[:, ::-1] + network
+    readers = network + 0.2 * students[:, ::-1]
     blend = Blend(network[None], students, readers)
     np.testing.assert_array_equal(blend(network, students, readers), blend.fitted)
     new = (*scores(50, seed=1), scores(50, seed=4)[1])
