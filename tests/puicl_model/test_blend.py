@@ -95,7 +95,7 @@ def scores(n=200, seed=0):
     """Of a network, and of two students that follow it more and less."""
     rng = np.random.default_rng(seed)
     network = rng.normal(size=n)
-    return network, np.stack([network + 3 * rng.normal(size=n) for noise in (0.3, 1.5)])
+    return network, np.stack([network + noise * rng.normal(size=n) for noise in (0.3, 1.5)])
 
 
 def test_the_blend_orders_by_weighted_mean_rank_and_keeps_the_networks_log_odds():
@@ -185,7 +185,7 @@ def test_the_blend_scores_new_rows_each_by_itself_and_old_ones_as_before():
         assert (blend(*better) > blend(*new)).any()
 
 
-def test_nearest_rows_are_those_of_the_columnsnormal_scores():
+def test_nearest_rows_are_those_of_the_columns_normal_scores():
     rng = np.random.default_rng(0)
     x, answers = rng.lognormal(size=(300, 3)) * [1, 1e6, 1e-6], rng.random(300)
     neighbors = Neighbors.of(x, answers)
