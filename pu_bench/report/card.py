@@ -88,8 +88,8 @@ _READ_WITH_CARE = (
     "Tasks are counted by the table they are drawn from; of columns as many tables as have enough, "
     "so that this curve compares other tables, too. But for the sweep of their share, half of the "
     "unlabelled rows are positive. Who can tell nothing says one half and is right: the small "
-    "errors of π̂ with 5 and 10 labelled rows are no skill ([few rows](weights.md#few-rows) has "
-    "shares that vary)."
+    "errors of π̂ with 5 and 10 labelled rows are no skill "
+    "([few rows](weights/sizes.md#few-rows) has shares that vary)."
 )
 
 

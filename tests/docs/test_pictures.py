@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = (".", "docs", "shards", "pretraining")
+FOLDERS = (".", "docs", "docs/weights", "shards", "pretraining")
 DOCUMENTS = sorted(path for folder in FOLDERS for path in (ROOT / folder).glob("*.md"))
 _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", re.DOTALL)
 _HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
