@@ -31,6 +31,7 @@ from puicl_model.parameters import check_parameters
 from puicl_model.plan import Plan, plan_table
 from puicl_model.preprocessing import TablePreprocessor, read_table
 from puicl_model.report import make_report
+from puicl_model.telling import tell
 from puicl_model.trees import check_enough
 from puicl_model.weights import find_weights, load_model
 
@@ -193,7 +194,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             self.__dict__.update(before)
             raise
         for doubt in self.report_["warnings"]:
-            warnings.warn(doubt, stacklevel=2)
+            tell(doubt)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:

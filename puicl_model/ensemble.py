@@ -1,7 +1,6 @@
 """A fitted ensemble: the network's log-odds of unlabelled rows, and of new rows, by estimator."""
 
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from puicl_model.model import PUICL
 from puicl_model.plan import Plan
 from puicl_model.preprocessing import Scaling
 from puicl_model.read_context import KEPT, ReadContext
+from puicl_model.telling import tell
 
 # Fewer cells (rows times columns, over all passes) need no progress bar: some ten seconds of one
 # CPU core without AVX-512.
@@ -160,11 +160,10 @@ class NewRows:
         """Warn, the second time, that a call has read what did not fit into what is kept."""
         self._times_read_in_vain += 1
         if self._times_read_in_vain == 2:
-            warnings.warn(
+            tell(
                 f"what the network reads of the table for new rows takes {n_bytes / 1e6:,.0f} "
                 f"MB, more than the {KEPT.most / 1e6:,.0f} MB that are kept unasked, so every call "
-                "reads the rest again; with keep_context=True all of it is kept",
-                stacklevel=2,
+                "reads the rest again; with keep_context=True all of it is kept"
             )
 
     def forget(self) -> None:

@@ -1,7 +1,6 @@
 """Which rows are labelled positives: the forms in which people write `s`."""
 
 import contextlib
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from puicl_model.preprocessing import filled, is_missing
+from puicl_model.telling import tell
 
 # As CSV files and people write booleans.
 _WORDS = {"True": 1, "true": 1, "TRUE": 1, "False": 0, "false": 0, "FALSE": 0}
@@ -55,11 +55,10 @@ def refuse_another_order(X: Any, s: Any) -> None:
         return
     if of_rows != of_labels:
         if not counts:
-            warnings.warn(
+            tell(
                 f"X and s have {len(of_rows & of_labels)} of {len(X)} index entries in common, and "
                 "rows are taken by position: align them, as s.loc[X.index] does, or drop the "
-                "indices where the positions are right",
-                stacklevel=4,
+                "indices where the positions are right"
             )
         return
     sentence = (
@@ -68,7 +67,7 @@ def refuse_another_order(X: Any, s: Any) -> None:
     )
     if not counts:
         raise ValueError(sentence)
-    warnings.warn(sentence, stacklevel=4)
+    tell(sentence)
 
 
 def labeled_mask(
@@ -89,11 +88,7 @@ def labeled_mask(
         s = filled(s)
     array = np.asarray(s)
     if array.ndim == 2 and array.shape[1] == 1:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected",
-            DataConversionWarning,
-            stacklevel=5,
-        )
+        tell("A column-vector y was passed when a 1d array was expected", DataConversionWarning)
         array = array[:, 0]
     if array.ndim != 1:
         raise ValueError(f"{name} must have one entry a row, but its shape is {array.shape}")
@@ -130,10 +125,9 @@ def labeled_mask(
         )
     for other, what in ((known & (numbers == -1), "-1"), (missing, "nothing")):
         if warns and other.any() and (known & (numbers == 0)).any():
-            warnings.warn(
+            tell(
                 f"{name} holds 0 in some rows and {what} in others: both are taken as unlabelled. "
-                "Rows known to be negative have no part in this model; leave them out",
-                stacklevel=5,
+                "Rows known to be negative have no part in this model; leave them out"
             )
             break
     return known & (numbers == 1)

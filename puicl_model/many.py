@@ -1,6 +1,5 @@
 """Many tables at once: their contexts of like shape share the network's forward passes."""
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,6 +10,7 @@ from puicl_config import InputError
 from puicl_model.classifier import PUICLClassifier
 from puicl_model.ensemble import score_unlabeled
 from puicl_model.inference import threads, tiny_to_zero
+from puicl_model.telling import tell
 
 
 def fit_many(
@@ -59,10 +59,9 @@ def fit_many(
     doubtful = [n for n, fit in enumerate(fits) if fit.report_["warnings"]]
     if doubtful:
         first = fits[doubtful[0]].report_["warnings"][0]
-        warnings.warn(
+        tell(
             f"{len(doubtful)} of {len(fits)} tables give reasons not to trust their answers (see "
-            f"report_['warnings']); table {doubtful[0]}: {first}",
-            stacklevel=2,
+            f"report_['warnings']); table {doubtful[0]}: {first}"
         )
     return fits
 

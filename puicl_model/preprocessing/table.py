@@ -1,7 +1,6 @@
 """`TablePreprocessor`: any table to the float64 columns that the network reads."""
 
 import hashlib
-import warnings
 from collections.abc import Sequence
 from itertools import chain, count
 from numbers import Integral
@@ -29,6 +28,7 @@ from puicl_model.preprocessing.judging import (
     refuse_slips,
 )
 from puicl_model.preprocessing.reading import column_names, is_missing, read_table
+from puicl_model.telling import tell
 
 # Levels that a warning names.
 _MOST_NAMED = 5
@@ -101,7 +101,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         """`fit`, and the columns [n, w] of `X` itself."""
         columns = self.fit_quietly(X)
         for doubt in self.doubts_:
-            warnings.warn(doubt, stacklevel=2)
+            tell(doubt)
         return columns
 
     def fit_quietly(self, X: Any) -> np.ndarray:
@@ -162,10 +162,9 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             if encoder.kind == "category" and (unknown := encoder.unknown(table[j])):
                 named = ", ".join(map(repr, unknown[:_MOST_NAMED]))
                 more = len(unknown) - _MOST_NAMED
-                warnings.warn(
+                tell(
                     f"column {self._names[j]} holds {named}{f' and {more} more' * (more > 0)}, "
-                    "which the fit has not seen: these cells say nothing",
-                    stacklevel=3,  # scikit-learn wraps this method
+                    "which the fit has not seen: these cells say nothing"
                 )
         if not self._kept:
             return np.zeros((len(table), 1))
