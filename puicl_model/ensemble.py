@@ -121,10 +121,12 @@ class NewRows:
         """read: the references' contexts, where they have been read."""
         self.network, self.references, self.scalings = network, references, scalings
         self._read = dict(enumerate(read))
-        self._times_read_in_vain = 0
+        self._has_read: set[int] = set()  # of what is not kept here
+        self._reads_again, self._times_read_again = False, 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_read": {}}  # reading it again is less than to carry it along
+        # Reading it again is less than to carry it along.
+        return vars(self) | {"_read": {}, "_has_read": set()}
 
     def __call__(
         self, X: np.ndarray, batch_rows: int, verbose: bool | None = None, keep: bool = False
@@ -140,7 +142,7 @@ class NewRows:
             if number not in self._read and reference not in KEPT
         )
         cells = unread + sum(len(X) * len(each.columns) for each in self.references)
-        n_bytes = 0
+        n_bytes, self._reads_again = 0, False
         with _shown(verbose, len(self.references), cells) as done:
             for number, reference in enumerate(self.references):
                 context = self._context(number, keep)
@@ -152,19 +154,15 @@ class NewRows:
                     total[list(reference.estimators), part] += _once_each(context, rows)
                 count[list(reference.estimators)] += 1
                 done(1)
-        if not keep and n_bytes > KEPT.most:
-            self._tell_of_reading_again(n_bytes)
-        return total / count
-
-    def _tell_of_reading_again(self, n_bytes: int) -> None:
-        """Warn, the second time, that a call has read what did not fit into what is kept."""
-        self._times_read_in_vain += 1
-        if self._times_read_in_vain == 2:
+        self._times_read_again += self._reads_again
+        if self._reads_again and self._times_read_again == 2:  # and not once, by chance
             tell(
-                f"what the network reads of the table for new rows takes {n_bytes / 1e6:,.0f} "
-                f"MB, more than the {KEPT.most / 1e6:,.0f} MB that are kept unasked, so every call "
-                "reads the rest again; with keep_context=True all of it is kept"
+                f"what the network reads of the table for new rows takes {n_bytes / 1e6:,.0f} MB; "
+                f"of what all classifiers of a process read, {KEPT.most / 1e6:,.0f} MB are kept "
+                "unasked, so this call has read some of it again, as later ones may; with "
+                "keep_context=True all of it is kept"
             )
+        return total / count
 
     def forget(self) -> None:
         """Drop what was kept here."""
@@ -175,6 +173,8 @@ class NewRows:
         reference = self.references[number]
         read = partial(ReadContext, self.network, reference.rows, reference.n_labeled)
         if not keep:
+            self._reads_again |= number in self._has_read and reference not in KEPT
+            self._has_read.add(number)
             return KEPT.get(reference, id(self), read)
         context = self._read.get(number)
         if context is None:  # not held in both places where it was kept unasked

@@ -150,7 +150,9 @@ def test_as_many_are_kept_as_fit_and_answers_stay(fitted, kept, monkeypatch, rea
             assert len(told) == (time > 1)  # what it may be worth to know is said once, not at once
             np.testing.assert_array_equal(fitted.predict_proba(new), first)
             assert (len(smaller), smaller.n_bytes) == (n, n * one)
-    assert "reads the rest again; with keep_context=True all of it is kept" in str(told[0].message)
+    assert "read some of it again, as later ones may; with keep_context=True" in str(
+        told[0].message
+    )
     assert len(read) == 3 + 3 + 2 * (3 - n)  # what is kept is not read again, whatever the order
 
 
@@ -274,19 +276,24 @@ def test_nothing_is_kept_for_new_rows_where_there_are_none(fitted, kept, read):
     assert len(read) == 0
 
 
-def test_who_shares_what_a_process_keeps_with_others_is_not_told_of_too_little(
-    fitted, kept, monkeypatch
-):
-    new = rows(1, 5)
+def test_classifiers_that_fit_alone_but_not_together_are_told_of_once(fitted, kept, monkeypatch):
+    """Each drops what the other has read, in turn."""
+    new, other = rows(1, 5), copy.deepcopy(fitted)
     fitted.predict_proba(new)
-    others = Kept(kept.n_bytes)
-    # Another thread's classifier takes the room at the end of each call.
-    monkeypatch.setattr(others, "_make_room", lambda *arguments: False)
-    monkeypatch.setattr(ensemble, "KEPT", others)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for _ in range(3):
-            fitted.predict_proba(new)
+    monkeypatch.setattr(ensemble, "KEPT", Kept(kept.n_bytes))
+    found = other.predict_proba(new)
+
+    def ask():
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            copy.deepcopy(fitted).predict_proba(new)
+            np.testing.assert_array_equal(other.predict_proba(new), found)
+        return [str(one.message) for one in told]
+
+    assert ask() == []
+    (sentence,) = ask()
+    assert "of what all classifiers of a process read" in sentence
+    assert ask() == []
 
 
 def test_copies_and_saved_classifiers_read_anew_what_they_keep(keeping, read, tmp_path):
