@@ -1,11 +1,11 @@
-"""What readers along kernels and students should weigh beside the network in a blend.
+"""What students of the network should weigh in a blend, in tables of levels alone and in others.
 
     python benchmarks/blend_weights.py --model default --data DIR --splits 3 --out blend.csv
 
-AUC of the default's passes; of these averaged with readers along the axes of trees' kernel, of a
-Gaussian one, or of both, by what each weighs; and of that blended by rank with the students, trees
-and nearest rows that learn the network's probabilities, by what they weigh together; all times a
-power of their agreement with the network (`blend="trees"`). Folder and splits: see
+AUC of the default's passes, and of these blended by rank with students that learn the network's
+probabilities (`blend="trees"`): trees, the nearest rows, or both, by what they weigh together and
+by the power of their agreement with the network that it is multiplied by (0: not at all); also
+with trees that learn to tell labelled rows from unlabelled ones. Folder and splits: see
 `real_tables.py`. Behind +-, the standard error over tables and splits of the difference from the
 network alone.
 """
@@ -23,16 +23,15 @@ from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 
 from puicl_model import PUICLClassifier
-from puicl_model.blend import Students, agreement, reliability, taught_by
-from puicl_model.contexts import TrainedRange, levels_alone
-from puicl_model.kernel_reading import read_along_kernels
+from puicl_model.blend import Students, taught_by
+from puicl_model.contexts import levels_alone
 from puicl_model.preprocessing import TablePreprocessor
+from puicl_model.trees import cross_fitted
 
-POWERS = (4, 10, 16)
-SHARES = (0.0, 0.2, 0.4, 0.6)
-READS = (0.0, 0.3, 0.6, 1.0)
-READERS = ("trees' kernel", "Gaussian kernel", "both")
-KEY = ["weights", "passes", "data", "table", "split", "levels", "readers", "power", "read", "share"]
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
+POWERS = (0, 4)
+STUDENTS = ("trees", "nearest rows", "both", "trees by the labels")
+KEY = ["weights", "passes", "data", "table", "split", "levels", "students", "power", "share"]
 
 
 def main() -> None:
@@ -53,68 +52,47 @@ def main() -> None:
     ]
     measure_one = partial(measure, arguments.data, arguments.model)
     frame = measured(arguments.out, KEY, ["AUC"], cells, measure_one, arguments.jobs)
-    tables = product(((False, "measurements"), (True, "levels alone")), READERS, POWERS)
-    for (levels, kind), readers, power in tables:
-        these = frame[
-            (frame["levels"].astype(bool) == levels)
-            & (frame["readers"] == readers)
-            & (frame["power"] == power)
-        ]
-        print(f"\n{kind}, {readers}, times agreement^{power}; a reader's weight by students' share")
-        print("\n| |", " | ".join(map(str, SHARES)), "|\n|---|" + "---|" * len(SHARES))
-        for read in READS:
-            print(f"| {read} |", " | ".join(against_none(these, read, s) for s in SHARES), "|")
+    for (levels, kind), power in product(((False, "measurements"), (True, "levels alone")), POWERS):
+        print(f"\n| weigh together, times agreement^{power}: {kind} |", " | ".join(STUDENTS), "|")
+        print("|---|" + "---|" * len(STUDENTS))
+        these = frame[(frame["levels"].astype(bool) == levels) & (frame["power"] == power)]
+        for share in SHARES:
+            by = [these[these["students"] == name] for name in STUDENTS]
+            print(f"| {share} |", " | ".join(against_none(part, share) for part in by), "|")
 
 
 def measure(
     folder: Path, model: str, weights: str, passes: int, data: str, name: str, split: int
 ) -> list[tuple]:
-    """(levels alone, readers, power, weight, share, AUC) of each blend on one split of a table."""
+    """(levels alone, students, power, share, AUC) of each blend on one split of one table."""
     warnings.simplefilter("ignore")
     x, s, y = read_split(folder, name, split)
     fitted = PUICLClassifier(model, n_estimators=passes, random_state=split).fit(x, s)
-    network = fitted.estimator_log_odds_.mean(axis=0)
+    log_odds = fitted.estimator_log_odds_.mean(axis=0)
     X, labeled = TablePreprocessor().fit_quietly(x), s == 1
-    answers = taught_by(network, labeled)
-    _, taught = Students.taught(X, labeled, answers, np.random.default_rng(split))
-    _, along = read_along_kernels(
-        fitted.network_,
-        TrainedRange.from_card(fitted.model_card_),
-        X,
-        labeled,
-        answers,
-        n_estimators=passes,
-        rng=np.random.default_rng((split, 1)),
-    )
-    reliable = reliability(fitted.estimator_log_odds_)
+    network, rng = rankdata(log_odds), np.random.default_rng(split)
+    _, (trees, near) = Students.taught(X, labeled, taught_by(log_odds, labeled), rng)
+    told, _ = cross_fitted(X, labeled, labeled, np.random.default_rng(split))
+    trees, near, told = (rankdata(scores[~labeled]) for scores in (trees, near, told))
     found = []
-    for readers, power, read in product(READERS, POWERS, READS):
-        asked = along if readers == "both" else along[[READERS.index(readers)]]
-        each = 2 * read / len(asked)  # together as much as both
-        weighs = np.array(
-            [1.0, *(each * agreement(network, one, reliable, power) for one in asked)]
-        )
-        mean = weighs @ np.stack([network, *asked]) / weighs.sum()
-        for share in SHARES:
-            shares = [
-                share / 2 * agreement(mean, one, reliable, power) for one in taught[:, ~labeled]
-            ]
-            mixed = (1 - sum(shares)) * rankdata(mean)
-            for weight, one in zip(shares, taught[:, ~labeled], strict=True):
-                mixed += weight * rankdata(one)
-            auc = roc_auc_score(y, mixed)
-            found.append((levels_alone(X), readers, power, read, share, auc))
+    for students, some in zip(STUDENTS, ([trees], [near], [trees, near], [told]), strict=True):
+        agreement = [max(0.0, np.corrcoef(network, ranks)[0, 1]) for ranks in some]
+        for power, share in product(POWERS, (0.0, *SHARES)):
+            weighs = [share / len(some) * each**power for each in agreement]
+            mixed = (1 - sum(weighs)) * network
+            mixed += sum(weight * ranks for weight, ranks in zip(weighs, some, strict=True))
+            found.append((levels_alone(X), students, power, share, roc_auc_score(y, mixed)))
     return found
 
 
-def against_none(frame: pd.DataFrame, read: float, share: float) -> str:
-    """The mean AUC with these weights, and its difference from the network alone."""
-    by = frame.pivot_table(index=["table", "split"], columns=["read", "share"], values="AUC")
+def against_none(frame: pd.DataFrame, share: float) -> str:
+    """The mean AUC with this share, and its difference from the network alone."""
+    by = frame.pivot_table(index=["table", "split"], columns="share", values="AUC")
     if by.empty:
         return "–"
-    difference = by[read, share] - by[0.0, 0.0]
+    difference = by[share] - by[0.0]
     error = difference.std(ddof=1) / np.sqrt(len(by))
-    return f"{by[read, share].mean():.4f} ({difference.mean():+.4f} ± {error:.4f})"
+    return f"{by[share].mean():.4f} ({difference.mean():+.4f} ± {error:.4f})"
 
 
 if __name__ == "__main__":

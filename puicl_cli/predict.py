@@ -48,8 +48,7 @@ def predict(
         typer.Option(min=1, help="Forward passes to average (default: 16); 1 is the single one."),
     ] = None,
     blend: Annotated[
-        Literal["trees"] | None,
-        typer.Option(help="Average with passes along kernels, trees and nearest rows."),
+        Literal["trees"] | None, typer.Option(help="Average ranks with trees and nearest rows.")
     ] = None,
     random_state: Annotated[
         int | None,

@@ -14,16 +14,9 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from puicl_model import class_prior as priors
-from puicl_model.blended import Blended
+from puicl_model.blend import Blend, Students, taught_by
 from puicl_model.contexts import TrainedRange, column_relevance, levels_alone
-from puicl_model.ensemble import (
-    NewRows,
-    Scores,
-    keep_references,
-    mean_by,
-    row_keys,
-    score_unlabeled,
-)
+from puicl_model.ensemble import NewRows, Scores, keep_references, row_keys, score_unlabeled
 from puicl_model.inference import resolve_device, threads, tiny_to_zero
 from puicl_model.labels import labeled_mask, labels_of_rows, refuse_another_order
 from puicl_model.model import PUICL
@@ -73,13 +66,11 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         How columns are dealt out where there are more than the network reads at once; "all" reads
         them together all the same, and all axes.
     blend : {None, "trees"}
-        "trees" asks more than the network's passes over the table: two passes each along the
-        leading components of two kernels of its rows, trees' and a Gaussian one, whose log-odds are
-        averaged with the others'; and, by rank, two students that learn the network's
+        "trees" averages the network's ranks with those of two students that learn its
         probabilities on the table, cross-fitted extremely randomised trees and the mean of the
-        twenty nearest rows. Kernels weigh at most .6 of what those passes do each, students
-        a fifth, less where they do not follow the network (`puicl_model.blend`). Tables of levels
-        alone (at most ten values a column) are left to the network, which reads rules there.
+        twenty nearest rows. Each weighs a fifth, less where it does not follow the network
+        (`puicl_model.blend`). Tables of levels alone (at most ten values a column) are left to the
+        network, which reads rules there.
     positive_label : object or None
         The entry of `s` that marks labelled positives, all else being unlabelled; None: 1, True.
     preprocessing : "auto", None or a scikit-learn transformer
@@ -182,8 +173,6 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
                 task = self._prepare(X, s, class_prior)
                 if "_new_rows" in before:  # tables before and now may not fit beside each other
                     self._new_rows.forget()
-                    if self._blend is not None:
-                        self._blend.forget()
                 with threads(self.n_threads):
                     (scores,) = score_unlabeled(
                         self.network_, [task.plan], self.verbose, self.keep_context
@@ -318,24 +307,15 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         self._keys, first, inverse = np.unique(
             row_keys(plan.unlabeled), return_index=True, return_inverse=True
         )
-        self.estimator_log_odds_ = log_odds = mean_by(scores.log_odds, inverse)
+        self.estimator_log_odds_ = log_odds = _mean_by(scores.log_odds, inverse)
         log_odds = log_odds.mean(axis=0)
 
-        self._blend = None
+        self._students = self._blend = None
         if self.blend == "trees" and not levels_alone(X):
-            with threads(self.n_threads):
-                self._blend = Blended.of(
-                    self.network_,
-                    TrainedRange.from_card(self.model_card_),
-                    X,
-                    labeled,
-                    self.estimator_log_odds_,
-                    inverse,
-                    rng=task.rng,
-                    verbose=self.verbose,
-                    keep=self.keep_context,
-                )
-            log_odds = self._blend.average.fitted
+            answers = taught_by(log_odds, labeled)
+            self._students, taught = Students.taught(X, labeled, answers, task.rng)
+            self._blend = Blend(log_odds, _mean_by(taught[:, ~labeled], inverse))
+            log_odds = self._blend.fitted
         self._set_prior(log_odds, int(labeled.sum()), task.class_prior)
         log_odds = log_odds + self._offset
         self._key_log_odds = log_odds[first]
@@ -350,10 +330,10 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     def _log_odds_of_new(self, X: np.ndarray) -> np.ndarray:
         """Log-odds [m] of preprocessed rows [m, w], as if none of them had been in the fit."""
         with threads(self.n_threads):
-            how = self.batch_rows, self.verbose, self.keep_context
-            scores = self._new_rows(X, *how).mean(axis=0)
-            if self._blend is not None:
-                scores = self._blend(X, scores, *how)
+            each = self._new_rows(X, self.batch_rows, self.verbose, self.keep_context)
+        scores = each.mean(axis=0)
+        if self._blend is not None and self._students is not None:
+            scores = self._blend(scores, self._students(X))
         return scores + self._offset
 
     def _load_network(self) -> None:
@@ -408,6 +388,14 @@ class _Task:
     plan: Plan
     rng: np.random.Generator
     class_prior: float | None
+
+
+def _mean_by(values: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """`values` [k, n] with each replaced by its group's mean along n."""
+    counts = np.bincount(group)
+    if len(counts) == values.shape[1]:
+        return values
+    return np.stack([(np.bincount(group, row) / counts)[group] for row in values])
 
 
 def _probability(log_odds: np.ndarray) -> np.ndarray:

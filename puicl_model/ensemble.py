@@ -206,11 +206,3 @@ def row_keys(X: np.ndarray) -> np.ndarray:
     """[n] 64-bit hashes of the rows: equal rows have equal keys, others almost surely not."""
     digests = [blake2b(row.tobytes(), digest_size=8).digest() for row in np.ascontiguousarray(X)]
     return np.frombuffer(b"".join(digests), dtype=np.uint64)
-
-
-def mean_by(values: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """`values` [k, n] with each replaced by its group's mean along n."""
-    counts = np.bincount(group)
-    if len(counts) == values.shape[1] or not len(values):
-        return values
-    return np.stack([(np.bincount(group, row) / counts)[group] for row in values])

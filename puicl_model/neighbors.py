@@ -29,12 +29,12 @@ class Neighbors:
     def of(cls, X: np.ndarray, answers: np.ndarray) -> "Neighbors":
         """Of a table X [n, w] of any scale, n at least 2, and what is known of its rows [n]."""
         values = np.sort(X, axis=0)
-        return cls(values=values, rows=normal_scores(values, X), answers=answers)
+        return cls(values=values, rows=_normal_scores(values, X), answers=answers)
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Mean answer [m] of the rows nearest to each of X [m, w]."""
         found = self._index(self.nearest).kneighbors(
-            normal_scores(self.values, X), return_distance=False
+            _normal_scores(self.values, X), return_distance=False
         )
         return self.answers[found].mean(axis=1)
 
@@ -50,7 +50,7 @@ class Neighbors:
         return NearestNeighbors(n_neighbors=nearest).fit(self.rows)
 
 
-def normal_scores(values: np.ndarray, X: np.ndarray) -> np.ndarray:
+def _normal_scores(values: np.ndarray, X: np.ndarray) -> np.ndarray:
     """The normal quantiles of the middle ranks of X [m, w] among sorted columns [n, w]."""
     n = len(values)
     ranks = np.column_stack(

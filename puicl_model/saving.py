@@ -17,20 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from puicl_config import InputError, parse_config, write_atomically
 from puicl_model.blend import Blend, Students
-from puicl_model.blended import Blended
+from puicl_model.ensemble import NewRows, Reference
 from puicl_model.inference import resolve_device
 from puicl_model.model import PUICL
 from puicl_model.neighbors import Neighbors
-from puicl_model.preprocessing import ROTATED, TablePreprocessor
-from puicl_model.saved_parts import (
-    new_rows_from,
-    packed,
-    put,
-    put_reader,
-    put_references,
-    reader_from,
-    taken,
-)
+from puicl_model.preprocessing import ROTATED, TablePreprocessor, scaling_from_state
 from puicl_model.trees import Forest
 from puicl_model.weights import weights_digest
 
@@ -48,9 +39,7 @@ _FORMAT_UNIFORM = "puicl-classifier-5"
 _FORMAT_STUDENTS = "puicl-classifier-6"
 # Likewise, with trees that read a column from elsewhere than 0.
 _FORMAT_ORIGIN = "puicl-classifier-7"
-# Likewise, with passes along the axes of kernels in a blend.
-_FORMAT_KERNELS = "puicl-classifier-8"
-_PACKED = (_FORMAT_ROTATED, _FORMAT_UNIFORM, _FORMAT_STUDENTS, _FORMAT_ORIGIN, _FORMAT_KERNELS)
+_PACKED = (_FORMAT_ROTATED, _FORMAT_UNIFORM, _FORMAT_STUDENTS, _FORMAT_ORIGIN)
 _FORMATS = (_FORMAT, _FORMAT_TURNED, _FORMAT_QUANTILE_AXES, *_PACKED)
 _FITTED = (
     "unlabeled_proba_",
@@ -81,11 +70,20 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     arrays = {name: np.asarray(getattr(classifier, name)) for name in _FITTED}
     for name, tensor in classifier.network_.state_dict().items():
         arrays[f"network.{name}"] = tensor.cpu().numpy()
-    references, turned = put_references(classifier._new_rows, "reference", arrays)
+    references, turned = [], False
+    for number, reference in enumerate(classifier._new_rows.references):
+        arrays[f"reference.{number}.rows"] = reference.rows
+        arrays[f"reference.{number}.columns"] = reference.columns
+        arrays[f"reference.{number}.signs"] = reference.signs
+        turned |= bool((reference.signs < 0).any())
+        references.append([reference.estimators, reference.scaling, reference.n_labeled])
     if classifier._blend is not None:
-        put("blend", classifier._blend.average, arrays)
-        put("forest", classifier._blend.students.forest, arrays)
-        put("neighbors", classifier._blend.students.neighbors, arrays)
+        for kind, part in {
+            "blend": classifier._blend,
+            "forest": classifier._students.forest,
+            "neighbors": classifier._students.neighbors,
+        }.items():
+            arrays |= {f"{kind}.{name}": getattr(part, name) for name in part.arrays}
     parameters = classifier.get_params(deep=False)
     if isinstance(parameters["preprocessing"], TablePreprocessor):
         parameters["preprocessing"] = parameters["preprocessing"].get_params()
@@ -101,11 +99,8 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     names = getattr(classifier, "feature_names_in_", None)
     preprocessor = classifier.preprocessor_
     scalings = classifier._new_rows.scalings
-    asked = [] if classifier._blend is None else classifier._blend.readers
-    if asked:
-        form = _FORMAT_KERNELS
-    elif classifier._blend is not None:
-        moved = classifier._blend.students.forest.origin.any()
+    if classifier._blend is not None:
+        moved = classifier._students.forest.origin.any()
         form = _FORMAT_ORIGIN if moved else _FORMAT_STUDENTS
     elif any(kind.endswith("uniform") for kind in scalings):
         form = _FORMAT_UNIFORM
@@ -117,10 +112,7 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
         form = _FORMAT_TURNED if turned else _FORMAT
     states = [scaling.state() for scaling in scalings.values()]
     if form in _PACKED:
-        states = packed(states, "scaling", arrays)
-    readers = [
-        put_reader(reader, f"reader.{number}", arrays) for number, reader in enumerate(asked)
-    ]
+        states = _packed(states, "scaling", arrays)
     about = {
         "format": form,
         "parameters": parameters,
@@ -132,7 +124,6 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
         "names_in_order": getattr(classifier, "_names_in_order", None),
         "scalings": states,
         "references": references,
-        "readers": readers,
         "preprocessor": None if preprocessor is None else preprocessor.state(),
     }
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -204,27 +195,61 @@ def _restored(cls: type, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
         classifier.feature_names_in_ = np.array(about["feature_names_in"], dtype=object)
     classifier.model_card_ = about["card"]
     classifier.network_ = _network(arrays, about["card"], classifier.device)
-    classifier._new_rows = new_rows_from(
-        classifier.network_, about["references"], about["scalings"], "reference", arrays
-    )
-    classifier._blend = None
+    scalings = {
+        state["kind"]: scaling_from_state(state) for state in _unpacked(about["scalings"], arrays)
+    }
+    references = [
+        Reference(
+            # One number in files of older versions.
+            tuple(estimators) if isinstance(estimators, list) else (estimators,),
+            scaling,
+            arrays[f"reference.{number}.columns"],
+            # Older versions turned no column.
+            arrays.get(
+                f"reference.{number}.signs", np.ones(len(arrays[f"reference.{number}.columns"]))
+            ),
+            n_labeled,
+            arrays[f"reference.{number}.rows"],
+        )
+        for number, (estimators, scaling, n_labeled) in enumerate(about["references"])
+    ]
+    classifier._new_rows = NewRows(classifier.network_, references, scalings)
+    classifier._blend = classifier._students = None
     if "blend.mixed" in arrays:
         arrays.setdefault("forest.origin", np.zeros(1))  # older versions read columns from 0
-        # Without readers, of which older versions knew nothing, the network is all that was read.
-        arrays.setdefault("blend.read_weights", np.ones(1))
-        arrays.setdefault("blend.read", arrays["blend.network"])
-        forest = Forest(**taken("forest", Forest, arrays))
-        neighbors = Neighbors(**taken("neighbors", Neighbors, arrays))
-        readers = [
-            reader_from(classifier.network_, state, f"reader.{number}", arrays)
-            for number, state in enumerate(about.get("readers", []))
-        ]
-        average = Blend.from_arrays(**taken("blend", Blend, arrays))
-        classifier._blend = Blended(Students(forest, neighbors), readers, average)
+        blend, forest, neighbors = (
+            {name: arrays[f"{kind}.{name}"] for name in part.arrays}
+            for kind, part in (("blend", Blend), ("forest", Forest), ("neighbors", Neighbors))
+        )
+        classifier._blend = Blend.from_arrays(**blend)
+        classifier._students = Students(Forest(**forest), Neighbors(**neighbors))
     classifier.preprocessor_ = None
     if about["preprocessor"] is not None:
         classifier.preprocessor_ = TablePreprocessor.from_state(about["preprocessor"])
     return classifier
+
+
+def _packed(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
+    """`value` with its arrays put among `arrays`, and their names there in their places."""
+    if isinstance(value, np.ndarray):
+        arrays[name] = value
+        return {"array": name}
+    if isinstance(value, dict):
+        return {key: _packed(each, f"{name}.{key}", arrays) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_packed(each, f"{name}.{place}", arrays) for place, each in enumerate(value)]
+    return value
+
+
+def _unpacked(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """What `_packed` made this of."""
+    if isinstance(value, dict):
+        if value.keys() == {"array"}:
+            return arrays[value["array"]]
+        return {key: _unpacked(each, arrays) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_unpacked(each, arrays) for each in value]
+    return value
 
 
 def _network(arrays: dict[str, np.ndarray], card: dict[str, Any], device: str) -> PUICL:

@@ -1,6 +1,5 @@
 """Cross-fitted extremely randomised trees, students of the network (`puicl_model.blend`)."""
 
-from collections.abc import Iterator
 from typing import Self
 
 import numpy as np
@@ -20,8 +19,8 @@ class Forest:
     """Fitted trees as flat arrays, so that they can be saved without pickling.
 
     Node i of all trees goes on to `left[i]` where the row's `feature[i]` is at most
-    `threshold[i]`, else to `right[i]`; a leaf's `feature` is negative, its answer `share[i]`, a
-    number or several. Columns are read less `origin` [w].
+    `threshold[i]`, else to `right[i]`; a leaf's `feature` is negative, its answer `share[i]`.
+    Columns are read less `origin` [w].
     """
 
     roots: np.ndarray
@@ -61,16 +60,9 @@ class Forest:
         )
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
-        """Mean answer [m, ...] of the trees, for rows [m, w]."""
-        total = np.zeros((len(X), *self.share.shape[1:]))
-        for leaf in self.leaves(X):
-            total += self.share[leaf]
-        return total / len(self.roots)
-
-    def leaves(self, X: np.ndarray) -> Iterator[np.ndarray]:
-        """Of each tree in turn, the leaves [m] that the rows [m, w] come to."""
-        X = from_origin(X, self.origin)
-        rows = np.arange(len(X))
+        """Mean answer [m] of the trees, for rows [m, w]."""
+        X = _small(X, self.origin)
+        total, rows = np.zeros(len(X)), np.arange(len(X))
         for root in self.roots:
             node = np.full(len(X), root)
             moving = rows if self.feature[root] >= 0 else rows[:0]
@@ -79,7 +71,8 @@ class Forest:
                 below = X[moving, self.feature[at]] <= self.threshold[at]
                 node[moving] = np.where(below, self.left[at], self.right[at])
                 moving = moving[self.feature[node[moving]] >= 0]
-            yield node
+            total += self.share[node]
+        return total / len(self.roots)
 
 
 def cross_fitted(
@@ -94,15 +87,15 @@ def cross_fitted(
     least = check_enough(labeled)
     folds = StratifiedKFold(min(_FOLDS, least), shuffle=True, random_state=int(rng.integers(2**31)))
     forests, scores = [], np.full(len(X), np.nan)
-    origin = origin_of(X)
+    origin = _origin(X)
     for rest, part in folds.split(X[kept], labeled[kept]):
         forest = ExtraTreesRegressor(
             _TREES,
             min_samples_leaf=_LEAF,
             max_features="sqrt",
             random_state=int(rng.integers(2**31)),
-        ).fit(from_origin(X[kept[rest]], origin), answers[kept[rest]])
-        scores[kept[part]] = forest.predict(from_origin(X[kept[part]], origin))
+        ).fit(_small(X[kept[rest]], origin), answers[kept[rest]])
+        scores[kept[part]] = forest.predict(_small(X[kept[part]], origin))
         forests.append(forest)
     together = Forest.of(forests, origin)
     others = np.flatnonzero(np.isnan(scores))
@@ -118,7 +111,7 @@ def check_enough(labeled: np.ndarray) -> int:
     return least
 
 
-def origin_of(X: np.ndarray) -> np.ndarray:
+def _origin(X: np.ndarray) -> np.ndarray:
     """Where the columns [n, w] are read from: 0, or their middle where float32 would merge them.
 
     Moments of one morning in days since 1970, say, lie within a few of its steps.
@@ -128,18 +121,14 @@ def origin_of(X: np.ndarray) -> np.ndarray:
     return np.where((steps > 0) & (steps < _STEPS), np.median(X, axis=0), 0.0)
 
 
-def from_origin(X: np.ndarray, origin: np.ndarray) -> np.ndarray:
+def _small(X: np.ndarray, origin: np.ndarray) -> np.ndarray:
     """The columns less `origin` within float32, which the trees need."""
     return np.clip(X - origin, -1e30, 1e30).astype(np.float32)
 
 
-def thin(labeled: np.ndarray, rng: np.random.Generator, most: int | None = None) -> np.ndarray:
-    """At most `most` positions, as many of each kind as there are, up to half of them.
-
-    most: `_MOST_ROWS` by default.
-    """
-    most = _MOST_ROWS if most is None else most
+def thin(labeled: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """At most `_MOST_ROWS` positions, as many of each kind as there are, up to half of them."""
     kinds = [rng.permutation(np.flatnonzero(kind)) for kind in (labeled, ~labeled)]
-    half = most // 2
-    room = [max(half, most - len(other)) for other in reversed(kinds)]
+    half = _MOST_ROWS // 2
+    room = [max(half, _MOST_ROWS - len(other)) for other in reversed(kinds)]
     return np.concatenate([kind[:most] for kind, most in zip(kinds, room, strict=True)])

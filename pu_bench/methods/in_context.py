@@ -45,7 +45,7 @@ class PUICLSinglePass(PUICLMethod):
 
 
 class PUICLWithTrees(PUICLMethod):
-    """Averaged with trees, nearest rows and passes along kernels: more than the network."""
+    """Ranks averaged with trees and nearest rows fitted on the table: more than the network."""
 
     name = "puicl_trees"
     title = "PUICL + trees"

@@ -93,10 +93,8 @@ def _inference(method: PUICLMethod, weights: Path) -> dict[str, Any]:
         # Before, every estimator read all columns as they are.
         facts["columns_of_two_values"] = "turned"
     if decisive["blend"] == "trees":
-        # Before, without readers; before that, trees alone, a fifth of the rank whether they
-        # follow the network or not.
+        # Before, trees alone, a fifth of the rank whether they follow the network or not.
         facts["students"] = "trees and nearest rows, weighed by their agreement with the network"
-        facts["readers"] = "two passes each along the axes of trees' and a Gaussian kernel"
     if mirrored and n_estimators > 1:
         # Of networks that were not shown such tasks no pass is mirrored.
         facts["graded_tables"] = "every other pass mirrored"

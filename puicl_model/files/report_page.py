@@ -126,10 +126,7 @@ def _how(classifier: PUICLClassifier) -> str:
     if classifier.n_estimators == 1:
         how = "A single forward pass of a frozen network"
     if classifier._blend is not None:
-        how += (
-            ", and of passes along the axes of kernels, "
-            "blended by rank with trees and nearest rows that learn it on this table"
-        )
+        how += ", blended by rank with trees and nearest rows that learn it on this table"
     return f"{how}. P(positive) of each unlabelled row, from all rows read together."
 
 

@@ -257,49 +257,25 @@ def test_trees_that_read_a_column_from_elsewhere_are_kept_and_older_versions_ref
     new = moments.assign(a=moments["a"].to_numpy()[::-1])
     fitted = PUICLClassifier(weights, blend="trees", random_state=5).fit(moments, S)
     fitted.save(tmp_path / "c")
-    assert saved_blend(tmp_path / "c")[0]["format"] == "puicl-classifier-8"
+    assert saved_blend(tmp_path / "c")[0]["format"] == "puicl-classifier-7"
     np.testing.assert_array_equal(
         PUICLClassifier.load(tmp_path / "c").predict_proba(new), fitted.predict_proba(new)
     )
 
 
-def without_readers(monkeypatch):
-    """Have blends made as older versions did, by students alone."""
-
-    def none(network, trained, X, labeled, *rest, **how):
-        return [], np.zeros((0, (~labeled).sum()))
-
-    monkeypatch.setattr("puicl_model.blended.read_along_kernels", none)
-
-
-def test_a_blend_without_readers_is_what_older_versions_know(weights, tmp_path, monkeypatch):
-    without_readers(monkeypatch)
+def test_trees_of_an_older_version_read_columns_as_they_are(weights, tmp_path):
     fitted = PUICLClassifier(weights, blend="trees", random_state=5).fit(frame(), S)
     fitted.save(tmp_path / "c")
     about, arrays = saved_blend(tmp_path / "c")
     assert about.pop("format") == "puicl-classifier-6"
     assert not arrays.pop("forest.origin").any()
-    for name in ("blend.read", "blend.read_weights"):  # what they did not write
-        del arrays[name]
-    del about["arrays_digest"], about["readers"]
+    del about["arrays_digest"]
     save_file(
         arrays, tmp_path / "c", {"puicl": json.dumps({**about, "format": "puicl-classifier-6"})}
     )
     np.testing.assert_array_equal(
         PUICLClassifier.load(tmp_path / "c").predict_proba(frame(seed=1)),
         fitted.predict_proba(frame(seed=1)),
-    )
-
-
-def test_readers_along_kernels_are_kept(weights, tmp_path):
-    fitted = PUICLClassifier(weights, blend="trees", random_state=5).fit(frame(), S)
-    fitted.save(tmp_path / "c")
-    loaded = PUICLClassifier.load(tmp_path / "c")
-    new = loaded.preprocessor_.transform(frame(seed=1))
-    for ours, theirs in zip(loaded._blend.readers, fitted._blend.readers, strict=True):
-        np.testing.assert_array_equal(ours(new, 16), theirs(new, 16))
-    np.testing.assert_array_equal(
-        loaded._blend.average.read_weights, fitted._blend.average.read_weights
     )
 
 
