@@ -24,7 +24,7 @@ def auto_scalings(orders_matter: bool, levels: bool, wide: bool = False) -> tupl
     it has more columns than the network reads at once; then half of the passes read its leading
     axes. To a network that sees no order, passes in quantile scaling differ by what is turned
     alone, so that it has other views of levels, too; rotations were not tried with it.
-    docs/weights.md says what each is worth.
+    docs/weights/passes.md and docs/weights/sizes.md say what each is worth.
     """
     if not orders_matter:
         return ("quantile", "quantile", "quantile", "principal")
