@@ -14,6 +14,7 @@ from puicl_config import ProgressReport
 from puicl_model.contexts import as_seen
 from puicl_model.inference import Network, log_odds
 from puicl_model.model import PUICL
+from puicl_model.own_lock import OwnLock
 from puicl_model.plan import Plan
 from puicl_model.preprocessing import Scaling
 from puicl_model.read_context import KEPT, ReadContext
@@ -109,6 +110,7 @@ class NewRows:
 
     A context is read once a call, whatever the number of rows; what was read is kept for later
     calls (`puicl_model.read_context.KEPT`), or here, for as long as it is asked to `keep` it.
+    Threads may call it at once: what one of them reads, the others wait for.
     """
 
     def __init__(
@@ -122,11 +124,18 @@ class NewRows:
         self.network, self.references, self.scalings = network, references, scalings
         self._read = dict(enumerate(read))
         self._has_read: set[int] = set()  # of what is not kept here
-        self._reads_again, self._times_read_again = False, 0
+        self._times_read_again = 0
+        self._lock = OwnLock()
 
     def __getstate__(self) -> dict[str, Any]:
         # Reading it again is less than to carry it along.
-        return vars(self) | {"_read": {}, "_has_read": set()}
+        state = vars(self) | {"_read": {}, "_has_read": set()}
+        del state["_lock"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update({"_has_read": set(), "_times_read_again": 0} | state)
+        self._lock = OwnLock()
 
     def __call__(
         self, X: np.ndarray, batch_rows: int, verbose: bool | None = None, keep: bool = False
@@ -142,11 +151,11 @@ class NewRows:
             if number not in self._read and reference not in KEPT
         )
         cells = unread + sum(len(X) * len(each.columns) for each in self.references)
-        n_bytes, self._reads_again = 0, False
+        n_bytes, reads_again = 0, False
         with _shown(verbose, len(self.references), cells) as done:
             for number, reference in enumerate(self.references):
-                context = self._context(number, keep)
-                n_bytes += context.n_bytes
+                context, again = self._context(number, keep)
+                n_bytes, reads_again = n_bytes + context.n_bytes, reads_again or again
                 scaling = self.scalings[reference.scaling]
                 for start in range(0, len(X), batch_rows):
                     part = slice(start, start + batch_rows)
@@ -154,8 +163,8 @@ class NewRows:
                     total[list(reference.estimators), part] += _once_each(context, rows)
                 count[list(reference.estimators)] += 1
                 done(1)
-        self._times_read_again += self._reads_again
-        if self._reads_again and self._times_read_again == 2:  # and not once, by chance
+        self._times_read_again += reads_again
+        if reads_again and self._times_read_again == 2:  # and not once, by chance
             tell(
                 f"what the network reads of the table for new rows takes {n_bytes / 1e6:,.0f} MB; "
                 f"of what all classifiers of a process read, {KEPT.most / 1e6:,.0f} MB are kept "
@@ -168,18 +177,19 @@ class NewRows:
         """Drop what was kept here."""
         self._read.clear()
 
-    def _context(self, number: int, keep: bool) -> ReadContext:
-        """The context of the reference of that number, read now if it has to be."""
+    def _context(self, number: int, keep: bool) -> tuple[ReadContext, bool]:
+        """The context of the reference of that number, read now if it has to be; whether again."""
         reference = self.references[number]
         read = partial(ReadContext, self.network, reference.rows, reference.n_labeled)
-        if not keep:
-            self._reads_again |= number in self._has_read and reference not in KEPT
-            self._has_read.add(number)
-            return KEPT.get(reference, id(self), read)
-        context = self._read.get(number)
-        if context is None:  # not held in both places where it was kept unasked
-            self._read[number] = context = KEPT.take(reference) or read()
-        return context
+        with self._lock.held():
+            if not keep:
+                again = number in self._has_read and reference not in KEPT
+                self._has_read.add(number)
+                return KEPT.get(reference, id(self), read), again
+            context = self._read.get(number)
+            if context is None:  # not held in both places where it was kept unasked
+                self._read[number] = context = KEPT.take(reference) or read()
+            return context, False
 
 
 def _once_each(context: ReadContext, rows: np.ndarray) -> np.ndarray:

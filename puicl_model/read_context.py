@@ -1,6 +1,5 @@
 """A context that the network has read once, for any number of new rows (paper, Section 3)."""
 
-import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
@@ -10,6 +9,7 @@ import torch
 
 from puicl_model.inference import difference, own_precision
 from puicl_model.model import PUICL
+from puicl_model.own_lock import OwnLock
 
 # What a process keeps of contexts it has read unasked, of whatever classifiers. With the default
 # weights one of the largest (1,300 rows, 100 columns), 8 of 1,300 rows and 20 columns, or 110 of
@@ -64,7 +64,7 @@ class Kept:
         self.most, self.n_bytes = most, 0
         self._contexts: OrderedDict[int, tuple[int, ReadContext]] = OrderedDict()
         self._owners: set[int] = set()
-        self._lock = threading.RLock()  # an owner may end while something is put away
+        self._lock = OwnLock()  # an owner may end while something is put away
 
     def __len__(self) -> int:
         return len(self._contexts)
@@ -75,12 +75,12 @@ class Kept:
     def get(self, owner: object, group: int, read: Callable[[], ReadContext]) -> ReadContext:
         """The context of `owner`, one of `group`, from `read` where it is not kept."""
         key = id(owner)
-        with self._lock:
+        with self._lock.held():
             if key in self._contexts:
                 self._contexts.move_to_end(key)
                 return self._contexts[key][1]
         context = read()
-        with self._lock:
+        with self._lock.held():
             if key not in self._contexts and self._make_room(context.n_bytes, group):
                 self._contexts[key] = group, context
                 self.n_bytes += context.n_bytes
@@ -92,7 +92,7 @@ class Kept:
     def take(self, owner: object) -> ReadContext | None:
         """The context of `owner`, kept no longer; None where it was not."""
         key = id(owner)
-        with self._lock:
+        with self._lock.held():
             if key not in self._contexts:
                 return None
             context = self._contexts[key][1]
@@ -116,7 +116,7 @@ class Kept:
 
     def _forget(self, key: int) -> None:
         """The owner is gone, and its id may be another's."""
-        with self._lock:
+        with self._lock.held():
             self._owners.discard(key)
             if key in self._contexts:
                 self._drop(key)

@@ -1,0 +1,105 @@
+"""Threads and forks that ask one fitted classifier at once."""
+
+import copy
+import os
+import pickle
+import threading
+import time
+
+import numpy as np
+import pytest
+from little_table import S, table
+
+from puicl_model import PUICLClassifier, ensemble
+from puicl_model.own_lock import OwnLock
+from puicl_model.read_context import Kept, ReadContext
+
+pytestmark = pytest.mark.filterwarnings("ignore:only")
+WAIT = 60  # seconds, for what takes none
+
+
+@pytest.fixture
+def read(monkeypatch):
+    """One entry for each time that a context was read, which takes its while."""
+    count = []
+
+    class Slow(ReadContext):
+        def __init__(self, *arguments):
+            count.append(1)
+            time.sleep(0.1)
+            super().__init__(*arguments)
+
+    monkeypatch.setattr(ensemble, "ReadContext", Slow)
+    monkeypatch.setattr(ensemble, "KEPT", Kept(1_000_000))
+    return count
+
+
+def at_once(action, n: int = 3) -> list:
+    """What `action` answers in n threads."""
+    together, answers = threading.Barrier(n), []
+
+    def run():
+        together.wait(WAIT)
+        answers.append(action())
+
+    workers = [threading.Thread(target=run, daemon=True) for _ in range(n)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(WAIT)
+    return answers
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("way", ["fitted", "pickled", "copied"])
+def test_threads_at_a_first_call_read_each_context_once(weights, read, keep, way):
+    new = table(seed=1)
+    views = {"n_estimators": 2, "scalings": ("quantile", "standard")}
+    classifier = PUICLClassifier(weights, **views).fit(table(), S).set_params(keep_context=keep)
+    expected = copy.deepcopy(classifier).predict_proba(new)
+    if way == "pickled":
+        classifier = pickle.loads(pickle.dumps(classifier))
+    elif way == "copied":
+        classifier = copy.deepcopy(classifier)
+    read.clear()
+    answers = at_once(lambda: classifier.predict_proba(new))
+    assert (len(answers), len(read)) == (3, 2)
+    for answer in answers:
+        np.testing.assert_array_equal(answer, expected)
+
+
+def test_one_pickled_before_there_was_a_lock_works(weights, read):
+    classifier = PUICLClassifier(weights, n_estimators=1).fit(table(), S)
+    old = classifier._new_rows.__getstate__()
+    vars(classifier._new_rows).clear()
+    classifier._new_rows.__setstate__(old)
+    assert len(at_once(lambda: classifier.predict_proba(table(seed=1)))) == 3
+    assert len(read) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fork_amid_another_threads_reading_is_not_locked_out():
+    lock, inside, over = OwnLock(), threading.Event(), threading.Event()
+
+    def hold():
+        with lock.held():
+            inside.set()
+            over.wait(WAIT)
+
+    holder = threading.Thread(target=hold, daemon=True)
+    holder.start()
+    assert inside.wait(WAIT)
+    child = os.fork()
+    if not child:  # nothing of pytest may run here
+        with lock.held(), lock.held():
+            os._exit(7)
+    deadline = time.monotonic() + WAIT
+    while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    over.set()
+    holder.join()
+    if not ended[0]:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(ended[1]) == 7
