@@ -5,6 +5,7 @@ preprocessor's state as JSON text, its tensors the weights, contexts, scores and
 the scalings' arrays.
 """
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -133,7 +134,7 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     except TypeError as error:
         raise ValueError(f"a parameter is no plain data and cannot be saved: {error}") from None
     try:
-        content = save(arrays, metadata={"puicl": text})
+        content = save(arrays, metadata={"puicl": text, "puicl_digest": _text_digest(text)})
     except SafetensorError as error:  # its header holds 100 MB
         raise ValueError(f"what is known of the columns is too much for a file: {error}") from None
     write_atomically(Path(path), content)
@@ -149,31 +150,42 @@ def load_classifier(cls: type, path: str | Path, device: str | None = None) -> A
         raise InputError(f"{path} is a folder, no saved classifier")
     try:
         with safe_open(path, framework="np") as file:
-            about = json.loads((file.metadata() or {}).get("puicl", "{}"))
+            header = file.metadata() or {}
+            text = header.get("puicl", "{}")
+            about = json.loads(text)
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except FileNotFoundError:
         raise InputError(f"no file {path}") from None
     except (OSError, ValueError, SafetensorError) as error:
         raise InputError(f"{path} is no saved classifier: {error}") from None
+    if not isinstance(about, dict):
+        about = {}
     if str(about.get("format")).startswith(_FAMILY) and about["format"] not in _FORMATS:
         raise InputError(
             f"{path} was saved by a newer version of puicl ({about['format']}): upgrade to read it"
         )
     if about.get("format") not in _FORMATS:
         raise InputError(f"{path} is no saved classifier: it lacks the format {_FORMAT}")
-    # Files of older versions lack it.
+    # Files of older versions lack them.
+    if header.get("puicl_digest") not in (None, _text_digest(text)):
+        raise InputError(f"{path} is damaged: what it says of its arrays is not what was saved")
     if about.get("arrays_digest") not in (None, _digest(arrays)):
         raise InputError(f"{path} is damaged: its arrays are not those that were saved")
     if "blend.trees" in arrays:
         raise InputError(
             f"{path} holds a blend as older versions made it, of trees alone: fit anew"
         )
-    if device is not None:
-        about.get("parameters", {})["device"] = device
     try:
+        if device is not None:
+            about["parameters"]["device"] = device
         return _restored(cls, about, arrays)
+    except InputError:
+        raise
     except KeyError as error:
         raise InputError(f"{path} is damaged, or no saved classifier: no {error} in it") from None
+    except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{path} is damaged, or no saved classifier: {reason}") from None
 
 
 def _restored(cls: type, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
@@ -272,6 +284,10 @@ def _network(arrays: dict[str, np.ndarray], card: dict[str, Any], device: str) -
 def _digest(arrays: dict[str, np.ndarray]) -> str:
     # Copied: those of a file may be read-only, of which torch warns.
     return weights_digest({name: torch.from_numpy(array.copy()) for name, array in arrays.items()})
+
+
+def _text_digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:

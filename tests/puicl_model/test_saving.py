@@ -203,6 +203,28 @@ def test_a_file_whose_numbers_are_others_is_refused(weights, tmp_path):
         PUICLClassifier.load(path)
 
 
+def test_a_file_that_says_something_else_of_its_arrays_is_refused(weights, tmp_path):
+    path = tmp_path / "c"
+    PUICLClassifier(weights).fit(frame(), S).save(path)
+    with safe_open(path, framework="np") as file:
+        header = file.metadata()
+    arrays = load_file(path)
+    about = json.loads(header["puicl"])
+    about["plain"]["_offset"] = 1.0
+    save_file(arrays, path, {**header, "puicl": json.dumps(about)})
+    with pytest.raises(InputError, match="damaged: what it says of its arrays is not what was"):
+        PUICLClassifier.load(path)
+    # Without a digest, as an older version wrote it, what cannot be is told in one sentence.
+    for name in ("parameters", "card", "plain", "scalings", "references", "preprocessor"):
+        for value in ([1], 3, "x"):
+            save_file(arrays, path, {"puicl": json.dumps(about | {name: value})})
+            with pytest.raises(InputError, match="c is damaged, or no saved classifier"):
+                PUICLClassifier.load(path)
+    save_file(arrays, path, {"puicl": "[]"})
+    with pytest.raises(InputError, match="no saved classifier: it lacks the format"):
+        PUICLClassifier.load(path, device="cpu")
+
+
 def test_a_file_that_lacks_an_array_is_refused(weights, tmp_path):
     path = tmp_path / "c"
     PUICLClassifier(weights).fit(frame(), S).save(path)
