@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 
 from puicl_model.preprocessing import SCALINGS
 
@@ -20,6 +21,15 @@ def check_parameters(classifier: BaseEstimator, class_prior: Any) -> None:
             raise ValueError(f"{name} must be a whole number from 1, not {value!r}")
     if not isinstance(classifier.keep_context, bool | np.bool_):
         raise ValueError(f"keep_context must be True or False, not {classifier.keep_context!r}")
+    if not isinstance(classifier.verbose, bool | np.bool_ | Integral | None):
+        raise ValueError(f"verbose must be True, False or None, not {classifier.verbose!r}")
+    try:
+        check_random_state(classifier.random_state)
+    except ValueError:
+        raise ValueError(
+            "random_state must be a whole number from 0 to 2**32 - 1, a RandomState or None, not "
+            f"{classifier.random_state!r}"
+        ) from None
     scalings = classifier.scalings
     if isinstance(scalings, str):
         known = scalings == "auto"

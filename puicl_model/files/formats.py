@@ -5,6 +5,7 @@ import csv
 import importlib
 import io
 import sys
+import tempfile
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,6 +131,14 @@ def check_target(target: str, source: str, option: str = "--out") -> None:
         _with_pyarrow(lambda: importlib.import_module("pyarrow"))
     if source != STREAM and path.exists() and Path(source).exists() and path.samefile(source):
         raise InputError(f"{option} {path} would overwrite the data; give another file")
+    if path.is_file() or not path.exists():  # a pipe or a device is written to as it is
+        try:  # before minutes of scoring
+            tempfile.TemporaryFile(dir=path.resolve().parent).close()
+        except OSError as error:
+            raise InputError(
+                f"{option} {path} cannot be written: {error.strerror}; give a file in another "
+                "folder"
+            ) from None
 
 
 def _read_csv(

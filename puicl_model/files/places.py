@@ -102,8 +102,13 @@ def claim(out: Path, settings: dict[str, Any]) -> None:
                     f"{out} holds scores made with {key} {there.get(key)!r}, not {value!r}: give "
                     "another --out, or the same options"
                 )
-    noted.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(noted, (json.dumps(settings, indent=1) + "\n").encode())
+    try:
+        noted.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(noted, (json.dumps(settings, indent=1) + "\n").encode())
+    except OSError as error:
+        raise InputError(
+            f"--out {out} cannot be written: {error.strerror}; give another folder"
+        ) from None
 
 
 @contextlib.contextmanager

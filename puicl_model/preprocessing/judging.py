@@ -21,10 +21,10 @@ _INDEX = re.compile(r"|Unnamed: \d+(\.\d+)*|level_\d+|__index_level_\d+__|index"
 _IDENTIFIER = re.compile(
     r"(?i:(.*[\W_])?(id|ids|mrn|ssn|key|nr|no|num|number))|.*[a-z](Id|ID|Nr|No|Key)"
 )
-# 10 %, $5; 1.234, 1'234,50, 1 234; 7,5.
-_NUMBER = r"[+-]?\d[\d.,'’\u00a0\u202f]*"
+# 10 %, $5, -$5; 1.234, 1'234,50, 1 234; 7,5; (5) and, with a typographer's minus, −5.
+_NUMBER = r"[+\-\u2212]?\d[\d.,'’\u00a0\u202f]*"
 _SPELLINGS = re.compile(
-    rf"[€$£]\s?{_NUMBER}|{_NUMBER}\s?[%€$£]"
+    rf"[+\-\u2212]?[€$£]\s?{_NUMBER}|{_NUMBER}\s?[%€$£]|\([€$£]?\s?{_NUMBER}\)|\u2212{_NUMBER}"
     r"|[+-]?\d{1,3}([.,'’\u00a0\u202f ])\d{3}(\1\d{3})*([.,]\d+)?|[+-]?\d+,\d+"
 )
 # 18 kg, 1.5h, USD 1 200, 5 mg/dl, 20 °C; so many of one unit. 10A and 11A are flats.

@@ -1,6 +1,7 @@
 """One form for every kind of table: a pandas frame with columns by position."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,7 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame
     if reset:
         for name in ("_names_in_order", "_names_as_text"):
             vars(estimator).pop(name, None)
-    if isinstance(X, pd.Series):
-        raise ValueError("Expected a 2-dimensional table, got a Series: give a frame of columns")
+    _refuse_no_table(X)
     if _is_polars(X):
         X = _from_polars(X)
     elif type(X).__module__.split(".")[0] == "pyarrow" and hasattr(X, "to_pandas"):
@@ -65,6 +65,20 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame
     if array.dtype.kind not in "biufOUSmM":
         raise ValueError(f"X holds {array.dtype}, which is neither numbers, text nor dates")
     return pd.DataFrame(array)
+
+
+def _refuse_no_table(X: Any) -> None:
+    """Raise `ValueError` for what is no table, where scikit-learn would print all that it holds."""
+    if isinstance(X, pd.Series):
+        raise ValueError("Expected a 2-dimensional table, got a Series: give a frame of columns")
+    rows_of_names = isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], dict)
+    if X is None or rows_of_names or isinstance(X, str | bytes | PurePath | dict | set | Iterator):
+        what = "a list of dicts" if rows_of_names else type(X).__name__
+        hint = ": give pandas.DataFrame(X)" if rows_of_names or isinstance(X, dict) else ""
+        raise ValueError(
+            "X must be a table (a pandas or polars frame, an Arrow table, an array, a list of "
+            f"rows), not {what}{hint}"
+        )
 
 
 def _check_order(estimator: BaseEstimator, columns: pd.Index, reset: bool) -> None:

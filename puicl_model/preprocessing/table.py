@@ -310,7 +310,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             else:
                 raise ValueError(
                     f"categorical_features holds {feature!r}, but X has {self.n_features_in_} "
-                    "columns"
+                    f"columns: give names that are text, or positions from 0 to "
+                    f"{self.n_features_in_ - 1}"
                 )
         return positions
 
