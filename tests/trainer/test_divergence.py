@@ -10,8 +10,8 @@ from trainer.fit import fit
 from trainer.world import World
 
 ALONE = World(0, 1, torch.device("cpu"))
-# Finite losses and gradients, and an update that divides by next to nothing.
-OVERFLOW = ("train.beta1=0", "train.beta2=0", "train.adam_epsilon=1e-300")
+# Finite losses and gradients, and an update beyond float32's largest number.
+OVERFLOW = ("train.phase1={peak: 1.0e+300, floor: 1.0e-6, warmup_steps: 4}",)
 
 
 def trained(tiny_yaml, shards, out, *options):
