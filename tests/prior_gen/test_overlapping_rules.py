@@ -2,7 +2,12 @@
 
 import numpy as np
 import pytest
-from prior_draws import ALPHA, assert_distributed, assert_happens_with_probability
+from prior_draws import (
+    ALPHA,
+    assert_distributed,
+    assert_happens_with_probability,
+    assert_uniform_over,
+)
 from scipy import stats
 from scipy.special import expit, logit, rel_entr
 
@@ -114,6 +119,19 @@ def test_the_limit_of_a_hierarchys_grade_lies_between_the_quartiles():
     assert_distributed(shares, stats.uniform(0.25, 0.5))
 
 
+def test_levels_have_numbers_in_any_order():
+    """Of a column whose cells are equal only its codes tell."""
+    codes = np.repeat(np.arange(5), 400)[:, None]
+    x = np.zeros(codes.shape, np.float32)
+    highest = []
+    for seed in range(1200):
+        share = rules.logistic(np.random.default_rng(seed), codes, x).reshape(5, 400).mean(axis=1)
+        if np.ptp(share) > 0.3:
+            highest.append(share.argmax())
+    assert_happens_with_probability(len(highest), 1200, 1 / 6)
+    assert_uniform_over(highest, range(5))
+
+
 # Four two-valued columns: every effect and every tree of two leaves is -1 or 1 times its weight.
 CORNERS = np.repeat(2 * (np.arange(16)[:, None] >> np.arange(4) & 1) - 1, 128, axis=0)
 
@@ -144,7 +162,8 @@ def assert_weights_are_normal_or_their_cubes(ratios, strengths):
 
 
 def test_weights_of_a_logistic_model_are_normal_or_their_cubes():
-    codes, x = CORNERS > 0, CORNERS.astype(np.float32)
+    """Whatever the columns' own scales: effects are standardised."""
+    codes, x = CORNERS > 0, CORNERS * np.float32([1, 3, 10, 30])
     ratios = [
         second_to_first(rules.logistic(np.random.default_rng(seed), codes.astype(int), x))
         for seed in range(400)
