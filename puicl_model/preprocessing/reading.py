@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
@@ -71,6 +72,8 @@ def _refuse_no_table(X: Any) -> None:
     """Raise `ValueError` for what is no table, where scikit-learn would print all that it holds."""
     if isinstance(X, pd.Series):
         raise ValueError("Expected a 2-dimensional table, got a Series: give a frame of columns")
+    if sparse.issparse(X):  # some of these are dicts; what is said of them is said later
+        return
     rows_of_names = isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], dict)
     if X is None or rows_of_names or isinstance(X, str | bytes | PurePath | dict | set | Iterator):
         what = "a list of dicts" if rows_of_names else type(X).__name__

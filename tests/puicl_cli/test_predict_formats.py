@@ -142,7 +142,7 @@ def test_a_parquet_files_named_index_may_be_the_id_column(predict, patients, tmp
         ({"report": "-"}, "--report needs a file"),
         ({"report": "x/../scores.csv"}, "--report and --out are both scores.csv"),
         ({"out": "scores.csv.gz"}, "--out scores.csv.gz: files ending in .gz are not written"),
-        ({"out": "/proc/scores.csv"}, "the answer cannot be written: "),
+        ({"out": "/proc/scores.csv"}, "--out /proc/scores.csv cannot be written: "),
     ],
 )
 def test_bad_input_is_one_sentence_and_writes_nothing(
