@@ -184,6 +184,8 @@ def load_classifier(cls: type, path: str | Path, device: str | None = None) -> A
     except KeyError as error:
         raise InputError(f"{path} is damaged, or no saved classifier: no {error} in it") from None
     except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
+        if "puicl_digest" in header:  # the file is whole: too little memory on a device, say
+            raise
         reason = " ".join(str(error).split())
         raise InputError(f"{path} is damaged, or no saved classifier: {reason}") from None
 

@@ -225,6 +225,16 @@ def test_a_file_that_says_something_else_of_its_arrays_is_refused(weights, tmp_p
         PUICLClassifier.load(path, device="cpu")
 
 
+def test_what_fails_beside_the_file_is_not_called_damage(weights, tmp_path, monkeypatch):
+    def full(*arguments):
+        raise RuntimeError("CUDA out of memory")
+
+    PUICLClassifier(weights).fit(frame(), S).save(tmp_path / "c")
+    monkeypatch.setattr("puicl_model.saving._network", full)
+    with pytest.raises(RuntimeError, match="^CUDA out of memory$"):
+        PUICLClassifier.load(tmp_path / "c")
+
+
 def test_a_file_that_lacks_an_array_is_refused(weights, tmp_path):
     path = tmp_path / "c"
     PUICLClassifier(weights).fit(frame(), S).save(path)
