@@ -231,7 +231,7 @@ def test_what_fails_beside_the_file_is_not_called_damage(weights, tmp_path, monk
 
     PUICLClassifier(weights).fit(frame(), S).save(tmp_path / "c")
     monkeypatch.setattr("puicl_model.saving._network", full)
-    with pytest.raises(RuntimeError, match="^CUDA out of memory$"):
+    with pytest.raises(RuntimeError, match=r"^CUDA out of memory$"):
         PUICLClassifier.load(tmp_path / "c")
 
 
