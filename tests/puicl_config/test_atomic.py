@@ -2,6 +2,7 @@
 
 import errno
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,21 @@ def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path):
         write_atomically(path, content)
         assert path.read_bytes() == content
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_is_renamed_once_its_bytes_are_durable_and_then_its_name_is(tmp_path, monkeypatch):
+    done, fsync, replace = [], os.fsync, os.replace
+
+    def synced(descriptor):
+        about = os.fstat(descriptor)
+        done.append((about.st_ino, about.st_size if stat.S_ISREG(about.st_mode) else None))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", lambda *a, **b: done.append("renamed") or replace(*a, **b))
+    path = tmp_path / "a.txt"
+    write_atomically(path, b"some")
+    assert done == [(path.stat().st_ino, 4), "renamed", (tmp_path.stat().st_ino, None)]
 
 
 def test_a_missing_folder_is_named(tmp_path):

@@ -1,0 +1,81 @@
+"""A checkpoint is written whole, replaces what was there, and is told from what only looks so."""
+
+import os
+import stat
+
+import pytest
+import torch
+
+from trainer.checkpoint import (
+    CheckpointState,
+    checkpoints,
+    load_checkpoint,
+    save_checkpoint,
+    set_aside,
+    thin_checkpoints,
+)
+
+
+def saved(folder, step, value=0.0):
+    about = CheckpointState(step, "run", "plan", "data")
+    return save_checkpoint(folder, about, {"a": torch.full((3,), value)})
+
+
+@pytest.fixture
+def durable(monkeypatch):
+    """What became durable, by inode and a file's size at that moment, and when it was renamed."""
+    done = []
+    fsync, replace = os.fsync, os.replace
+
+    def synced(descriptor):
+        about = os.fstat(descriptor)
+        done.append((about.st_ino, about.st_size if stat.S_ISREG(about.st_mode) else None))
+        fsync(descriptor)
+
+    def renamed(source, target, **options):
+        replace(source, target, **options)
+        done.append("renamed")
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", renamed)
+    return done
+
+
+def test_it_has_its_name_only_once_all_its_bytes_are_durable(tmp_path, durable):
+    """So a power cut leaves it whole, or not at all; and the name is durable, too."""
+    path = saved(tmp_path, 3)
+    files = {(file.stat().st_ino, file.stat().st_size) for file in path.iterdir()}
+    assert len(files) == 2
+    assert set(durable[:2]) == files
+    assert durable[2:] == [(path.stat().st_ino, None), "renamed", (tmp_path.stat().st_ino, None)]
+
+
+def test_saved_again_it_replaces_and_what_a_killed_run_left_does_not_come_along(tmp_path):
+    for value in (1.0, 2.0):
+        left = tmp_path / ".step-00000003.tmp"
+        left.mkdir()
+        (left / "half").touch()
+        path = saved(tmp_path, 3, value)
+        assert sorted(each.name for each in path.iterdir()) == ["state.json", "state.safetensors"]
+        assert load_checkpoint(path)[1]["a"].tolist() == [value] * 3
+        assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_newest_are_kept_in_whatever_order_a_folder_lists_them(tmp_path):
+    steps = [100, 9, 20, 90_000, 3, 1000, 8, 200, 7, 10]
+    others = ["step-1", "step-00000004.old", "damaged-step-00000005", "step-000000006"]
+    for name in [f"step-{step:08d}" for step in steps] + others:
+        (tmp_path / name).mkdir()
+    assert [int(path.name[5:]) for path in checkpoints(tmp_path)] == sorted(steps)
+    thin_checkpoints(tmp_path, 2)
+    kept = {path.name for path in tmp_path.iterdir()}
+    assert kept == {"step-00001000", "step-00090000", *others}
+
+
+def test_a_step_may_be_set_aside_more_than_once(tmp_path):
+    for value in (1.0, 2.0):
+        set_aside(saved(tmp_path, 3, value))
+    (aside,) = tmp_path.iterdir()
+    assert aside.name == "damaged-step-00000003"
+    assert checkpoints(tmp_path) == []
+    assert load_checkpoint(aside)[1]["a"][0] == 2
