@@ -1,5 +1,7 @@
 """Soft targets from the moving average of the weights (train.self_distillation)."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -74,6 +76,19 @@ def test_one_pass_of_the_teacher_is_the_classifiers_with_the_averaged_weights(
     assert found.std() > 0.01
 
 
+def test_the_teacher_says_the_mean_of_its_passes_log_odds(settings, batch, monkeypatch):
+    config = settings("train.self_distillation={weight: 0.5, passes: 3}")
+    state = TrainState(config, CPU)
+    odds = 4 * np.random.default_rng(0).standard_normal((len(batch.x), 3, batch.y.shape[1]))
+    monkeypatch.setattr(
+        "puicl_model.ensemble.score_unlabeled",
+        lambda network, plans, **_: [SimpleNamespace(log_odds=each) for each in odds[: len(plans)]],
+    )
+    found = soft_targets(Averaged(state.model, state.ema), batch, config.train)
+    assert found.dtype == torch.float32
+    np.testing.assert_allclose(found, 1 / (1 + np.exp(-odds.mean(axis=1))), rtol=1e-6)
+
+
 def test_targets_lie_between_class_and_teacher_as_far_as_the_weight_says(settings, batch):
     config = settings("train.self_distillation={weight: 0.75, passes: 3}")
     state = spread(TrainState(config, CPU))
@@ -96,10 +111,15 @@ def test_views_are_drawn_by_seed_address_and_task_alone(settings, batch):
 
     first = targets()
     assert torch.equal(first, targets())
-    assert not torch.equal(first, targets(batch._replace(address=(3, 0, 1))))
+    for other in ((2, 0, 0), (3, 1, 0), (3, 0, 1)):
+        assert not torch.equal(first, targets(batch._replace(address=other)))
     assert not torch.equal(first, targets(seed=1))
     fewer = targets(batch._replace(x=batch.x[:2], y=batch.y[:2]))
     torch.testing.assert_close(fewer, first[:2], rtol=0, atol=1e-6)
+    # The same table twice is read in other views each time.
+    twice = targets(batch._replace(x=batch.x[:1].expand(2, -1, -1), y=batch.y[:1].expand(2, -1)))
+    torch.testing.assert_close(twice[0], first[0], rtol=0, atol=1e-6)
+    assert (twice[0] - twice[1]).abs().max() > 1e-4
     with torch.no_grad():  # it is the average that teaches, not the weights
         for p in state.parameters.values():
             p.zero_()
