@@ -25,6 +25,8 @@ def test_the_curriculum_walks_the_stages_in_order_and_the_tail_last():
     assert addresses_of_step(prior, train, 75_000) == [(101, 0, 0), (101, 0, 1)]
     assert addresses_of_step(prior, train, 99_999) == [(134, 249, 0), (134, 249, 1)]
     assert stages_of_steps(prior, train, 1400, 1600) == [2, 3]
+    assert stages_of_steps(prior, train, 750, 1501) == [2, 3]
+    assert stages_of_steps(prior, train, 750, 1500) == [2]
 
 
 def test_shuffled_visits_every_step_of_every_stage_once_in_an_order_of_the_seed():
@@ -44,7 +46,7 @@ def test_the_learning_rate_is_the_papers_in_both_phases():
 
     assert rate(0) == pytest.approx(1.6e-4 / 4000)
     assert rate(1999) == pytest.approx(0.8e-4)
-    assert rate(3999) == pytest.approx(1.6e-4)
+    assert rate(3999) == rate(4000) == pytest.approx(1.6e-4)
     middle = (4000 + 75_000) // 2
     assert rate(middle) == pytest.approx(1.6e-5 + 1.44e-4 * 0.5**1.5)
     assert rate(74_999) == pytest.approx(1.6e-5, rel=1e-3)
@@ -52,6 +54,16 @@ def test_the_learning_rate_is_the_papers_in_both_phases():
     assert rate(76_999) == pytest.approx(4e-5)
     assert rate(99_999) == pytest.approx(4e-6, rel=1e-3)
     assert all(rate(t) > rate(t + 1) for t in range(4000, 74_000, 977))
+
+
+def test_each_step_of_a_short_plan_has_the_rate_of_the_formula():
+    """floor + (peak - floor) (1 - progress)^2 of 0, 1/4, 1/2, 3/4, after a warm-up or without."""
+    prior = PriorConfig(stages=1, steps_per_stage=6, tail_steps=4)
+    first = PhaseConfig(peak=9.0, floor=1.0, warmup_steps=2)
+    second = PhaseConfig(peak=4.0, floor=0.0, warmup_steps=0)
+    train = TrainConfig(phase1=first, phase2=second, decay_exponent=2.0)
+    rates = [learning_rate(prior, train, step) for step in range(prior.total_steps)]
+    assert rates == [4.5, 9, 9, 5.5, 3, 1.5, 4, 2.25, 1, 0.25]
 
 
 def test_a_phase_shorter_than_its_warm_up_only_warms_up():

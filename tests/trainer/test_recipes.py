@@ -75,7 +75,8 @@ def test_only_negatives_are_revealed_by_seed_and_address_alone():
     assert not rows[y == 1].any()
     assert abs(rows[y == 0].mean() - 0.3) < 0.05
     np.testing.assert_array_equal(rows, revealed_rows(TrainConfig(), (3, 1, 0), y, 0.3))
-    assert (rows != revealed_rows(TrainConfig(), (3, 1, 1), y, 0.3)).any()
+    for other in ((2, 1, 0), (3, 0, 0), (3, 1, 1)):
+        assert (rows != revealed_rows(TrainConfig(), other, y, 0.3)).any()
     assert (rows != revealed_rows(TrainConfig(seed=1), (3, 1, 0), y, 0.3)).any()
     # A falling share only hides rows again, it never shows others.
     assert not (revealed_rows(TrainConfig(), (3, 1, 0), y, 0.1) & ~rows).any()
@@ -204,6 +205,7 @@ def test_adamw_counts_a_parameters_steps_from_where_its_moments_began(tiny_yaml,
     # Resumed, and as the start of a third run: the count goes on, whatever that run's own step.
     resumed, grandchild, late = fresh(then), fresh(then), fresh(then)
     resumed.restore(tensors, 2)
+    assert resumed.step == 2
     grandchild.begin_from(tensors, 2)
     late.restore(copied(grandchild), 0)
     steps_of(child, [5])
