@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import reference_prior as reference
 
-from prior_gen.activations import BANK
+from prior_gen.activations import BANK, activate
 from prior_gen.standardization import standardize
 from puicl_config import ACTIVATIONS
 
@@ -32,6 +32,20 @@ def test_an_activation_equals_its_formula_and_keeps_its_dtype(name, dtype):
         name, np.abs(expected)
     )
     np.testing.assert_array_less(np.abs(y - expected), 8 * eps * scale + 1e-30)
+
+
+@pytest.mark.parametrize("name", TEN)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("portable", [False, True])
+def test_an_activation_is_of_the_clamped_state(name, dtype, portable):
+    x = np.array([[-9, -2.5, -2.4, -0.0], [0, 1e-30, 2.6, 1e30]], dtype)
+    before = x.copy()
+    y = activate(name, x, 2.5, portable)
+    assert y.dtype == dtype
+    formula = reference.ACTIVATION_FORMULAS[name]
+    expected = [[formula(min(max(float(v), -2.5), 2.5)) for v in row] for row in x]
+    np.testing.assert_allclose(y, expected, rtol=2e-6 if dtype == np.float32 else 1e-14, atol=1e-15)
+    np.testing.assert_array_equal(x, before)
 
 
 @pytest.mark.parametrize("name", TEN)
