@@ -4,6 +4,7 @@ import codecs
 import csv
 import importlib
 import io
+import re
 import sys
 import tempfile
 import warnings
@@ -148,9 +149,13 @@ def _read_csv(
     try:
         raw = sys.stdin.buffer.read() if source == STREAM else Path(source).read_bytes()
         packed = raw[:2] == b"\x1f\x8b"
+        utf_16 = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         # Held once, as bytes: Python's own streams of text take four a character.
         text = _as_utf8(raw, dialect.decoder)
         del raw
+        if b"\0" in text:
+            hint = "where it is UTF-16, give --encoding utf-16, else mend it"
+            raise InputError(f"{name} cannot be read as CSV: it holds NUL characters; {hint}")
         lines = csv.reader(_lines(text), delimiter=dialect.separator)
         names = next((line for line in lines if any(map(str.strip, line))), [])
         with warnings.catch_warnings():
@@ -187,24 +192,21 @@ def _read_csv(
         raise InputError(f"no file {source}") from None
     except UnicodeDecodeError as error:
         what = f"is not {dialect.encoding.upper()} text ({error.reason}); give its --encoding"
+        if utf_16:
+            what += ", which may be utf-16"
         if packed:
             what = "is packed by gzip: unpack it"
         raise InputError(f"{name} cannot be read as CSV: it {what}") from None
     except InputError:
         raise
     except pd.errors.ParserWarning:
-        hint = f", which has {len(names)}"
-        if len(names) == 1:
-            hint = ": give the --separator of its cells, and the --decimal mark"
-            if not any(mark in names[0] for mark in ",;\t|"):
-                hint = (
-                    f", the line {names[0].strip()!r}: remove lines above the columns' names, or "
-                    "give the --separator of its cells"
-                )
-        if names[0].lstrip().startswith("#"):
-            hint = f", the line {names[0].strip()!r}: remove comments above the columns' names"
+        hint = _hint_of_the_header(names) or f", which has {len(names)}"
         raise InputError(f"{name} has rows with more cells than its header{hint}") from None
-    except (OSError, ValueError, csv.Error) as error:  # pandas' parser errors are ValueErrors
+    except pd.errors.ParserError as error:
+        raise InputError(f"{name} cannot be read as CSV: {_in_words(error, names)}") from None
+    except pd.errors.EmptyDataError:
+        raise InputError(f"{name} cannot be read as CSV: it is empty") from None
+    except (OSError, ValueError, csv.Error) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"{name} cannot be read as CSV: {reason}") from None
     # Columns without a name, as spreadsheets leave empty ones behind, get names of pandas' own.
@@ -212,6 +214,35 @@ def _read_csv(
     if twice:
         raise InputError(f"{name} has more than one column {twice[0]!r}")
     return table
+
+
+def _hint_of_the_header(names: list[str]) -> str:
+    """Why rows may have more cells than the first line, which has `names`; empty: nothing odd."""
+    first = names[0].strip() if names else ""
+    if first.startswith("#"):
+        return f", the line {first!r}: remove comments above the columns' names"
+    if first.startswith("sep="):  # Excel's own word for the separator
+        return f", the line {first!r}: remove it, and give the --separator"
+    if len(names) != 1:
+        return ""
+    if any(mark in first for mark in ",;\t|"):
+        return ": give the --separator of its cells, and the --decimal mark"
+    return (
+        f", the line {first!r}: remove lines above the columns' names, or give the --separator of "
+        "its cells"
+    )
+
+
+def _in_words(error: pd.errors.ParserError, names: list[str]) -> str:
+    """What pandas' parser met; `names`: the header's cells."""
+    if more := re.search(r"Expected \d+ fields in line (\d+), saw (\d+)", str(error)):
+        hint = _hint_of_the_header(names)
+        if not hint:
+            hint = f", which has {len(names)}; a cell that holds the separator needs quotes"
+        return f"line {more[1]} has {more[2]} cells, more than the header{hint}"
+    if opened := re.search(r"EOF inside string starting at row (\d+)", str(error)):
+        return f"a quote that opens in line {int(opened[1]) + 1} is never closed"
+    return " ".join(str(error).split())
 
 
 def _rounded(table: pd.DataFrame) -> list[str]:

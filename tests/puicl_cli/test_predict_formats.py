@@ -125,7 +125,7 @@ def test_a_parquet_files_named_index_may_be_the_id_column(predict, patients, tmp
         ),
         (
             {"data": "long.csv"},
-            "long.csv cannot be read as CSV: Error tokenizing data. C error: Ex",
+            "line 3 has 4 cells, more than the header, which has 3; a cell that holds the",
         ),
         ({"data": "cut.csv"}, "cut.csv, line 4: 1 cells, and the header has 3; is the file cut"),
         (
@@ -135,7 +135,19 @@ def test_a_parquet_files_named_index_may_be_the_id_column(predict, patients, tmp
         ({"out": "scores.tsv"}, "--out scores.tsv: files ending in .tsv are not written here"),
         ({"data": "packed.csv"}, "packed.csv cannot be read as CSV: it is packed by gzip"),
         ({"data": "latin.csv"}, "latin.csv cannot be read as CSV: it is not UTF-8 text"),
-        ({"data": "-"}, "stdin cannot be read as CSV: No columns"),
+        ({"data": "commas.csv"}, "more than the header: give the --separator of its cells, and"),
+        ({"data": "sep.csv"}, "the line 'sep=;': remove it, and give the --separator\n"),
+        ({"data": "sep.csv", "separator": ";"}, "the line 'sep=': remove it, and give the"),
+        ({"data": "quote.csv"}, "a quote that opens in line 3 is never closed\n"),
+        (
+            {"data": "wide.csv"},
+            "text (invalid start byte); give its --encoding, which may be utf-16",
+        ),
+        (
+            {"data": "nul.csv"},
+            "it holds NUL characters; where it is UTF-16, give --encoding utf-16",
+        ),
+        ({"data": "-"}, "stdin cannot be read as CSV: it is empty\n"),
         ({"data": "twice.csv"}, "twice.csv has more than one column 'age'"),
         ({"id-column": "row"}, "--id-column row: the scores have a column of that name"),
         ({"id-column": "p_positive"}, "--id-column p_positive: the scores have a column of that"),
@@ -156,6 +168,12 @@ def test_bad_input_is_one_sentence_and_writes_nothing(
     (tmp_path / "semicolons.csv").write_text("age;state\n7;sick\n8;unknown\n", encoding="utf-8")
     (tmp_path / "blanks.csv").write_text("age, state\n7,sick\n8,unknown\n", encoding="utf-8")
     (tmp_path / "decimals.csv").write_text("age;state\n7,5;sick\n8,1;unknown\n", encoding="utf-8")
+    commas = "age;note;state\n7,5;a;sick\n8,1;a, b, c, d;unknown\n"
+    (tmp_path / "commas.csv").write_text(commas, encoding="utf-8")
+    (tmp_path / "sep.csv").write_text("sep=;\n" + commas, encoding="utf-8")
+    (tmp_path / "quote.csv").write_text('age,state\n7,sick\n8,"un\n9,sick\n', encoding="utf-8")
+    (tmp_path / "wide.csv").write_text(few, encoding="utf-16")
+    (tmp_path / "nul.csv").write_text(few, encoding="utf-16-le")
     comment = "# drawn 2024-03-01\nage,state\n7,sick\n8,unknown\n"
     (tmp_path / "comment.csv").write_text(comment, encoding="utf-8")
     (tmp_path / "long.csv").write_text("age,crp,state\n1,2,sick\n1,2,sick,4\n", encoding="utf-8")
