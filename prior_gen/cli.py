@@ -1,9 +1,11 @@
 """The `prior-gen` command."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from typer.core import TyperGroup
 
 from prior_gen.estimate import estimate, measure, worker_count
 from prior_gen.folder_commands import HOW_TO_GO_ON, Jobs, add_folder_commands
@@ -28,7 +30,20 @@ from puicl_config import Config, InputError, Split, duration, exit_on_input_erro
 from puicl_config.workers import check_backend, stops_with, take_sigterm_for_ctrl_c
 from shard_io import Store, as_ranges, folder_of, open_shards
 
+
+class _Command(TyperGroup):
+    """The command, whose overrides are options, while the trainer takes them as they are."""
+
+    def resolve_command(self, ctx, args):
+        if args and re.fullmatch(r"[a-z_]+(\.\w+)+=.*", args[0], re.DOTALL):
+            raise InputError(
+                f"{args[0]} is no command; to override the config, give --set {args[0]}"
+            )
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
+    cls=_Command,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -174,6 +174,9 @@ def test_bad_input_to_the_command_is_one_sentence_and_writes_nothing(tiny_yaml, 
         ("--stages", "1", "--set", "prior.sigma_int=1", *shards, *tiny): (
             "did you mean prior.sigma_init?"
         ),
+        ("--stages", "1", *shards, *tiny, "prior.seed=7"): (
+            "prior.seed=7 is no command; to override the config, give --set prior.seed=7"
+        ),
         ("--stages", "1", "--config", "nowhere.yaml", *shards): "no config 'nowhere.yaml'",
         # Without any argument the command shows its help.
         ("--jobs", "1", *shards, *tiny): "give --stages 1-3",
