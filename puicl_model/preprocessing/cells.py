@@ -48,7 +48,7 @@ def as_numbers(column: pd.Series, offset: int = 0) -> np.ndarray:
     bad = ~missing & ~np.isfinite(numbers)
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        what = "infinity" if np.isinf(numbers[row]) else f"{column.iloc[row]!r}, not a number"
+        what = "infinity" if np.isinf(numbers[row]) else f"{_told(column.iloc[row])}, not a number"
         raise ValueError(f"row {row} holds {what}")
     return numbers
 
@@ -63,7 +63,7 @@ def as_seconds(column: pd.Series) -> np.ndarray:
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         raise ValueError(
-            f"row {row} holds {column.iloc[row]!r}, not a date; text must be like 2024-05-31"
+            f"row {row} holds {_told(column.iloc[row])}, not a date; text must be like 2024-05-31"
         )
     return seconds
 
@@ -162,6 +162,11 @@ def huge_offset(column: pd.Series) -> int:
     whole = [_whole(cell) for cell in known.array]
     numbers = sorted(number for number in whole if number is not None)
     return numbers[len(numbers) // 2] if len(numbers) == len(whole) else 0
+
+
+def _told(cell: Any) -> str:
+    """The cell as Python writes it: 20240531 rather than np.int64(20240531)."""
+    return repr(cell.item() if isinstance(cell, np.generic) else cell)
 
 
 def _dates(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:

@@ -75,9 +75,14 @@ def _refuse_no_table(X: Any) -> None:
     if sparse.issparse(X):  # some of these are dicts; what is said of them is said later
         return
     rows_of_names = isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], dict)
-    if X is None or rows_of_names or isinstance(X, str | bytes | PurePath | dict | set | Iterator):
+    records = isinstance(X, np.ndarray) and X.dtype.names is not None
+    no_table = isinstance(X, str | bytes | PurePath | dict | set | Iterator)
+    if X is None or rows_of_names or records or no_table:
         what = "a list of dicts" if rows_of_names else type(X).__name__
-        hint = ": give pandas.DataFrame(X)" if rows_of_names or isinstance(X, dict) else ""
+        if records:  # what numpy.genfromtxt reads with names
+            what = "a structured array"
+        named = rows_of_names or records or isinstance(X, dict)
+        hint = ": give pandas.DataFrame(X)" if named else ""
         raise ValueError(
             "X must be a table (a pandas or polars frame, an Arrow table, an array, a list of "
             f"rows), not {what}{hint}"

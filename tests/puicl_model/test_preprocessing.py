@@ -110,6 +110,7 @@ def test_text_among_many_numbers_is_refused_with_its_place_and_marks_of_nothing_
         ("d", "today", "column d: row 0 holds 'today', not a date"),
         ("d", "03.04.2024", "column d: row 0 holds '03.04.2024', not a date; text must be like"),
         ("d", 20240531, "column d: row 0 holds 20240531, not a date"),
+        ("d", np.int64(20240531), "column d: row 0 holds 20240531, not a date"),
         ("d", True, "column d: row 0 holds True, not a date"),
     ],
 )

@@ -20,6 +20,10 @@ from puicl_model.files.places import claim
         (None, "a list of rows), not NoneType"),
         ({"a": [1, 2]}, "not dict: give pandas.DataFrame(X)"),
         ([{"a": 1}, {"a": 2}], "not a list of dicts: give pandas.DataFrame(X)"),
+        (
+            np.array([(1.0, 2.0), (3.0, 4.0)], dtype=[("a", "f8"), ("b", "f8")]),
+            "not a structured array: give pandas.DataFrame(X)",
+        ),
         (iter([[1], [2]]), "not list_iterator"),
     ],
 )
