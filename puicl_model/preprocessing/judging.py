@@ -35,6 +35,16 @@ _MEASURED = re.compile(
 _LEAST_OF_A_UNIT = 3
 # 31.12.2024, 12/31/24
 _DAYS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})")
+# 2024.12.31; 31 Dec 2024, 31-Dec-24, December 31, 2024
+_MONTH = (
+    "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+)
+_OTHER_DAYS = re.compile(
+    rf"\d{{4}}\.\d{{1,2}}\.\d{{1,2}}|\d{{1,2}}[ -]?{_MONTH}[ ,-]*(?:\d{{4}}|\d{{2}})"
+    rf"|{_MONTH} ?\d{{1,2}},? \d{{4}}",
+    re.IGNORECASE,
+)
 _SPELLED_SHARE = 0.9
 
 
@@ -82,7 +92,7 @@ def _of_one_unit(words: list[str]) -> list[str]:
 def _is_day(word: str) -> bool:
     found = _DAYS.fullmatch(word)
     if not found:
-        return False
+        return _OTHER_DAYS.fullmatch(word) is not None
     numbers = sorted((int(found[1]), int(found[3])))
     return 1 <= numbers[0] <= 12 and numbers[1] <= 31
 

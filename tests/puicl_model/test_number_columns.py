@@ -75,6 +75,10 @@ def test_whole_numbers_beyond_float64_keep_their_differences(start, form):
         ("1.{:03},50", False),
         ("{:02}.12.2020", False),
         ("1/{}/20", False),
+        ("2020.12.{:02}", False),
+        ("{} Dec 2020", False),
+        ("{:02}-sept-20", False),
+        ("December {}, 2020", False),
         ("{},5", False),
         ("{} of 20", True),
         ("{}.2.3", True),
@@ -83,6 +87,7 @@ def test_whole_numbers_beyond_float64_keep_their_differences(start, form):
         ("47.19.{}", True),
         ("A{}", True),
         ("{}-30", True),
+        ("{} Deck 2020", True),
     ],
 )
 def test_numbers_and_dates_in_another_spelling_are_categories_with_a_warning(cells, known):
