@@ -66,6 +66,12 @@ class Run:
         thin_checkpoints(out / "checkpoints", config.train.keep_checkpoints)
         # With `shards` as they are: what the config says of them is for `prior-gen`.
         write_config(out, config.model_copy(update={"shards": chain.storage}))
+        wanted, there = config.shards.x_dtype, chain.storage.x_dtype
+        if wanted != there:  # the one setting there that changes what is trained on
+            self.say(
+                f"note: {chain.folder} holds x as {there}, and is read so: shards.x_dtype={wanted} "
+                "is for prior-gen, and another folder"
+            )
         self._ledger = Ledger(out / "ledger.jsonl", state.step)
         if self._ledger.lacks:
             self.say(

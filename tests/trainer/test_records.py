@@ -56,8 +56,9 @@ def test_a_runs_config_says_what_its_shards_are(tiny, tiny_yaml, run_command, ar
     generate_shards(tiny.model_copy(update={"shards": wide}), tmp_path / "wide", [1], jobs=1)
     command = arguments(tiny_yaml, tmp_path / "wide", tmp_path / "run", "train.max_steps=1")
     for _ in range(2):  # and the same command goes on
-        run_command(*command)
+        done = run_command(*command)
         assert load_config(tmp_path / "run" / "config.yaml").shards == wide
+        assert "holds x as float32, and is read so: shards.x_dtype=float16 is for" in done.stdout
 
 
 def test_compare_knows_starts_by_their_digests(twin, tmp_path):
