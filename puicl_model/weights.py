@@ -35,9 +35,12 @@ def find_weights(model: str | Path | None) -> Path:
     if name in shipped_weights():
         return _SHIPPED / f"{name}.safetensors"
     there = ", ".join(shipped_weights()) or "none"
+    path = "the path of a model.safetensors"
+    if Path(name).is_dir():  # a run's, named from beside it
+        path += f", such as {Path(name, 'model.safetensors')}"
     raise InputError(
         f"no weights named {name!r} come with this package (there are: {there}); "
-        "give one of them, or the path of a model.safetensors"
+        f"give one of them, or {path}"
     )
 
 

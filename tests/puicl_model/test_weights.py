@@ -8,6 +8,7 @@ from safetensors.torch import load_file
 
 from puicl_config import InputError, ModelConfig, write_atomically
 from puicl_model import PUICL, load_model, save_model, weights_digest
+from puicl_model.weights import find_weights
 
 CONFIG = ModelConfig(embedding_size=8, layers=2, heads=2, feedforward_size=12)
 
@@ -145,6 +146,15 @@ def test_missing_weights_are_refused_by_name(saved):
 def test_a_missing_card_is_refused_by_name(saved):
     saved.with_suffix(".json").unlink()
     assert f"{saved.with_suffix('.json')} is missing" in refusal(saved)
+
+
+def test_a_folder_beside_the_process_is_no_name_of_weights(tmp_path, monkeypatch):
+    (tmp_path / "run").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"or the path of .*, such as run.model\.safetensors$"):
+        find_weights("run")
+    with pytest.raises(InputError, match=r"or the path of a model\.safetensors$"):
+        find_weights("other")
 
 
 def test_a_folder_is_refused_with_what_to_give_instead(saved):
