@@ -238,7 +238,10 @@ def _in_words(error: pd.errors.ParserError, names: list[str]) -> str:
     if more := re.search(r"Expected \d+ fields in line (\d+), saw (\d+)", str(error)):
         hint = _hint_of_the_header(names)
         if not hint:
-            hint = f", which has {len(names)}; a cell that holds the separator needs quotes"
+            hint = (
+                f", which has {len(names)}; a cell that holds the separator needs quotes, and no "
+                "blank before them"
+            )
         return f"line {more[1]} has {more[2]} cells, more than the header{hint}"
     if opened := re.search(r"EOF inside string starting at row (\d+)", str(error)):
         return f"a quote that opens in line {int(opened[1]) + 1} is never closed"

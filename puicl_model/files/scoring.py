@@ -116,7 +116,7 @@ def split_columns(table: pd.DataFrame, source: str, options: Options) -> pd.Data
             names = [str(name) for name in table.columns]
             there = ", ".join(name if name == name.strip() else repr(name) for name in names)
             hint = ""
-            if len(table.columns) == 1 and any(mark in there for mark in ";\t|"):
+            if len(table.columns) == 1 and any(mark in there for mark in ";\t| "):
                 hint = ": give the --separator of its cells"
             raise InputError(f"{source} has no column {column!r}; it has {there}{hint}")
     features = table.drop(columns=apart)

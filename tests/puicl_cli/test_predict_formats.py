@@ -135,6 +135,11 @@ def test_a_parquet_files_named_index_may_be_the_id_column(predict, patients, tmp
         ({"out": "scores.tsv"}, "--out scores.tsv: files ending in .tsv are not written here"),
         ({"data": "packed.csv"}, "packed.csv cannot be read as CSV: it is packed by gzip"),
         ({"data": "latin.csv"}, "latin.csv cannot be read as CSV: it is not UTF-8 text"),
+        ({"data": "blank.csv"}, "no column 'state'; it has age state: give the --separator"),
+        (
+            {"data": "spaced.csv"},
+            "which has 2; a cell that holds the separator needs quotes, and no",
+        ),
         ({"data": "commas.csv"}, "more than the header: give the --separator of its cells, and"),
         ({"data": "sep.csv"}, "the line 'sep=;': remove it, and give the --separator\n"),
         ({"data": "sep.csv", "separator": ";"}, "the line 'sep=': remove it, and give the"),
@@ -170,6 +175,9 @@ def test_bad_input_is_one_sentence_and_writes_nothing(
     (tmp_path / "decimals.csv").write_text("age;state\n7,5;sick\n8,1;unknown\n", encoding="utf-8")
     commas = "age;note;state\n7,5;a;sick\n8,1;a, b, c, d;unknown\n"
     (tmp_path / "commas.csv").write_text(commas, encoding="utf-8")
+    (tmp_path / "blank.csv").write_text("age state\n7 sick\n8 unknown\n", encoding="utf-8")
+    spaced = 'age, state\n7, sick\n8, "un, known"\n'
+    (tmp_path / "spaced.csv").write_text(spaced, encoding="utf-8")
     (tmp_path / "sep.csv").write_text("sep=;\n" + commas, encoding="utf-8")
     (tmp_path / "quote.csv").write_text('age,state\n7,sick\n8,"un\n9,sick\n', encoding="utf-8")
     (tmp_path / "wide.csv").write_text(few, encoding="utf-16")
