@@ -153,7 +153,9 @@ def load_classifier(cls: type, path: str | Path, device: str | None = None) -> A
             header = file.metadata() or {}
             text = header.get("puicl", "{}")
             about = json.loads(text)
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            # Of another's file, weights say, there may be types that numpy has not.
+            names = file.keys() if "puicl" in header else ()
+            arrays = {name: file.get_tensor(name) for name in names}
     except FileNotFoundError:
         raise InputError(f"no file {path}") from None
     except (OSError, ValueError, SafetensorError) as error:
@@ -165,7 +167,8 @@ def load_classifier(cls: type, path: str | Path, device: str | None = None) -> A
             f"{path} was saved by a newer version of puicl ({about['format']}): upgrade to read it"
         )
     if about.get("format") not in _FORMATS:
-        raise InputError(f"{path} is no saved classifier: it lacks the format {_FORMAT}")
+        hint = "" if "puicl" in header else "; weights go to PUICLClassifier(model=...)"
+        raise InputError(f"{path} is no saved classifier: it lacks the format {_FORMAT}{hint}")
     # Files of older versions lack them.
     if header.get("puicl_digest") not in (None, _text_digest(text)):
         raise InputError(f"{path} is damaged: what it says of its arrays is not what was saved")

@@ -134,6 +134,23 @@ def is_time(cell: Any) -> bool:
     return isinstance(cell, _TIMES) or (isinstance(cell, str) and bool(_CLOCK.fullmatch(cell)))
 
 
+def are_truths(column: pd.Series, missing: np.ndarray) -> bool:
+    """Whether every cell that is there is a boolean, which text is not."""
+    if column.dtype.kind != "O":
+        return column.dtype.kind == "b"
+    return all(isinstance(cell, bool | np.bool_) for cell in column[~missing])
+
+
+def truths(column: pd.Series) -> pd.Series:
+    """`column` with True and False where its text says so.
+
+    A file's booleans are text where one of their cells is: "?", or a word for nothing.
+    """
+    said = {"True": True, "False": False}
+    cells = [said.get(word(cell), cell) if isinstance(cell, str) else cell for cell in column]
+    return pd.Series(cells, column.index, dtype=object)
+
+
 def looks_like_dates(column: pd.Series) -> bool:
     """Whether every cell that is there is a date, or text like 2024-05-31 (with a time).
 

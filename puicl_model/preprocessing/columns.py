@@ -11,11 +11,13 @@ import pandas as pd
 
 from puicl_model.preprocessing.cells import (
     are_times,
+    are_truths,
     as_numbers,
     as_seconds,
     as_words,
     huge_offset,
     is_time,
+    truths,
     word,
     zone_of,
 )
@@ -60,15 +62,19 @@ class NumberColumn(Column):
 
     `indicator` adds a column that is 1 where the cell is missing. Whole numbers beyond 2^53 are
     taken relative to `offset` before they become floats, so that their differences stay exact.
-    Where `times`, every cell is a time or a duration, else none is.
+    Where `times`, every cell is a time or a duration, else none is; where `truths`, a boolean, for
+    which new rows may have the words.
     """
 
     kind = "number"
-    fields = ("offset", "fill", "indicator", "times")
+    fields = ("offset", "fill", "indicator", "times", "truths")
     times: bool | None = None  # pickled ones of older versions did not ask
+    truths: bool = False  # likewise
 
     def __init__(self, column: pd.Series, indicator_share: float):
-        self.times = are_times(column, is_missing(column))
+        missing = is_missing(column)
+        self.times = are_times(column, missing)
+        self.truths = are_truths(column, missing)
         self.offset = huge_offset(column)
         values = as_numbers(column, self.offset)
         known = values[~np.isnan(values)]
@@ -85,6 +91,8 @@ class NumberColumn(Column):
     def transform(self, column):
         """See `Column`."""
         self._refuse_other_units(column)
+        if self.truths and column.dtype.kind not in "biuf":
+            column = truths(column)
         values = as_numbers(column, self.offset)
         missing = np.isnan(values)
         filled = np.where(missing, self.fill, values)
@@ -93,7 +101,8 @@ class NumberColumn(Column):
     @classmethod
     def from_state(cls, state):
         """See `Column`."""
-        return super().from_state({"times": None, **state})  # older versions did not ask
+        # Older versions did not ask.
+        return super().from_state({"times": None, "truths": False, **state})
 
     def _refuse_other_units(self, column: pd.Series) -> None:
         """Raise `ValueError` for numbers where the fit had times, and for the reverse."""

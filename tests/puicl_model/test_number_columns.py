@@ -1,4 +1,5 @@
 import datetime
+import json
 import pickle
 import warnings
 from decimal import Decimal
@@ -45,6 +46,22 @@ def test_numbers_written_otherwise_are_the_same_numbers(values):
     fitted, out = fit(a=values)
     assert fitted.kinds_ == {"a": "number"}
     np.testing.assert_allclose(out["a"], numbers(), rtol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", [object, "string"])
+def test_booleans_may_be_words_in_new_rows(dtype):
+    fitted, _ = fit(a=numbers() > 0, b=numbers(1), c=np.where(numbers(2) > 0, True, None))
+    again = TablePreprocessor.from_state(json.loads(json.dumps(fitted.state())))
+    words = pd.Series(["True", "False", "TRUE", "?", " false "], dtype=dtype)
+    truths = [True, False, True, None, False]
+    new = pd.DataFrame({"a": words, "b": numbers(1)[:5], "c": words})
+    plain = pd.DataFrame({"a": truths, "b": numbers(1)[:5], "c": truths})
+    for each in (fitted, again):
+        np.testing.assert_array_equal(each.transform(new), fitted.transform(plain))
+    with pytest.raises(ValueError, match="column a: row 0 holds 'yes', not a number"):
+        fitted.transform(new.assign(a="yes"))
+    with pytest.raises(ValueError, match="column b: row 0 holds 'True', not a number"):
+        fitted.transform(new.assign(b=words))
 
 
 def test_booleans_are_zero_and_one():
