@@ -104,7 +104,8 @@ class TrainState:
                         shape = None if theirs is None else list(theirs.shape)
                         raise InputError(
                             f"train.init_from: its {name} is {shape}, this model's is "
-                            f"{list(ours.shape)}"
+                            f"{list(ours.shape)}: the config's section model must be that of "
+                            "its card"
                         )
                     ours.copy_(theirs)
                 moments = _MOMENTS[type(self._optimizer_of(p))]

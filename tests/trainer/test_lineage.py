@@ -164,7 +164,7 @@ def test_where_no_run_can_begin(reference_run, tiny_yaml, all_shards, arguments,
     del card["run_digest"]
     nameless.with_suffix(".json").write_text(json.dumps(card))
     sentences = {
-        "default": "train.init_from: its unlabeled_token is [128], this model's is [16]",
+        "default": "its unlabeled_token is [128], this model's is [16]: the config's section model",
         "defualt": "there is no checkpoint defualt",
         "gone.safetensors": "gone.safetensors is missing",
         nameless: "does not say where the weights come from: it lacks run_digest",
