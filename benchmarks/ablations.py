@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from small_plan import PLAN, evaluated, make_shards, small_config
 
+from puicl_config import exit_on_input_error
 from puicl_model import load_model
 from shard_io import slice_shards
 from trainer import draw_curves
@@ -58,7 +59,13 @@ def train(run: Path, shards: Path, heldout: Path, overrides: tuple[str, ...], se
     command = [sys.executable, MAIN, "--config", "demo", "--shards", shards, "--out", run]
     options = [f"train.heldout={heldout}", "train.heldout_every=100", "train.log_every=25"]
     command += [*PLAN, *options, f"train.seed={seed}", *overrides]
-    subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL)
+    run_or_exit(command, stdout=subprocess.DEVNULL)
+
+
+def run_or_exit(command: list, **options) -> None:
+    """Run a command; where it fails it has said why, so that this one ends with its status."""
+    if status := subprocess.run([str(word) for word in command], check=False, **options).returncode:
+        sys.exit(status)
 
 
 def figures_of(run: Path, folders: dict[str, Path]) -> dict[str, float]:
@@ -113,6 +120,7 @@ def table(out: Path, folders: dict[str, Path], seeds: list[int]) -> str:
     return "\n".join(lines) + "\n"
 
 
+@exit_on_input_error
 def main() -> None:
     """Train what is missing, as far as the time allows; then table and curves of what is there."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

@@ -22,6 +22,7 @@ from real_tables import data_digest, digest, measured, read_split, table_names
 from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 
+from puicl_config import exit_on_input_error
 from puicl_model import PUICLClassifier
 from puicl_model.blend import Students, taught_by
 from puicl_model.contexts import levels_alone
@@ -34,6 +35,7 @@ STUDENTS = ("trees", "nearest rows", "both", "trees by the labels")
 KEY = ["weights", "passes", "data", "table", "split", "levels", "students", "power", "share"]
 
 
+@exit_on_input_error
 def main() -> None:
     """Measure and print Markdown tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

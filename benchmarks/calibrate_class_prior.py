@@ -24,15 +24,16 @@ from pathlib import Path
 
 import numpy as np
 from joblib import Memory, Parallel, delayed
-from real_tables import digest
+from real_tables import digest, weights_file
 from scipy.special import expit
+from where_to import output_folder
 
 from pu_bench.data import load_collection
 from pu_bench.methods import METHODS
 from pu_bench.methods.class_prior import best_bin_estimate, km2
 from pu_bench.protocol import split_pu
-from puicl_config import write_atomically
-from puicl_model import PUICLClassifier, find_weights
+from puicl_config import exit_on_input_error, write_atomically
+from puicl_model import PUICLClassifier
 from puicl_model.class_prior import BANDS, estimate, fit_interval, widened
 from shard_io import open_shards
 
@@ -58,6 +59,7 @@ class Answer(Task):
     log_odds: np.ndarray = field(kw_only=True)
 
 
+@exit_on_input_error
 def main() -> None:
     """Measure, print, and write with `--write`."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -72,9 +74,12 @@ def main() -> None:
     parser.add_argument("--widen", action="store_true")
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
-    if arguments.widen and not arguments.data:
-        parser.error("--widen needs --data")
-    path = find_weights(arguments.model)
+    for option in ("rivals", "widen"):
+        if getattr(arguments, option) and not arguments.data:
+            parser.error(f"--{option} needs --data")
+    if arguments.kept:
+        output_folder(arguments.kept, "--kept")
+    path = weights_file(arguments.model)
     kept = Memory(arguments.kept, verbose=0).cache(ask, ignore=["model"])
     model = (path, digest(arguments.model))
 

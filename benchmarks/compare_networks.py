@@ -22,12 +22,14 @@ from ensembling import thin
 from real_tables import data_digest, digest, measured, read_split, table_names
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
+from puicl_config import exit_on_input_error
 from puicl_model import PUICLClassifier
 
 FIGURES = ["AUC", "accuracy", "share", "Brier"]
 KEY = ["weights", "passes", "rows", "data", "table", "split"]
 
 
+@exit_on_input_error
 def main() -> None:
     """Measure and print one Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -44,7 +46,7 @@ def main() -> None:
     cells = [
         (weights, n, arguments.rows, data_digest(arguments.data, name), name, split)
         for split in range(arguments.splits)
-        for name in arguments.tables or table_names(arguments.data)
+        for name in table_names(arguments.data, arguments.tables)
         for weights in models
         for n in arguments.passes
     ]

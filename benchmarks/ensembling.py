@@ -22,6 +22,7 @@ from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 
 from pu_bench.methods.crossfit import posterior
+from puicl_config import exit_on_input_error
 from puicl_model import PUICLClassifier, find_weights
 from puicl_model.preprocessing import TablePreprocessor
 from puicl_model.trees import cross_fitted
@@ -110,6 +111,7 @@ def variants(model: Path, x: pd.DataFrame, s: np.ndarray, seed: int) -> dict[str
     return found
 
 
+@exit_on_input_error
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -138,7 +140,7 @@ def main() -> None:
     start = time.monotonic()
     cells = [
         (weights, arguments.rows, data_digest(folder, name), name, seed)
-        for name in arguments.tables or table_names(folder)
+        for name in table_names(folder, arguments.tables)
         for seed in range(arguments.splits)
     ]
     key = ["weights", "rows", "data", "table", "split", "variant"]

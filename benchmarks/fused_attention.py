@@ -13,7 +13,7 @@ import torch
 from plain_models import Batched
 from trainer_speed import step_of
 
-from puicl_config import load_config
+from puicl_config import exit_on_input_error, load_config
 from puicl_model import PUICL, attention_code
 from puicl_model.fused import has_tile_code
 from trainer.freed_memory import keep_freed_memory
@@ -57,6 +57,7 @@ def on_vectors(call) -> dict:
     return {"bfloat16, without tiles": run}
 
 
+@exit_on_input_error
 def main() -> None:
     """Training of 2 tasks of 450 rows x 12 features, and inference on 1,000 rows x 20."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

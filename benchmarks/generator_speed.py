@@ -19,7 +19,7 @@ from prior_gen import generate_microbatch
 from prior_gen.factors import draw_factors
 from prior_gen.generator import generate_shards
 from prior_gen.sizes import task_sizes
-from puicl_config import Config, duration, load_config
+from puicl_config import Config, duration, exit_on_input_error, load_config
 from shard_io import PartId, publish_part
 
 ACTIVATIONS = {
@@ -111,6 +111,7 @@ def stages_per_second(config: Config, stages, jobs: int) -> float:
         return sum(entry.n_tasks for entry in result.written) / seconds
 
 
+@exit_on_input_error
 def main() -> None:
     """Print tasks a second, ratios, bytes a task, and what the paper's whole run would take."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

@@ -21,7 +21,9 @@ from matplotlib.figure import Figure
 from scipy.special import expit
 from scipy.stats import multivariate_normal
 from sklearn.metrics import roc_auc_score
+from where_to import output_folder
 
+from puicl_config import exit_on_input_error
 from puicl_model import PUICLClassifier
 
 INK, QUIET, POSITIVE, NEGATIVE = "#222222", "#9a9a9a", "#0072B2", "#D55E00"
@@ -39,13 +41,14 @@ CENTRES = {True: (0.9, 0.5), False: (-0.9, -0.4)}
 COVARIANCES = {True: [[1.0, 0.2], [0.2, 0.7]], False: [[0.8, -0.1], [-0.1, 0.9]]}
 
 
+@exit_on_input_error
 def main() -> None:
     """Draw, and score with `--model`."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("docs/images/guide"))
     parser.add_argument("--model", type=Path)
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
+    output_folder(options.out)
     x, positive, scar, severe = draw_table()
     with style.context(["default", SETTINGS]):
         save(pu_data(x, positive, scar), options.out / "pu_data.png")

@@ -18,11 +18,13 @@ from joblib import Parallel, delayed
 from sklearn.metrics import log_loss, roc_auc_score
 from weak_spots import sources, spread
 
+from puicl_config import exit_on_input_error
 from puicl_model import PUICLClassifier
 
 WIDTHS = ((1, 6), (7, 12), (13, 18), (19, 60))
 
 
+@exit_on_input_error
 def main() -> None:
     """Measure and print one Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

@@ -24,12 +24,14 @@ from weak_spots import sources, spread
 
 from prior_gen.preview.difficulty import BASELINES, cross_fitted_scores
 from pu_bench.methods import METHODS
+from puicl_config import exit_on_input_error
 from puicl_model import TablePreprocessor
 
 LEARNERS = ("forest", "logistic")
 FEWEST = 10
 
 
+@exit_on_input_error
 def main() -> None:
     """Measure and print one Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

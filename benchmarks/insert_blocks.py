@@ -20,10 +20,13 @@ from pathlib import Path
 import torch
 from split_heads import log_odds, microbatches
 from torch import Tensor
+from where_to import output_file
 
+from puicl_config import exit_on_input_error
 from puicl_model import PUICL, find_weights, load_model, save_model
 
 
+@exit_on_input_error
 def main() -> None:
     """Insert, print and write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -41,6 +44,7 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
+    output_file(arguments.out)
     network, card = load_model(find_weights(arguments.model))
     layers = len(network.blocks)
     if card["model"]["norm"] != "rmsnorm":

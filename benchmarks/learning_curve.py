@@ -21,16 +21,23 @@ import pandas as pd
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
+from where_to import output_folder
+
+from puicl_config import InputError, exit_on_input_error
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#444444")
 
 
+@exit_on_input_error
 def main() -> None:
     """Draw and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("docs/learning_curve.csv"))
     parser.add_argument("--out", type=Path, default=Path("docs/images/weights/learning_curve.png"))
     arguments = parser.parse_args()
+    if not arguments.data.is_file():
+        raise InputError(f"--data {arguments.data}: there is no such file")
+    output_folder(arguments.out.parent)
     points = pd.read_csv(arguments.data)
     draw(points, arguments.out)
     print("| run's end | steps in all | tasks seen | minutes in all | AUC | accuracy |")
@@ -73,7 +80,6 @@ def draw(points: pd.DataFrame, path: Path) -> None:
     )
     axes.title.set_fontsize(9)
     axes.spines[["top", "right"]].set_visible(False)
-    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
 
 

@@ -19,14 +19,18 @@ from pathlib import Path
 
 import numpy as np
 from ensembling import thin
+from real_tables import weights_file
 from sklearn.metrics import roc_auc_score
 
 from pu_bench import split_pu
 from pu_bench.data import load_collection
-from puicl_model import PUICLClassifier, TablePreprocessor, find_weights
+from puicl_config import InputError, exit_on_input_error
+from puicl_model import PUICLClassifier, TablePreprocessor
 from puicl_model.preprocessing import fit_scaling
 from puicl_model.trees import cross_fitted
 
+# The numbers of axes in `_ENSEMBLES`.
+_AXES = (5, 10)
 # Means of single passes, by the names that `passes` gives them.
 _ENSEMBLES = {
     "before: one of each": ("quantile", "all axes", "rotated_quantile", "standard"),
@@ -48,16 +52,24 @@ _ENSEMBLES = {
 }
 
 
+@exit_on_input_error
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=find_weights, default="default")
+    parser.add_argument("--model", default="default")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--tables", nargs="*")
     parser.add_argument("--columns", type=int, default=300)
     parser.add_argument("--rows", type=int, default=200)
-    parser.add_argument("--axes", type=int, nargs="*", default=[5, 10, 20, 30, 50, 100])
+    parser.add_argument(
+        "--axes",
+        type=int,
+        nargs="*",
+        default=[20, 30, 50, 100],
+        help="how many of the first axes to read, beside the 5 and 10 of the means",
+    )
     arguments = parser.parse_args()
+    arguments.model = weights_file(arguments.model)
     warnings.simplefilter("ignore")
     ways: dict[str, Callable] = {"columns that tell nothing": beside_others, "mixtures": mixed}
     aucs: dict[str, dict[str, list[float]]] = {way: {} for way in ways}
@@ -78,6 +90,8 @@ def main() -> None:
             for what, score in scores.items():
                 aucs[way].setdefault(what, []).append(roc_auc_score(y, score))
         print(f"{name}, {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+    if not any(aucs.values()):
+        raise InputError("no table has both classes among its unlabelled rows: take more --rows")
     show(aucs, arguments.columns)
 
 
@@ -114,7 +128,7 @@ def passes(arguments: argparse.Namespace, x: np.ndarray, n_labeled: int) -> dict
     }
     found["all axes"] = score(axes["axes"], "standard")
     for what, columns in axes.items():
-        for k in arguments.axes:
+        for k in sorted({*_AXES, *arguments.axes}):
             found[f"first {k} {what}"] = score(columns[:, :k], "standard")
     scores, _ = cross_fitted(x, s, s, np.random.default_rng(0))
     return found | {"cross-fitted trees": scores[~s]}

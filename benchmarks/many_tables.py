@@ -12,11 +12,13 @@ import warnings
 import numpy as np
 import torch
 
+from puicl_config import exit_on_input_error
 from puicl_model import PUICLClassifier, fit_many
 
 SHAPES = ((30, 3), (100, 5), (300, 10))
 
 
+@exit_on_input_error
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

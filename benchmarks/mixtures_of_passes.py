@@ -24,8 +24,9 @@ from compare_networks import FIGURES, figures_of
 from joblib import Parallel, delayed
 from real_tables import data_digest, digest, read_split, table_names
 from scipy import special
+from where_to import output_folder
 
-from puicl_config import write_atomically
+from puicl_config import exit_on_input_error, write_atomically
 from puicl_model import PUICLClassifier
 from puicl_model.contexts import levels_alone
 from puicl_model.preprocessing import SCALINGS, TablePreprocessor
@@ -34,6 +35,7 @@ Mixture = dict[str, int]
 """How many passes of each scaling."""
 
 
+@exit_on_input_error
 def main() -> None:
     """Measure and print Markdown tables: tables of measurements and, with --levels, all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -46,7 +48,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--passes", type=Path, required=True, help="folder that keeps log-odds")
     arguments = parser.parse_args()
-    arguments.passes.mkdir(parents=True, exist_ok=True)
+    output_folder(arguments.passes, "--passes")
     mixtures = arguments.mixtures
     cells = [
         (name, split)

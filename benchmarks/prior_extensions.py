@@ -11,19 +11,21 @@ it goes on with what is missing.
 
 import argparse
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from ablations import is_done
+from ablations import is_done, run_or_exit
 
 from prior_gen.generator import generate_shards
-from puicl_config import load_config
+from pu_bench.data import load_collection
+from puicl_config import exit_on_input_error, load_config
 from shard_io import open_shards
+from trainer.start import start_digest
 
 MAIN = Path(__file__).resolve().parent.parent / "trainer" / "main.py"
+STAGES = 10
 ALL = (
     "prior.n_features=[2, 8]",
     "prior.n_labeled=[24, 120]",
@@ -65,13 +67,12 @@ WHAT = {
 
 def settings(variant: str, seed: int, options: argparse.Namespace) -> list[str]:
     """Overrides of the config, of prior and training."""
-    stages = 10
     return [
         *ALL,
         *(f"prior.extensions.{each}" for each in VARIANTS[variant]),
         f"prior.seed={1000 + seed}",
-        f"prior.stages={stages}",
-        f"prior.steps_per_stage={options.steps // stages}",
+        f"prior.stages={STAGES}",
+        f"prior.steps_per_stage={options.steps // STAGES}",
         "prior.tail_steps=0",
         "train.sampler=shuffled",
         f"train.phase1={{peak: {options.peak}, floor: 0.0, warmup_steps: 10}}",
@@ -95,11 +96,11 @@ def results_of(variant: str, seed: int, options: argparse.Namespace) -> pd.DataF
     if not is_done(run) or load_config(run / "config.yaml") != config:
         command = [sys.executable, MAIN, "--config", options.config, "--shards", folder / "shards"]
         command += ["--out", run, *overrides]
-        subprocess.run([str(word) for word in command], check=True)
+        run_or_exit(command)
     command = [Path(sys.executable).parent / "puicl", "bench", "--data", options.data]
     command += ["--methods", "puicl_single", "--model", run / "model.safetensors"]
     command += ["--repeats", options.repeats, "--jobs", 1, "--out", bench, "--new-weights"]
-    subprocess.run([str(word) for word in command], check=True)
+    run_or_exit(command)
     results = pd.read_csv(bench / "results.csv")
     results = results[results.repeat < options.repeats]
     return results.assign(seed=seed, cells=cells_of(folder / "shards"))
@@ -117,6 +118,7 @@ def cells_of(shards: Path) -> float:
     return cells / len(steps)
 
 
+@exit_on_input_error
 def main() -> None:
     """Train and measure what is missing; print one Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -124,12 +126,17 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="tables, as for `puicl bench`")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--config", default="cpu")
-    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--steps", type=int, default=150, help="a multiple of ten")
     parser.add_argument("--peak", type=float, default=6e-4)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=list(VARIANTS))
     options = parser.parse_args()
+    if options.steps < STAGES or options.steps % STAGES:
+        parser.error(f"--steps must be a multiple of {STAGES}: a plan has as many stages")
+    # Else they would be missed only after shards were made and a network was trained.
+    start_digest(str(options.init))
+    load_collection(options.data)
     found = {
         variant: pd.concat([results_of(variant, seed, options) for seed in options.seeds])
         for variant in options.variants

@@ -10,10 +10,12 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from where_to import output_folder
+
 from prior_gen.canary import canary_digest, software
 from prior_gen.generator import write_parts
 from prior_gen.preview import write_preview
-from puicl_config import Config, load_config
+from puicl_config import Config, exit_on_input_error, load_config
 from shard_io import Manifest, PartId, claim_folder, open_shards
 
 STAGES = (*range(1, 101, 3), 101, 112, 123, 134)
@@ -33,6 +35,7 @@ def make_shards(folder: Path, jobs: int) -> None:
     write_parts(manifest, folder, [part for part in parts if part not in there], jobs)
 
 
+@exit_on_input_error
 def main() -> None:
     """Make the shards (those that --shards lacks), then the pictures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -42,12 +45,12 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=400, help="tasks scored for difficulty")
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
+    output_folder(arguments.out)
     with tempfile.TemporaryDirectory() as temporary:
         shards = arguments.shards or Path(temporary) / "shards"
         make_shards(shards, arguments.jobs)
         page = arguments.page or Path(temporary) / "page"
         write_preview(shards, page, tasks=arguments.tasks)
-        arguments.out.mkdir(parents=True, exist_ok=True)
         for picture in sorted(page.glob("*.png")):
             shutil.copyfile(picture, arguments.out / picture.name)
             print(arguments.out / picture.name, f"{picture.stat().st_size / 1e3:.0f} kB")

@@ -7,30 +7,49 @@ positives and adds as many negatives as positives are left. They hold other rows
 """
 
 import hashlib
-import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
+from where_to import output_file
 
 from pu_bench import split_pu
-from puicl_config import write_atomically
+from pu_bench.data.local import INDEX, read_index
+from puicl_config import InputError, write_atomically
 from puicl_model import find_weights
 
 
-def table_names(folder: Path) -> list[str]:
-    """The names of a folder's tables."""
-    return sorted(json.loads((folder / "index.json").read_text(encoding="utf-8")))
+def table_names(folder: Path, asked: Sequence[str] | None = None) -> list[str]:
+    """The names of a folder's tables, or those of them that are `asked` for.
+
+    Raises `InputError` where the folder lacks the index, one of these tables or its file.
+    """
+    index = index_of(folder)
+    for name in asked or index:
+        if name not in index:
+            raise InputError(f"{folder} has no table {name!r}; it has {', '.join(sorted(index))}")
+        if not (folder / f"{name}.csv.gz").is_file():
+            raise InputError(f"{folder} has no {name}.csv.gz, which its {INDEX} names")
+    return list(asked or sorted(index))
+
+
+def index_of(folder: Path) -> dict[str, dict[str, Any]]:
+    """Facts of each table by its name. Raises `InputError` where the folder says none."""
+    index = read_index(folder)
+    if index is None:
+        raise InputError(f"{folder} is no folder of tables: there is no {INDEX} in it")
+    return index
 
 
 def read_tables(
     folder: Path, names: list[str] | None = None
 ) -> Iterator[tuple[str, pd.DataFrame, np.ndarray]]:
-    """Name, features and boolean positives of each table."""
-    index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
-    for name in names or sorted(index):
+    """Name, features and boolean positives of each table. Raises `InputError` as above."""
+    index = index_of(folder)
+    for name in table_names(folder, names):
         table = pd.read_csv(folder / f"{name}.csv.gz", keep_default_na=False, na_values=[""])
         target = table.pop(table.columns[-1])
         yield name, table, (target.astype(str) == str(index[name]["positive"])).to_numpy()
@@ -45,14 +64,22 @@ def split_rows(
 
 
 def digest(model: str) -> str:
-    """The first digits of the SHA-256 of a network's weights."""
-    return hashlib.sha256(find_weights(model).read_bytes()).hexdigest()[:16]
+    """The first digits of the SHA-256 of a network's weights. Raises `InputError` as below."""
+    return hashlib.sha256(weights_file(model).read_bytes()).hexdigest()[:16]
+
+
+def weights_file(model: str) -> Path:
+    """The file of a network's weights. Raises `InputError` where there is none."""
+    path = find_weights(model)
+    if not path.is_file():
+        raise InputError(f"there are no weights at {path}")
+    return path
 
 
 def data_digest(folder: Path, name: str) -> str:
     """The first digits of the SHA-256 of a table's file and of which class is positive."""
-    index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
-    content = (folder / f"{name}.csv.gz").read_bytes() + str(index[name]["positive"]).encode()
+    positive = str(index_of(folder)[name]["positive"])
+    content = (folder / f"{name}.csv.gz").read_bytes() + positive.encode()
     return hashlib.sha256(content).hexdigest()[:16]
 
 
@@ -74,14 +101,16 @@ def measured(
 
     cells: values of as many of `key`'s first columns as name a cell; measure: takes them and
     returns the cell's rows, each without these values. Whoever stops it loses a cell or two. Raises
-    `SystemExit` where `out` has other columns.
+    `InputError` where `out` cannot be written, is no CSV or has other columns.
     """
     frame = pd.DataFrame(columns=[*key, *figures])
-    if out and out.exists():
-        # Digests may look like numbers.
-        frame = pd.read_csv(out, dtype={"weights": str, "data": str})
+    if out and output_file(out).exists():
+        try:  # digests may look like numbers
+            frame = pd.read_csv(out, dtype={"weights": str, "data": str})
+        except ValueError as error:  # of pandas, all that is wrong with a file's content
+            raise InputError(f"{out} cannot be read: {error}; give another --out") from None
         if list(frame.columns) != [*key, *figures]:
-            raise SystemExit(f"{out} has columns {', '.join(frame)}: give another --out")
+            raise InputError(f"{out} has columns {', '.join(frame)}: give another --out")
     cells = list(cells)
     n = len(cells[0]) if cells else 0
     done = set(frame[key[:n]].itertuples(index=False, name=None))

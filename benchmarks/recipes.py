@@ -17,7 +17,7 @@ import torch
 from small_plan import evaluated, make_shards, shards_of, small_config
 from torch import Tensor
 
-from puicl_config import Config
+from puicl_config import Config, exit_on_input_error
 from shard_io import open_shards
 from trainer.gradient import microbatch_gradient
 from trainer.heldout import HeldoutSet
@@ -156,6 +156,7 @@ def table(lines: list[dict]) -> str:
     return "\n".join(rows) + "\n"
 
 
+@exit_on_input_error
 def main() -> None:
     """Measure what is missing, as far as the time allows; then the table of what is there."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

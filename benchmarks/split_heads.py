@@ -23,12 +23,15 @@ from typing import cast
 
 import torch
 from torch import Tensor
+from where_to import output_file
 
+from puicl_config import exit_on_input_error
 from puicl_model import PUICL, find_weights, load_model, save_model
 from puicl_model.blocks import Attention, Block
 from shard_io import open_shards
 
 
+@exit_on_input_error
 def main() -> None:
     """Split, print and write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -41,10 +44,14 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
+    output_file(arguments.out)
     network, card = load_model(find_weights(arguments.model))
+    heads = card["model"]["row_heads"] or card["model"]["heads"]
+    size = card["model"]["embedding_size"] // heads
+    if arguments.parts < 1 or size % arguments.parts:
+        parser.error(f"--parts must divide {size}, which is how many dimensions a head has")
     batches = list(microbatches(arguments.shards, arguments.microbatches))
     moments = input_moments(network, batches)
-    heads = card["model"]["row_heads"] or card["model"]["heads"]
     tensors = {name: tensor.clone() for name, tensor in network.state_dict().items()}
     for block, (asking, asked) in enumerate(moments):
         name = f"blocks.{block}.row_attention.qkv"

@@ -29,6 +29,7 @@ from sklearn.preprocessing import StandardScaler
 
 from pu_bench import split_pu
 from pu_bench.methods import METHODS
+from puicl_config import exit_on_input_error
 from puicl_model import PUICLClassifier
 
 RIVALS = (
@@ -39,6 +40,7 @@ RIVALS = (
 )
 
 
+@exit_on_input_error
 def main() -> None:
     """Measure and print one Markdown table."""
     arguments = options(__doc__.splitlines()[0])

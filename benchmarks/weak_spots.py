@@ -22,6 +22,7 @@ from scipy.stats import sem
 from sklearn.metrics import roc_auc_score
 
 from pu_bench.methods import METHODS
+from puicl_config import exit_on_input_error
 from puicl_model import PUICLClassifier
 from shard_io import open_shards
 
@@ -34,6 +35,7 @@ MIXTURES = {
 }
 
 
+@exit_on_input_error
 def main() -> None:
     """Measure and print one Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

@@ -26,12 +26,14 @@ from typing import Literal
 
 import numpy as np
 from ensembling import thin
+from real_tables import weights_file
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
 from pu_bench import split_pu
 from pu_bench.data import load_collection
-from puicl_model import PUICLClassifier, TablePreprocessor, find_weights
+from puicl_config import InputError, exit_on_input_error
+from puicl_model import PUICLClassifier, TablePreprocessor
 from puicl_model.contexts import column_relevance
 from puicl_model.preprocessing import fit_scaling
 from puicl_model.trees import cross_fitted
@@ -40,10 +42,11 @@ from shard_io import open_shards
 _TREES = "cross-fitted trees"
 
 
+@exit_on_input_error
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=find_weights, default="default")
+    parser.add_argument("--model", default="default")
     parser.add_argument("--shards")
     parser.add_argument("--tasks", type=int, default=16)
     parser.add_argument("--rows", type=int, default=300, help="taken of each task, at most")
@@ -52,6 +55,9 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=8, help="of each real table")
     parser.add_argument("--k", type=int, nargs="*", default=[10, 20])
     arguments = parser.parse_args()
+    if not arguments.shards and not arguments.data:
+        parser.error("give --shards, --data or both")
+    arguments.model = weights_file(arguments.model)
     warnings.simplefilter("ignore")
     tasks: list[tuple[np.ndarray, int, np.ndarray]] = []
     if arguments.shards:
@@ -71,6 +77,8 @@ def main() -> None:
                 found.setdefault(variant, []).append(measured(y, score))
             seconds = time.monotonic() - start
             print(f"{number} of {len(tasks)} tasks, {seconds:.0f} s", file=sys.stderr, flush=True)
+    if not found:
+        raise InputError("no task has both classes among its unlabelled rows: take more --rows")
     widths = [x.shape[1] for x, *_ in tasks]
     n_measured = len(next(iter(found.values())))
     print(f"{n_measured} tasks of {min(widths)} to {max(widths)} columns\n")
