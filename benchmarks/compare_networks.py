@@ -103,7 +103,7 @@ def lines(frame: pd.DataFrame, models: dict[str, str]) -> Iterator[list[str]]:
                 f"{cell} ({d:+.4f} ± {e:.4f})"
                 for cell, d, e in zip(cells, difference.mean(), error, strict=True)
             ]
-        yield [Path(model).stem, *cells]
+        yield [model, *cells]
 
 
 if __name__ == "__main__":
