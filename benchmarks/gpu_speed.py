@@ -14,21 +14,24 @@ import time
 import torch
 
 from prior_gen.microbatch import generate_microbatch
-from puicl_config import Config, load_config
+from puicl_config import Config, InputError, exit_on_input_error, load_config
 from trainer.gradient import microbatch_gradient
 from trainer.graphs import RecordedGradients, cut_rows
 from trainer.loader import Batch, as_batch, rounded
 from trainer.state import TrainState
 from trainer.world import choose_algorithms
 
+WAYS = ("eager", "graphs", "blocks", "model")
 
+
+@exit_on_input_error
 def main() -> None:
     """Print one line a way."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--config", default="gpu")
     parser.add_argument("--tasks", type=int, nargs="+", default=[8])
     parser.add_argument("--microbatches", type=int, default=32)
-    parser.add_argument("--ways", nargs="*", default=["eager"])
+    parser.add_argument("--ways", nargs="*", default=["eager"], choices=WAYS)
     parser.add_argument("--deterministic", type=int, nargs="+", default=[0])
     parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--device", default="cuda")
@@ -36,6 +39,10 @@ def main() -> None:
     parser.add_argument("--compare", type=int, default=0, help="microbatches, on a CPU, too")
     parser.add_argument("--check", type=int, default=0, help="microbatches, recorded and not")
     asked = parser.parse_args()
+    if asked.microbatches < 1:
+        parser.error("--microbatches must be 1 or more")
+    if torch.device(asked.device).type == "cuda" and not torch.cuda.is_available():
+        raise InputError(f"--device is {asked.device}, but torch sees no GPU here; give cpu")
     for tasks in asked.tasks:
         config = load_config(
             asked.config, [f"prior.tasks_per_microbatch={tasks}", "train.compile=false"]
@@ -162,11 +169,12 @@ def measure(
     )
     if asked.profile:
         kind = torch.profiler.ProfilerActivity
-        activity = kind.CUDA if asked.device == "cuda" else kind.CPU
+        on_gpu = torch.device(asked.device).type == "cuda"
+        activity = kind.CUDA if on_gpu else kind.CPU
         with torch.profiler.profile(activities=[activity]) as profile:
             round_of(batches[:each])
             wait(asked.device)
-        spent_in = "self_device_time_total" if asked.device == "cuda" else "self_cpu_time_total"
+        spent_in = "self_device_time_total" if on_gpu else "self_cpu_time_total"
         events = sorted(profile.key_averages(), key=lambda event: -getattr(event, spent_in))
         total = sum(getattr(event, spent_in) for event in events)
         print(f"{total / 1e3:.1f} ms in {sum(event.count for event in events)} kernels")
@@ -177,7 +185,7 @@ def measure(
 
 def wait(device: str) -> None:
     """Until the device has done what it was told."""
-    if device == "cuda":
+    if torch.device(device).type == "cuda":
         torch.cuda.synchronize()
 
 
