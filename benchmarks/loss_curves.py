@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from plain_models import Batched
 from small_plan import make_shards, small_config
 
+from puicl_config import exit_on_input_error
 from shard_io import open_shards
 from trainer.gradient import microbatch_gradient
 from trainer.loader import load
@@ -51,7 +52,8 @@ def curve(way: str, steps: int, shards: Path) -> np.ndarray:
 
 
 def draw(curves: dict[str, np.ndarray], path: Path, window: int = 20) -> None:
-    """Running means of the curves."""
+    """Running means of the curves; of short ones one mean each."""
+    window = min(window, *map(len, curves.values()))
     figure = Figure(figsize=(6.4, 3.6), layout="constrained")
     axes = figure.subplots()
     for way, losses in curves.items():
@@ -63,12 +65,16 @@ def draw(curves: dict[str, np.ndarray], path: Path, window: int = 20) -> None:
     figure.savefig(path, dpi=120)
 
 
+@exit_on_input_error
 def main() -> None:
     """Train each way, draw, and print how far the curves lie apart."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("results/loss_curves"))
     parser.add_argument("--steps", type=int, default=300)
     options = parser.parse_args()
+    most = small_config().prior.total_steps
+    if not 2 <= options.steps <= most:
+        parser.error(f"--steps must be from 2 to {most}, the steps of the small plan")
     torch.set_num_threads(1)
     if computed_in("bfloat16", torch.device("cpu")) != "bfloat16":
         print("this processor computes the bfloat16 curve in float32")

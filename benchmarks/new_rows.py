@@ -13,16 +13,24 @@ import warnings
 import numpy as np
 import torch
 
+from puicl_config import exit_on_input_error
 from puicl_model import PUICLClassifier
 from puicl_model.read_context import KEPT, KEPT_BYTES
 
 
+@exit_on_input_error
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--shapes", nargs="*", default=["200x8", "600x10", "1000x20", "600x60"])
+    parser.add_argument(
+        "--shapes",
+        nargs="*",
+        type=shape,
+        default=[(200, 8), (600, 10), (1000, 20), (600, 60)],
+        help="rows x columns: 200x8 600x10",
+    )
     parser.add_argument("--estimators", type=int, nargs="*", default=[1, 16])
     parser.add_argument("--batch-rows", type=int, nargs="*", default=[256, 1024])
     parser.add_argument("--most", type=int, default=4096, help="new rows in the largest call")
@@ -35,8 +43,7 @@ def main() -> None:
         "hundred more | kept, MB |\n|---|---|---|---|---|---|---|---|",
         flush=True,
     )
-    for shape in options.shapes:
-        n, d = map(int, shape.split("x"))
+    for n, d in options.shapes:
         x, s = table(n // 4, n - n // 4, d)
         for n_estimators in options.estimators:
             for keep in (False, True):
@@ -53,6 +60,16 @@ def main() -> None:
                 options.model, n_estimators=1, device="cpu", batch_rows=batch_rows
             ).fit(x, s)
             show_batches(fitted, rows(options.most, d))
+
+
+def shape(text: str) -> tuple[int, int]:
+    """Rows and columns of "200x8". Raises `argparse.ArgumentTypeError` where it is no such text."""
+    n, _, d = text.partition("x")
+    if not (n.isdigit() and d.isdigit() and int(n) >= 8 and int(d)):
+        raise argparse.ArgumentTypeError(
+            f'"{text}": write rows, of which there are 8 or more, and columns, as in 200x8'
+        )
+    return int(n), int(d)
 
 
 def table(n_labeled: int, n_unlabeled: int, d: int) -> tuple[np.ndarray, np.ndarray]:
