@@ -120,6 +120,8 @@ def main() -> None:
     parser.add_argument("--worker-stages", type=int, default=2, help="0 leaves the workers out")
     arguments = parser.parse_args()
     count, rounds = arguments.microbatches, arguments.rounds
+    if not 1 <= rounds <= count:
+        parser.error(f"--rounds must be from 1 to {count}: a microbatch or more in each round")
     config = load_config("paper")
     prior = config.prior
     # Spread over the last stages: L_g and h are drawn once a stage and decide much of the cost.

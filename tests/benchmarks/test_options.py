@@ -6,6 +6,7 @@ import pytest
 @pytest.mark.parametrize(
     ("script", "arguments", "said"),
     [
+        ("generator_speed", ("--microbatches", 2), "--rounds must be from 1 to 2"),
         ("loss_curves", ("--steps", 401), "--steps must be from 2 to 400"),
         ("new_rows", ("--shapes", "200"), '"200": write rows'),
         ("prior_extensions", ("--steps", 15), "--steps must be a multiple of 10"),
