@@ -15,10 +15,10 @@ from plain_models import Batched
 from small_plan import make_shards, small_config
 
 from puicl_config import exit_on_input_error
+from puicl_model.precision import computed_in
 from shard_io import open_shards
 from trainer.gradient import microbatch_gradient
 from trainer.loader import load
-from trainer.precision import computed_in
 from trainer.sampler import addresses_of_step
 from trainer.schedule import learning_rate
 from trainer.state import TrainState

@@ -17,10 +17,10 @@ import torch.nn.functional as F
 from plain_models import Batched, Literal, check_logits
 
 from puicl_config import Config, duration, load_config
+from puicl_model.precision import computed_in
 from trainer.freed_memory import keep_freed_memory
 from trainer.gradient import microbatch_gradient
 from trainer.loader import Batch
-from trainer.precision import computed_in
 from trainer.state import TrainState
 
 WAYS = {

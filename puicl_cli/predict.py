@@ -50,6 +50,12 @@ def predict(
     blend: Annotated[
         Literal["trees"] | None, typer.Option(help="Average ranks with trees and nearest rows.")
     ] = None,
+    precision: Annotated[
+        Literal["float32", "bfloat16"] | None,
+        typer.Option(
+            help="Of the network (default: float32); bfloat16 is faster on processors that have it."
+        ),
+    ] = None,
     random_state: Annotated[
         int | None,
         typer.Option(
@@ -120,6 +126,7 @@ def predict(
         blend=blend,
         model=None if model is None else str(model),
         categorical_columns=tuple(categorical_column or ()),
+        precision=precision,
         random_state=random_state,
         dialect=Dialect(separator, decimal, encoding),
     )

@@ -22,6 +22,7 @@ from puicl_model.labels import labeled_mask, labels_of_rows, refuse_another_orde
 from puicl_model.model import PUICL
 from puicl_model.parameters import check_parameters
 from puicl_model.plan import Plan, plan_table
+from puicl_model.precision import set_precision
 from puicl_model.preprocessing import TablePreprocessor, read_table
 from puicl_model.report import make_report
 from puicl_model.telling import tell
@@ -82,6 +83,11 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         Draws everything that is random.
     device : str
         Where the network runs: "auto" (a GPU where there is one), "cpu", "cuda", ...
+    precision : {"float32", "bfloat16"}
+        In which the network's blocks are computed. In "bfloat16" probabilities differ in the third
+        digit, contexts take half of the memory, and a processor with AVX-512 BF16 or AMX a third of
+        the time (docs/performance.md); where a processor would be slower, float32 is computed
+        all the same, and a warning says so.
     n_threads : int or None
         Threads of the network on a CPU; None leaves PyTorch's setting.
     batch_rows : int
@@ -135,6 +141,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         categorical_features: Sequence[int | str] | None = None,
         random_state: int | np.random.RandomState | None = 0,
         device: str = "auto",
+        precision: Literal["float32", "bfloat16"] = "float32",
         n_threads: int | None = None,
         batch_rows: int = 1024,
         keep_context: bool = False,
@@ -150,6 +157,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.device = device
+        self.precision = precision
         self.n_threads = n_threads
         self.batch_rows = batch_rows
         self.keep_context = keep_context
@@ -339,7 +347,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     def _load_network(self) -> None:
         device = resolve_device(self.device)
         self.network_, self.model_card_ = load_model(find_weights(self.model))
-        self.network_.to(device)
+        set_precision(self.network_.to(device), self.precision)
 
     def _preprocess(self, X: Any, *, reset: bool) -> np.ndarray:
         """[n, w] finite float64."""

@@ -39,7 +39,11 @@ def check_parameters(classifier: BaseEstimator, class_prior: Any) -> None:
         raise ValueError(
             f"scalings must be 'auto' or a list of some of {', '.join(SCALINGS)}, not {scalings!r}"
         )
-    for name, allowed in (("columns", ("random", "relevant", "all")), ("blend", (None, "trees"))):
+    for name, allowed in (
+        ("columns", ("random", "relevant", "all")),
+        ("blend", (None, "trees")),
+        ("precision", ("float32", "bfloat16")),
+    ):
         value = getattr(classifier, name)
         if value not in allowed:
             raise ValueError(f"{name} must be one of {allowed}, not {value!r}")

@@ -22,6 +22,7 @@ from puicl_model.ensemble import NewRows, Reference
 from puicl_model.inference import resolve_device
 from puicl_model.model import PUICL
 from puicl_model.neighbors import Neighbors
+from puicl_model.precision import set_precision
 from puicl_model.preprocessing import ROTATED, TablePreprocessor, scaling_from_state
 from puicl_model.trees import Forest
 from puicl_model.weights import weights_digest
@@ -50,6 +51,8 @@ _FITTED = (
     "_keys",
     "_key_log_odds",
 )
+# Parameters that older versions would refuse, which stand beside the others.
+_LATER = ("keep_context", "precision")
 _PLAIN = ("class_prior_", "class_prior_interval_", "report_", "n_features_in_", "_offset")
 
 
@@ -92,7 +95,7 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
         # Any iterable of names, positions or booleans, an index or a series, say.
         if isinstance(some, dict) and some.get("categorical_features") is not None:
             some["categorical_features"] = list(some["categorical_features"])
-    keep_context = parameters.pop("keep_context")  # a parameter that older versions would refuse
+    later = {name: parameters.pop(name) for name in _LATER}
     if parameters["model"] is not None:
         parameters["model"] = str(parameters["model"])
     if Path(path).is_dir():
@@ -117,7 +120,7 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     about = {
         "format": form,
         "parameters": parameters,
-        "keep_context": bool(keep_context),
+        **later,
         "card": classifier.model_card_,
         "plain": {name: getattr(classifier, name) for name in _PLAIN},
         "column_orders": [order.tolist() for order in classifier.column_orders_],
@@ -194,8 +197,9 @@ def load_classifier(cls: type, path: str | Path, device: str | None = None) -> A
 
 
 def _restored(cls: type, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
-    # Files of older versions do not say whether to keep the context.
-    classifier = cls(**about["parameters"], keep_context=about.get("keep_context", False))
+    # Files of older versions do not have them.
+    later = {name: about[name] for name in _LATER if name in about}
+    classifier = cls(**about["parameters"], **later)
     if isinstance(classifier.preprocessing, dict):
         classifier.preprocessing = TablePreprocessor(**classifier.preprocessing)
     for name in _FITTED:
@@ -212,6 +216,7 @@ def _restored(cls: type, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
         classifier.feature_names_in_ = np.array(about["feature_names_in"], dtype=object)
     classifier.model_card_ = about["card"]
     classifier.network_ = _network(arrays, about["card"], classifier.device)
+    set_precision(classifier.network_, classifier.precision)
     scalings = {
         state["kind"]: scaling_from_state(state) for state in _unpacked(about["scalings"], arrays)
     }

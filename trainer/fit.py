@@ -10,6 +10,7 @@ import torch
 
 from puicl_config import Config, InputError, run_digest
 from puicl_model import weights_digest
+from puicl_model.precision import computed_in
 from shard_io import ShardReader, as_ranges
 from trainer.agreement import check_same_start, short
 from trainer.begin import begin_or_resume
@@ -28,7 +29,6 @@ from trainer.gradient import microbatch_gradient
 from trainer.graphs import RecordedGradients
 from trainer.heldout import HeldoutSet
 from trainer.loader import Batch, read_ahead, rounded
-from trainer.precision import computed_in
 from trainer.reveal import revealed_share
 from trainer.run import Run, say
 from trainer.run_folder import begun_or_removed, check_same_run, lock_run
@@ -99,8 +99,8 @@ def _fit(config: Config, shards: str | Path, out: Path, world: World, asked: Sto
         tell("train.deterministic is false: fast algorithms, whose bits differ from run to run")
     if computed_in(train.precision, world.device) != train.precision:
         tell(
-            "this processor multiplies bfloat16 a hundred times more slowly than float32: the "
-            "blocks are computed in float32"
+            "this processor multiplies bfloat16 more slowly than float32: the blocks are computed "
+            "in float32"
         )
     processes = "1 process" if world.size == 1 else f"{world.size} processes"
     tell(f"training {config.name} from step {state.step} to {stop} on {processes}")

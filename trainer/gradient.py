@@ -8,8 +8,8 @@ from torch import Tensor
 
 from puicl_config import TrainConfig
 from puicl_model import PUICL
+from puicl_model.precision import computed_in
 from trainer.loader import Batch
-from trainer.precision import computed_in
 from trainer.reveal import revealed_rows
 from trainer.state import TrainState
 from trainer.teacher import Averaged, soft_targets

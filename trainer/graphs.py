@@ -13,8 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from puicl_config import InputError, TrainConfig
+from puicl_model.precision import computed_in
 from trainer.loader import Batch
-from trainer.precision import computed_in
 from trainer.state import TrainState
 
 # Rows below the first bound are cut to multiples of the first step, and so on.

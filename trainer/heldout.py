@@ -12,9 +12,9 @@ from torch import Tensor
 
 from puicl_config import Config
 from puicl_model import PUICL
+from puicl_model.precision import computed_in
 from shard_io import PartId, ShardError, ShardReader, open_shards
 from trainer.loader import Batch, as_batch
-from trainer.precision import computed_in
 from trainer.world import World
 
 

@@ -28,6 +28,7 @@ class Options:
     class_prior: float | None = None
     n_estimators: int | None = None
     blend: Literal["trees"] | None = None
+    precision: Literal["float32", "bfloat16"] | None = None
     model: str | None = None
     categorical_columns: tuple[str, ...] = ()
     random_state: int | None = None
@@ -72,6 +73,7 @@ class Options:
         """A new one."""
         chosen: dict[str, Any] = {
             "n_estimators": self.n_estimators,
+            "precision": self.precision,
             "categorical_features": self.categorical_columns or None,
             "random_state": self.random_state,
         }

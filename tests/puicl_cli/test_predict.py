@@ -290,20 +290,25 @@ def test_the_help_names_the_classifiers_defaults(monkeypatch, capsys):
         main()
     told = " ".join(capsys.readouterr().out.replace("│", " ").split())
     defaults = PUICLClassifier().get_params()
-    for name in ("n_estimators", "random_state"):
+    for name in ("n_estimators", "precision", "random_state"):
         assert f"(default: {defaults[name]})" in told
 
 
 @pytest.mark.filterwarnings("ignore:.*")
 @pytest.mark.parametrize(
     ("options", "parameters"),
-    [({"n-estimators": 1}, {"n_estimators": 1}), ({"blend": "trees"}, {"blend": "trees"})],
+    [
+        ({"n-estimators": 1}, {"n_estimators": 1}),
+        ({"blend": "trees"}, {"blend": "trees"}),
+        ({"precision": "bfloat16"}, {"precision": "bfloat16"}),
+    ],
 )
-def test_passes_and_blend_are_the_classifiers(
+def test_passes_blend_and_precision_are_the_classifiers(
     predict, tmp_path, weights, monkeypatch, options, parameters
 ):
     # The students of an untrained network do not follow it.
     monkeypatch.setattr("puicl_model.blend.weights_of", lambda *_: np.array([600, 200, 200]))
+    monkeypatch.setattr("puicl_model.precision.multiplies_bfloat16", lambda: True)
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(60, 3)).round(3), columns=list("abc"))
     table["s"] = rng.random(60) < 0.3

@@ -58,7 +58,7 @@ def pu_task(n_columns, seed=0):
     ("name", "n_estimators", "n_columns"),
     [
         ("default", 1, 30),
-        ("default", 16, 10),
+        ("default", 4, 10),  # one in each scaling
         pytest.param("default", 16, 30, marks=pytest.mark.slow),
         ("paper", 1, 30),
     ],

@@ -104,6 +104,7 @@ def test_a_signal_breaks_off_what_is_computed_and_leaves_no_trace(
     assert evaluated == ([7, 14, 18] if where is IN_EVALUATION else [])
 
 
+@pytest.mark.slow
 def test_a_signal_to_the_whole_group_leaves_loader_processes_at_work(
     tiny_yaml, all_shards, reference_run, run_command, tmp_path, arguments, run_bytes
 ):

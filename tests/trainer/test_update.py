@@ -10,13 +10,13 @@ import torch
 
 from puicl_config import TrainConfig, load_config, run_digest
 from puicl_model import weights_digest
+from puicl_model.precision import computed_in, multiplies_bfloat16
 from shard_io import open_shards
 from trainer.checkpoint import checkpoints, load_checkpoint
 from trainer.cli import _resolve
 from trainer.gradient import microbatch_gradient, tasks_together
 from trainer.ledger import read_ledger
 from trainer.loader import Batch, load
-from trainer.precision import computed_in, multiplies_bfloat16
 from trainer.sampler import addresses_of_step
 from trainer.schedule import learning_rate
 from trainer.state import TrainState
@@ -98,7 +98,7 @@ def test_slices_of_tasks_give_the_gradient_of_the_whole(settings, all_shards, sl
 @pytest.fixture
 def bfloat16_everywhere(monkeypatch):
     """Computed in bfloat16 on whatever processor tests run."""
-    monkeypatch.setattr("trainer.precision.multiplies_bfloat16", lambda: True)
+    monkeypatch.setattr("puicl_model.precision.multiplies_bfloat16", lambda: True)
 
 
 @pytest.mark.usefixtures("bfloat16_everywhere")
@@ -121,7 +121,7 @@ def test_bfloat16_keeps_weights_gradients_and_loss_in_float32(settings, all_shar
 def test_where_bfloat16_is_slow_float32_is_computed_and_the_digest_stays(
     settings, all_shards, monkeypatch, fast
 ):
-    monkeypatch.setattr("trainer.precision.multiplies_bfloat16", lambda: fast)
+    monkeypatch.setattr("puicl_model.precision.multiplies_bfloat16", lambda: fast)
     state = TrainState(settings, CPU)
     batch = load(open_shards(all_shards), (1, 0, 0))
     exact = microbatch_gradient(state, batch, settings.train)
@@ -149,17 +149,20 @@ def test_the_trainer_says_what_it_computes_in_where_bfloat16_is_slow(
 
 
 @pytest.mark.parametrize(
-    ("machine", "capability", "fast"),
+    ("machine", "capability", "instructions", "fast"),
     [
-        ("x86_64", "AVX512", True),
-        ("x86_64", "AVX2", False),
-        ("AMD64", "DEFAULT", False),
-        ("arm64", "DEFAULT", True),
+        ("x86_64", "AVX512", True, True),
+        ("x86_64", "AVX512", False, False),
+        ("x86_64", "AVX2", True, False),
+        ("AMD64", "DEFAULT", True, False),
+        ("arm64", "DEFAULT", False, True),
     ],
 )
-def test_which_processors_multiply_bfloat16(monkeypatch, machine, capability, fast):
+def test_which_processors_multiply_bfloat16(monkeypatch, machine, capability, instructions, fast):
     monkeypatch.setattr("platform.machine", lambda: machine)
     monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: capability)
+    features = {"avx512bf16": instructions}
+    monkeypatch.setattr("llvmlite.binding.get_host_cpu_features", lambda: features)
     assert multiplies_bfloat16() == fast
 
 
