@@ -84,10 +84,10 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     device : str
         Where the network runs: "auto" (a GPU where there is one), "cpu", "cuda", ...
     precision : {"float32", "bfloat16"}
-        In which the network's blocks are computed. In "bfloat16" probabilities differ in the third
-        digit, contexts take half of the memory, and a processor with AVX-512 BF16 or AMX a third of
-        the time (docs/performance.md); where a processor would be slower, float32 is computed
-        all the same, and a warning says so.
+        In which the network's blocks are computed. "bfloat16" takes a third of the time on
+        processors with AVX-512 BF16 and half of the memory of contexts; rows rank as well, and
+        single probabilities move (docs/user_guide.md). Where it would be slower, float32 is
+        computed all the same, and a warning says so.
     n_threads : int or None
         Threads of the network on a CPU; None leaves PyTorch's setting.
     batch_rows : int
