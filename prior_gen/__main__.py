@@ -1,0 +1,6 @@
+"""`python -m prior_gen`: the `prior-gen` command, where it is not on the PATH."""
+
+from prior_gen.cli import main
+
+if __name__ == "__main__":
+    main()
