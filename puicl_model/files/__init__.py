@@ -4,14 +4,8 @@ A folder of them is `puicl_model.files.folder`, apart from these because what sp
 processes takes its time to load.
 """
 
-from puicl_model.files.formats import (
-    STREAM,
-    Dialect,
-    check_target,
-    read_table,
-    shown,
-    write_table,
-)
+from puicl_model.files.csv_files import STREAM, Dialect
+from puicl_model.files.formats import check_target, read_table, shown, write_table
 from puicl_model.files.report_page import report_page
 from puicl_model.files.scoring import Options, Scored, score_table, split_columns
 

@@ -9,8 +9,9 @@ import pandas as pd
 
 from puicl_config import InputError
 from puicl_model.classifier import PUICLClassifier
+from puicl_model.files.csv_files import Dialect
 from puicl_model.files.decimals import plain_label
-from puicl_model.files.formats import Dialect, read_table
+from puicl_model.files.formats import read_table
 from puicl_model.preprocessing.table import KEEP_THEM, SPELL
 from puicl_model.weights import find_weights
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from puicl_model.files import Options, read_table
-from puicl_model.files.formats import Dialect
+from puicl_model.files.csv_files import Dialect
 
 N = 60
 COMMAS = {"separator": ";", "decimal": ","}
