@@ -90,7 +90,7 @@ def _fit(config: Config, shards: str | Path, out: Path, world: World, asked: Sto
     if goal < state.step:
         tell(f"the run stands at step {state.step} already, beyond train.max_steps={goal}")
         stop = goal = state.step
-    run = Run(config, out, state, chain, world, lineage, heldout, asked)
+    run = Run(config, out, state, chain, world, lineage, heldout, asked, stop)
     if stop < goal:
         tell(f"{shards} lacks the tail: training up to step {stop} of {goal}, the end of phase 1")
     if reuse := None if train.follow else describe_reuse(config, reader, stop):

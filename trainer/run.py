@@ -46,7 +46,9 @@ class Run:
         lineage: Lineage,
         heldout: HeldoutSet | None,
         asked: StopRequest,
+        stop: int,
     ):
+        """stop: the step that this start goes to, which its progress is told of."""
         self.lineage = lineage
         self.config, self.out, self.state = config, out, state
         self.chain, self.world = chain, world
@@ -92,9 +94,7 @@ class Run:
             )
         self._logged = state.step, self._metrics.seconds
         self._board = SummaryWriter(out / "tensorboard", purge_step=state.step)
-        self._progress = ProgressReport(
-            "trainer", config.prior.total_steps, "steps", done=state.step
-        )
+        self._progress = ProgressReport("trainer", stop, "steps", done=state.step)
 
     def say(self, sentence: str) -> None:
         """Print once, whatever the number of processes."""

@@ -139,7 +139,8 @@ def test_a_stopped_run_goes_on_to_the_same_bits(
 ):
     out = tmp_path / "run"
     for stop in (7, 13):
-        run_command(*arguments(tiny_yaml, all_shards, out, f"train.max_steps={stop}"))
+        done = run_command(*arguments(tiny_yaml, all_shards, out, f"train.max_steps={stop}"))
+        assert f"trainer: {stop}/{stop} steps (100%)" in done.stderr
     # On the way the disk cut the newest checkpoint short, and the software changed.
     newest = checkpoints(out / "checkpoints")[-1]
     assert newest.name == "step-00000013"
