@@ -26,7 +26,7 @@ from trainer.data import (
 from trainer.environment import check_same_environment, describe_environment
 from trainer.follow import Follower, await_manifest
 from trainer.gradient import microbatch_gradient
-from trainer.graphs import RecordedGradients
+from trainer.graphs import RecordedGradients, cut_rows
 from trainer.heldout import HeldoutSet
 from trainer.loader import Batch, read_ahead, rounded
 from trainer.reveal import revealed_share
@@ -181,10 +181,11 @@ def _steps(
             if broken_off := asked.at_once():
                 break
             batch = here[index] if chosen else following()
-            if recorded:
+            if recorded and world.device.type == "cuda":
                 rows[row, :-1] = recorded(batch)
-            else:
-                rows[row, :-1] = microbatch_gradient(state, batch, train, share)
+            else:  # on a CPU nothing is recorded: the same rows, few tasks at a time
+                rows_left = cut_rows(batch) if recorded else batch
+                rows[row, :-1] = microbatch_gradient(state, rows_left, train, share)
         rows[:, -1] = 2.0 if broken_off else float(asked())
         everyone = world.gather(rows, rounds * world.size)
         return None if asked.breaks_off and everyone[:, -1].amax() > 1 else (everyone, shared)

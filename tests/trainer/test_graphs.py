@@ -7,11 +7,13 @@ import torch
 
 from puicl_config import InputError
 from shard_io import open_shards
+from trainer.fit import fit
 from trainer.gradient import microbatch_gradient
 from trainer.graphs import RecordedGradients, cut_rows
 from trainer.loader import Batch, load, read_ahead
 from trainer.sampler import addresses_of_step
 from trainer.state import TrainState
+from trainer.world import World
 
 
 def batch_of(n_labeled: int, n_unlabeled: int, d: int = 3) -> Batch:
@@ -52,6 +54,29 @@ def test_the_masked_gradient_is_that_of_the_microbatch(tiny, by):
         batch.x[:, :, 1] = 0.3  # and one everywhere
         expected = microbatch_gradient(here, batch, config.train)
         torch.testing.assert_close(recorded(batch), expected, atol=1e-5, rtol=1e-4)
+
+
+def test_on_a_cpu_a_run_takes_the_same_rows_few_tasks_at_a_time(
+    tiny, all_shards, tmp_path, monkeypatch
+):
+    """A replay of a GPU's run would else hold all tasks of a microbatch at once."""
+    seen = []
+
+    def computed(state, batch, train, share):
+        seen.append(batch)
+        return microbatch_gradient(state, batch, train, share)
+
+    monkeypatch.setattr("trainer.fit.microbatch_gradient", computed)
+    monkeypatch.setattr("trainer.graphs.RecordedGradients.__call__", None)
+    changes = {"cuda_graphs": True, "max_steps": 1, "device": "cpu", "precision": "float32"}
+    config = tiny.model_copy(update={"train": tiny.train.model_copy(update=changes)})
+    fit(config, all_shards, tmp_path / "run", World(0, 1, torch.device("cpu")))
+    reader = open_shards(all_shards)
+    there = [cut_rows(load(reader, a)) for a in addresses_of_step(tiny.prior, config.train, 0)]
+    assert len(seen) == len(there)
+    for batch, expected in zip(seen, there, strict=True):
+        assert batch.n_labeled == expected.n_labeled
+        assert torch.equal(batch.x, expected.x)
 
 
 def test_recorded_graphs_refuse_what_they_do_not_compute(tiny):
