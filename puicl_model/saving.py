@@ -121,6 +121,7 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
         "format": form,
         "parameters": parameters,
         **later,
+        "computed_in": classifier.network_.precision,
         "card": classifier.model_card_,
         "plain": {name: getattr(classifier, name) for name in _PLAIN},
         "column_orders": [order.tolist() for order in classifier.column_orders_],
@@ -216,7 +217,8 @@ def _restored(cls: type, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
         classifier.feature_names_in_ = np.array(about["feature_names_in"], dtype=object)
     classifier.model_card_ = about["card"]
     classifier.network_ = _network(arrays, about["card"], classifier.device)
-    set_precision(classifier.network_, classifier.precision)
+    # What the fit was computed in, whatever is asked of the next one: the same answers.
+    set_precision(classifier.network_, about.get("computed_in", "float32"))
     scalings = {
         state["kind"]: scaling_from_state(state) for state in _unpacked(about["scalings"], arrays)
     }

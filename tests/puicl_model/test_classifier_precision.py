@@ -55,6 +55,25 @@ def test_it_is_kept_in_files_pickles_and_copies(weights, tmp_path):
     np.testing.assert_array_equal(many.unlabeled_proba_, rough.unlabeled_proba_)
 
 
+def test_a_file_from_elsewhere_is_said_to_be_computed_otherwise(weights, tmp_path, monkeypatch):
+    monkeypatch.setattr("puicl_model.precision.multiplies_bfloat16", lambda: True)
+    PUICLClassifier(weights, precision="bfloat16").fit(table(), S).save(tmp_path / "fit")
+    monkeypatch.setattr("puicl_model.precision.multiplies_bfloat16", lambda: False)
+    with pytest.warns(UserWarning, match="float32 is computed"):
+        PUICLClassifier.load(tmp_path / "fit")
+
+
+@pytest.mark.usefixtures("fast")
+def test_a_file_answers_as_the_fit_did_whatever_is_asked_of_the_next(weights, tmp_path):
+    exact = PUICLClassifier(weights, n_estimators=1).fit(table(), S)
+    new = table(seed=1)
+    expected = exact.predict_proba(new)
+    exact.set_params(precision="bfloat16").save(tmp_path / "fit")
+    again = PUICLClassifier.load(tmp_path / "fit")
+    assert again.precision == "bfloat16"
+    np.testing.assert_array_equal(again.predict_proba(new), expected)
+
+
 @pytest.mark.usefixtures("fast")
 def test_kept_contexts_take_half_of_the_memory(weights):
     sizes = []
@@ -74,8 +93,9 @@ def test_where_bfloat16_is_slow_float32_is_computed_and_said(weights, tmp_path, 
     np.testing.assert_array_equal(asked.unlabeled_proba_, exact.unlabeled_proba_)
     assert asked.get_params()["precision"] == "bfloat16"
     asked.save(tmp_path / "fit")
-    with pytest.warns(UserWarning, match="float32 is computed"):
-        again = PUICLClassifier.load(tmp_path / "fit")
+    monkeypatch.setattr("puicl_model.precision.multiplies_bfloat16", lambda: True)
+    again = PUICLClassifier.load(tmp_path / "fit")  # where it is fast: the fit was not
+    assert again.precision == "bfloat16"
     np.testing.assert_array_equal(
         again.predict_proba(table(seed=1)), exact.predict_proba(table(seed=1))
     )
