@@ -49,4 +49,4 @@ step noisy_sums python benchmarks/noisy_sums.py
 step pictures python benchmarks/guide_pictures.py --model default
 step readme python -m pu_bench.report.readme
 step card python -m pu_bench.report.card
-echo "what is left: docs (weights.md, weights/, model_card.md, user_guide.md, benchmark.md), docs/learning_curve.csv" >&2
+echo "what is left: docs (weights.md, weights/, model_card.md, user_guide.md, inference.md, benchmark.md), docs/learning_curve.csv" >&2
