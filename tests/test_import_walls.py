@@ -55,6 +55,11 @@ def test_the_walls_list_names_every_room_there_is():
     assert rooms == set(MAY_IMPORT)
 
 
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_a_rooms_types_reach_whoever_installs_it(room):
+    assert (ROOT / room / "py.typed").is_file()  # without it a type checker takes all for Any
+
+
 @pytest.mark.parametrize(
     ("code", "strangers"),
     [
