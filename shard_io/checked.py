@@ -170,6 +170,7 @@ class CheckedStream(io.RawIOBase):
         """Fill `buffer` as far as the file reaches; returns the bytes read."""
         view = memoryview(buffer).cast("B")
         size = min(len(view), max(self._checked.size - self._place, 0))
-        view[:size] = self._checked.read(self._place, size).data
-        self._place += size
+        if size:  # beyond the end there is nothing, which is no damage
+            view[:size] = self._checked.read(self._place, size).data
+            self._place += size
         return size
