@@ -65,3 +65,22 @@ def test_a_folder_that_cannot_be_synced_is_no_error_and_a_failing_disk_is(
     else:
         write_atomically(path, b"one")
     assert path.read_bytes() == b"one"
+
+
+@pytest.mark.parametrize("old", [b"old", None])
+def test_a_disk_that_fails_half_way_leaves_the_old_file_and_nothing_beside_it(
+    tmp_path, monkeypatch, old
+):
+    path = tmp_path / "a.txt"
+    if old is not None:
+        path.write_bytes(old)
+
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(path, b"new")
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == (
+        {} if old is None else {"a.txt": old}
+    )

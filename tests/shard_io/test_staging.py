@@ -175,3 +175,79 @@ def test_a_file_is_replaced_and_never_written_over(tmp_path):
     before.hardlink_to(manifest)  # as a reader that has it open
     replace_whole(tmp_path, "manifest.json", b"new")
     assert (before.read_bytes(), manifest.read_bytes()) == (b"old", b"new")
+
+
+@pytest.fixture
+def deeds(monkeypatch):
+    """What becomes durable and what gets its name, in order: [deed, inode]."""
+    done, fsync, link, replace = [], os.fsync, os.link, os.replace
+
+    def synced(descriptor):
+        done.append(("synced", os.fstat(descriptor).st_ino))
+        fsync(descriptor)
+
+    def named(source, target, **options):
+        done.append(("named", Path(source).stat().st_ino))
+        (replace if options.pop("moved", False) else link)(source, target, **options)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "link", named)
+    monkeypatch.setattr(os, "replace", lambda *paths: named(*paths, moved=True))
+    return done
+
+
+@pytest.mark.parametrize("how", ["replaced", "created", "published"])
+def test_bytes_are_durable_before_they_have_their_name_and_the_name_is_afterwards(
+    tmp_path, deeds, how
+):
+    if how == "replaced":
+        replace_whole(tmp_path, "file", b"whole")
+    elif how == "created":
+        create_exclusively(tmp_path, "file", b"whole")
+    else:
+        with staging_folder(tmp_path) as staging:
+            (staging / "file").write_bytes(b"whole")
+            publish_files(staging, tmp_path / "parts")
+    (path,) = tmp_path.rglob("file")
+    file = path.stat().st_ino
+    assert deeds.index(("synced", file)) < deeds.index(("named", file))
+    assert deeds.index(("named", file)) < deeds.index(("synced", path.parent.stat().st_ino))
+
+
+def test_without_links_bytes_and_name_are_durable_too(tmp_path, deeds, monkeypatch):
+    def no_links(*_):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    create_exclusively(tmp_path, "file", b"whole")
+    wanted = [("synced", (tmp_path / "file").stat().st_ino), ("synced", tmp_path.stat().st_ino)]
+    assert deeds[-2:] == wanted
+
+
+def test_a_disk_that_fails_is_not_taken_for_one_without_links(tmp_path, monkeypatch):
+    def failing(*_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "link", failing)
+    with pytest.raises(OSError, match="Input/output"):
+        create_exclusively(tmp_path, "file", b"whole")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sweep_that_is_cut_short_leaves_what_the_next_one_can_sweep(tmp_path, monkeypatch):
+    dead, unlink = tmp_path / ".staging" / "dead", Path.unlink
+    dead.mkdir(parents=True)
+    for name in (LOCK, "a", "z"):
+        (dead / name).touch()
+
+    def cut_short(self, **options):
+        if self.name in ("a", "z"):
+            raise OSError(errno.EIO, "Input/output error")
+        unlink(self, **options)
+
+    monkeypatch.setattr(Path, "unlink", cut_short)
+    sweep_staging(tmp_path)
+    assert dead.is_dir()
+    monkeypatch.undo()
+    sweep_staging(tmp_path)
+    assert list(tmp_path.iterdir()) == []

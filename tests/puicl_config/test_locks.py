@@ -1,0 +1,45 @@
+"""A lock is held by one, and a file system that keeps none is told from a lock that is taken."""
+
+import errno
+import fcntl
+
+import pytest
+
+from puicl_config.locks import take_lock
+
+
+def test_a_lock_is_held_by_one_until_its_file_is_closed(tmp_path):
+    path = tmp_path / "lock"
+    with path.open("w") as one, path.open("w") as two:
+        assert take_lock(one, wait=False) is True
+        with pytest.raises(BlockingIOError):
+            take_lock(two, wait=False)
+        one.close()
+        assert take_lock(two, wait=True) is True
+
+
+@pytest.mark.parametrize(
+    ("number", "kept"), [(errno.ENOLCK, False), (errno.ENOSYS, False), (errno.EIO, True)]
+)
+def test_where_no_locks_are_kept_there_is_none_and_a_disk_that_fails_is_told(
+    tmp_path, monkeypatch, number, kept
+):
+    def failing(*_):
+        raise OSError(number, "no")
+
+    monkeypatch.setattr(fcntl, "flock", failing)
+    with (tmp_path / "lock").open("w") as file:
+        if kept:
+            with pytest.raises(OSError, match="no"):
+                take_lock(file, wait=True)
+        else:
+            assert take_lock(file, wait=True) is False
+
+
+def test_who_waits_waits_and_who_does_not_wait_does_not(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(fcntl, "flock", lambda _, how: asked.append(how))
+    with (tmp_path / "lock").open("w") as file:
+        take_lock(file, wait=True)
+        take_lock(file, wait=False)
+    assert asked == [fcntl.LOCK_EX, fcntl.LOCK_EX | fcntl.LOCK_NB]
