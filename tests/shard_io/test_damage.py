@@ -166,6 +166,48 @@ def test_a_part_with_a_forged_entry_but_anothers_content_is_found(own_shards):
     assert "other microbatches" in verify_part(own_shards, target)
 
 
+def rewrite(folder, part, entry):
+    """An entry as whoever forges one would write it, and the manifest with it."""
+    text = json.dumps(entry, sort_keys=True, separators=(",", ":")) + "\n"
+    (folder / part.entry_path).write_text(text)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["parts"][part.name] = entry
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
+
+
+@pytest.mark.parametrize("left_out", ["x/c/0", "y/zarr.json"])
+def test_what_an_entry_leaves_out_is_not_read_though_it_lies_there(own_shards, left_out):
+    part = PartId(2, 0)
+    entry = json.loads((own_shards / part.entry_path).read_text())
+    entry["files"] = [file for file in entry["files"] if not file["path"].endswith(left_out)]
+    rewrite(own_shards, part, entry)
+    with pytest.raises(ShardError, match=f"{left_out} is no file of its part's entry"):
+        open_shards(own_shards)[2, 0, 0]
+    assert "is no file of its part's entry" in verify_part(own_shards, part)
+
+
+def test_what_an_entry_counts_is_counted_again_and_its_files_are_described(own_shards):
+    part = PartId(2, 0)
+    whole = json.loads((own_shards / part.entry_path).read_text())
+    for key in ("n_tasks", "n_rows", "n_cells"):
+        rewrite(own_shards, part, {**whole, key: whole[key] + 1})
+        assert "counts other microbatches, tasks, rows or cells" in verify_part(own_shards, part)
+    one, *others = whole["files"]
+    for files in ([], [{**one, "bytes": True}, *others], [{**one, "more": 1}, *others]):
+        rewrite(own_shards, part, {**whole, "files": files})
+        with pytest.raises(ShardError, match=r"is damaged: (it lists no files|a file is not desc)"):
+            open_shards(own_shards).entry(part)
+
+
+def test_a_file_that_grew_is_found_by_its_size_alone(own_shards):
+    victim = files_of(own_shards, PartId(1, 1))[0]
+    size = victim.stat().st_size
+    with victim.open("ab") as file:
+        file.write(b"\n")
+    with pytest.raises(ShardError, match=f"has {size + 1} bytes instead of {size};"):
+        open_shards(own_shards).check_sizes([PartId(1, 1)])
+
+
 def test_a_damaged_manifest_is_refused(own_shards):
     path = own_shards / "manifest.json"
     text = path.read_text()
@@ -221,12 +263,24 @@ def test_a_generator_killed_at_any_moment_goes_on_to_the_same_bytes(tiny, all_sh
     assert folder_bytes(folder) == folder_bytes(all_shards)
 
 
+def sealed_again(path, raw):
+    """A manifest whose header has its own digest, as another version would write it."""
+    header = {key: raw[key] for key in raw if key not in ("parts", "header_digest")}
+    path.write_text(json.dumps({**raw, "header_digest": sha256_of(header)}))
+
+
 def test_a_folder_of_another_version_of_the_prior_is_refused(own_shards):
     path = own_shards / "manifest.json"
     raw = json.loads(path.read_text())
     raw["plan"]["algorithm"] += 1
     raw["plan_digest"] = sha256_of(raw["plan"])
-    header = {key: raw[key] for key in raw if key not in ("parts", "header_digest")}
-    path.write_text(json.dumps({**raw, "header_digest": sha256_of(header)}))
+    sealed_again(path, raw)
     with pytest.raises(ShardError, match="made by another version of the prior"):
+        open_shards(own_shards)
+
+
+def test_a_folder_of_another_version_of_the_format_is_refused(own_shards):
+    path = own_shards / "manifest.json"
+    sealed_again(path, {**json.loads(path.read_text()), "format_version": 2})
+    with pytest.raises(ShardError, match="has format version 2; this code reads 1"):
         open_shards(own_shards)

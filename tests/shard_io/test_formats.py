@@ -14,6 +14,7 @@ from prior_gen.generator import generate_shards
 from puicl_config import load_config
 from shard_io import PartId, content_digest, open_shards, read_entry
 from shard_io.microbatch import Microbatch
+from shard_io.parts import describe_part
 from shard_io.webdataset_format import WebdatasetPart, write_webdataset
 
 
@@ -118,3 +119,16 @@ def test_digests_are_of_all_that_microbatches_hold_in_their_order():
     digests = [microbatch.digest() for microbatch in unlike]
     assert len(set(digests)) == len(digests)
     assert content_digest(unlike) == hashlib.sha256(b"".join(digests)).hexdigest()
+
+
+def test_an_entry_counts_tasks_rows_and_cells_over_all_its_microbatches():
+    shapes = ((2, 5, 3), (4, 7, 1))
+    batches = [
+        Microbatch(np.zeros(shape, np.float16), np.zeros((shape[0], 2), np.uint8), {"index": n})
+        for n, shape in enumerate(shapes)
+    ]
+    files = ({"path": "a", "bytes": 70, "sha256": ""}, {"path": "b", "bytes": 5, "sha256": ""})
+    entry = describe_part(PartId(3, 1), batches, files, None)
+    assert (entry.stage, entry.part, entry.n_microbatches) == (3, 1, 2)
+    assert (entry.n_tasks, entry.n_rows, entry.n_cells) == (6, 2 * 5 + 4 * 7, 30 + 28)
+    assert entry.n_bytes == 75

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import zarr
-from zarr.codecs import BloscCodec, GzipCodec
+from zarr.codecs import BloscCodec, BytesCodec, GzipCodec
 
 from prior_gen.generator import generate_shards
 from puicl_config import load_config
@@ -75,6 +75,8 @@ def test_what_is_read_may_be_written_to_without_harm(tmp_path):
         {"shards": None},
         {"shards": (2 * CELLS,)},
         {"fill_value": 3},
+        {"shards": {"shape": (6 * CELLS,), "index_location": "start"}},
+        {"serializer": BytesCodec(endian="big")},
     ],
     ids=str,
 )
