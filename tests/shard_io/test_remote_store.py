@@ -1,0 +1,61 @@
+"""An object store's races and its cache's place, without a server."""
+
+from pathlib import Path
+
+import pytest
+
+from shard_io import ShardError, cache_folder, store_of
+from shard_io.remote import RemoteStore
+
+
+class Objects(dict):
+    """An object store in memory, in which another writer may be `faster`."""
+
+    faster: bytes | None = None
+
+    def cat_file(self, path):
+        if path not in self:
+            raise FileNotFoundError(path)
+        return self[path]
+
+    def pipe_file(self, path, content, mode="overwrite"):
+        if self.faster is not None:
+            self[path] = self.faster
+        if mode == "create" and (path in self or self.faster is None):
+            raise OSError("refused")
+        self[path] = content
+
+
+@pytest.fixture
+def objects(monkeypatch):
+    objects = Objects()
+    monkeypatch.setattr(RemoteStore, "_files", lambda self: objects)
+    return objects
+
+
+def test_whoever_creates_a_file_first_keeps_it(objects):
+    objects.faster = b"theirs"
+    assert RemoteStore("s3://bucket/x").create("manifest.json", b"ours") is False
+    assert objects == {"bucket/x/manifest.json": b"theirs"}
+
+
+def test_a_store_that_takes_nothing_is_not_taken_for_another_writer(objects):
+    told = r"^s3://bucket/x/manifest.json cannot be written: OSError: refused$"
+    with pytest.raises(ShardError, match=told):
+        RemoteStore("s3://bucket/x/").create("manifest.json", b"ours")
+    assert objects == {}
+
+
+def test_the_cache_lies_where_it_is_asked_for_or_where_caches_lie(monkeypatch, tmp_path):
+    for name in ("PUICL_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / ".cache" / "puicl"
+    monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
+    assert cache_folder() == Path("/caches/puicl")
+    monkeypatch.setenv("PUICL_CACHE", "/mine")
+    assert cache_folder() == Path("/mine")
+
+
+def test_what_is_far_away_is_looked_at_less_often(tmp_path):
+    assert RemoteStore("s3://bucket").look_every > store_of(tmp_path).look_every > 0
