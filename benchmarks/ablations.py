@@ -14,7 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from how_many import count
 from small_plan import PLAN, evaluated, make_shards, small_config
+from where_to import output_folder
 
 from puicl_config import exit_on_input_error
 from puicl_model import load_model
@@ -125,12 +127,12 @@ def main() -> None:
     """Train what is missing, as far as the time allows; then table and curves of what is there."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("results/ablations"))
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--seeds", type=count, default=2)
     parser.add_argument("--jobs", type=int, default=1, help="workers that generate the shards")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after")
     parser.add_argument("--variants", nargs="*", default=list(VARIANTS), choices=list(VARIANTS))
     options = parser.parse_args()
-    out, seeds = options.out, list(range(options.seeds))
+    out, seeds = output_folder(options.out), list(range(options.seeds))
     shards, heldout = make_shards(out, options.jobs)
     folders = {"heldout": heldout}
     for name, where in SUBSETS.items():

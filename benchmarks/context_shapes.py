@@ -18,10 +18,12 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from real_tables import read_tables, split_rows
+from how_many import count
+from real_tables import read_tables, split_rows, table_names, weights_file
 from sklearn.metrics import roc_auc_score
 
-from puicl_model import PUICLClassifier, find_weights
+from puicl_config import exit_on_input_error
+from puicl_model import PUICLClassifier
 
 # (labelled, unlabelled) rows there are, and the limits tried: labelled, unlabelled in a context.
 TRIED = {
@@ -44,15 +46,18 @@ def with_range(model: Path, folder: Path, n_labeled: int, n_unlabeled: int) -> P
     return copy
 
 
+@exit_on_input_error
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=find_weights, default="default")
+    parser.add_argument("--model", default="default")
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--splits", type=int, default=1)
+    parser.add_argument("--splits", type=count, default=1)
     parser.add_argument("--tables", nargs="*")
-    parser.add_argument("--most", type=int, default=3, help="tables for each number of rows")
+    parser.add_argument("--most", type=count, default=3, help="tables for each number of rows")
     arguments = parser.parse_args()
+    arguments.model = weights_file(arguments.model)
+    table_names(arguments.data, arguments.tables)
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
         for there, limits in TRIED.items():

@@ -17,10 +17,13 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
+from how_many import count
 from joblib import Parallel, delayed
+from real_tables import weights_file
 from sklearn.metrics import roc_auc_score
 
 from pu_bench.methods import METHODS
+from puicl_config import exit_on_input_error
 from puicl_model import PUICLClassifier
 
 DESIGNS: tuple[tuple[int, ...], ...] = (
@@ -35,15 +38,18 @@ MOST_LABELED = 150
 FEWEST = 15
 
 
+@exit_on_input_error
 def main() -> None:
     """Measure and print one Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", default=["default"])
-    parser.add_argument("--passes", type=int, default=1)
-    parser.add_argument("--draws", type=int, default=6)
+    parser.add_argument("--passes", type=count, default=1)
+    parser.add_argument("--draws", type=count, default=6)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--complete", action="store_true")
     arguments = parser.parse_args()
+    for model in arguments.models:
+        weights_file(model)
     warnings.simplefilter("ignore")
     designs = COMPLETE_DESIGNS if arguments.complete else DESIGNS
     codes = ("one", "own") if arguments.complete else ("one",)

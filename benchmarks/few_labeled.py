@@ -14,12 +14,15 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from how_many import count
 from joblib import Parallel, delayed
+from real_tables import weights_file
 from sklearn.metrics import roc_auc_score
 
 from pu_bench.data import load_collection
 from pu_bench.methods import METHODS
 from pu_bench.methods.in_context import PUICLSinglePass
+from puicl_config import exit_on_input_error
 
 _LABELED = (5, 10, 20, 50)
 _UNLABELED = 200
@@ -27,16 +30,19 @@ _UNLABELED = 200
 _SHARES = (0.25, 0.5, 0.75)
 
 
+@exit_on_input_error
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--models", nargs="+", default=["default"])
-    parser.add_argument("--rivals", nargs="*", default=[])
-    parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument("--rivals", nargs="*", default=[], choices=sorted(METHODS))
+    parser.add_argument("--draws", type=count, default=3)
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
     models, rivals = arguments.models, arguments.rivals
+    for model in models:
+        weights_file(model)
     tables = load_collection(arguments.data).tables.values()
     tasks = [
         (table, n, draw) for n in _LABELED for table in tables for draw in range(arguments.draws)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from how_many import count
 
 WAYS = (("loky", 1), ("loky", None), ("dask", None), ("ray", None))  # None: --jobs
 
@@ -23,10 +24,10 @@ WAYS = (("loky", 1), ("loky", None), ("dask", None), ("ray", None))  # None: --j
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tables", type=int, default=40)
-    parser.add_argument("--rows", type=int, default=600)
-    parser.add_argument("--columns", type=int, default=10)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--tables", type=count, default=40)
+    parser.add_argument("--rows", type=count, default=600)
+    parser.add_argument("--columns", type=count, default=10)
+    parser.add_argument("--jobs", type=count, default=2)
     options = parser.parse_args()
     print(f"{options.tables} tables of {options.rows} x {options.columns}\n")
     print("| backend | workers | seconds | against one worker |\n|---|---|---|---|")

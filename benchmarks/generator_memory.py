@@ -23,14 +23,17 @@ def main() -> None:
     """Print memory now and at its highest after each stage."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--stages", type=int, default=16)
-    count = parser.parse_args().stages
+    asked = parser.parse_args().stages
     paper = load_config("paper")
     config = Config(prior=paper.prior, shards=paper.shards)
+    most = config.prior.total_stages - config.prior.stages
+    if not 1 <= asked <= most:
+        parser.error(f"--stages must be from 1 to {most}, the stages of the paper's tail")
     manifest = Manifest(config, "train", canary_digest(config.prior), software())
     print(f"{'stages made':>12}{'MB now':>10}{'MB at most':>12}")
     print(f"{0:12}{resident():10.0f}")
     with tempfile.TemporaryDirectory() as folder:
-        for made in range(1, count + 1):
+        for made in range(1, asked + 1):
             # The tail's stages: their parts are of one size, and the largest.
             write_part(manifest, Path(folder), PartId(config.prior.stages + made, 0))
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -8,24 +8,28 @@ import statistics
 import time
 
 import torch
+from how_many import count
 from plain_models import Batched, check_logits
+from real_tables import weights_file
 
-from puicl_config import load_config
+from puicl_config import exit_on_input_error, load_config
 from puicl_model import PUICL, load_model
 
 
+@exit_on_input_error
 def main() -> None:
     """Print the times, their ratios, and the largest difference of a probability."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", help="weights to use; by default the paper's model, untrained")
-    parser.add_argument("--labeled", type=int, default=200)
-    parser.add_argument("--unlabeled", type=int, default=800)
-    parser.add_argument("--features", type=int, default=20)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--labeled", type=count, default=200)
+    parser.add_argument("--unlabeled", type=count, default=800)
+    parser.add_argument("--features", type=count, default=20)
+    parser.add_argument("--threads", type=count, default=2)
+    parser.add_argument("--rounds", type=count, default=5)
     options = parser.parse_args()
+    weights = weights_file(options.model) if options.model else None
     torch.set_num_threads(options.threads)
-    model = load_model(options.model)[0] if options.model else PUICL(load_config("paper").model)
+    model = load_model(weights)[0] if weights else PUICL(load_config("paper").model)
     model.eval()
     check_logits(model)
     plain = Batched(model)

@@ -11,18 +11,23 @@ import resource
 import time
 
 import numpy as np
+from how_many import count
+from real_tables import weights_file
 
+from puicl_config import exit_on_input_error
 from puicl_model import PUICLClassifier
 
 
+@exit_on_input_error
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model")
-    parser.add_argument("--rows", type=int, default=20_000)
-    parser.add_argument("--columns", type=int, default=20)
-    parser.add_argument("--n-estimators", type=int, default=1)
+    parser.add_argument("--model", default="default")
+    parser.add_argument("--rows", type=count, default=20_000)
+    parser.add_argument("--columns", type=count, default=20)
+    parser.add_argument("--n-estimators", type=count, default=1)
     options = parser.parse_args()
+    weights_file(options.model)
     rng = np.random.default_rng(0)
     x = rng.standard_normal((options.rows, options.columns))
     s = rng.random(options.rows) < 0.05

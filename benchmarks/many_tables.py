@@ -11,6 +11,8 @@ import warnings
 
 import numpy as np
 import torch
+from how_many import count
+from real_tables import weights_file
 
 from puicl_config import exit_on_input_error
 from puicl_model import PUICLClassifier, fit_many
@@ -22,13 +24,14 @@ SHAPES = ((30, 3), (100, 5), (300, 10))
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model")
-    parser.add_argument("--tables", type=int, default=60)
-    parser.add_argument("--n-estimators", type=int, nargs="*", default=[1, 16])
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--model", default="default")
+    parser.add_argument("--tables", type=count, default=60)
+    parser.add_argument("--n-estimators", type=count, nargs="*", default=[1, 16])
+    parser.add_argument("--threads", type=count, default=1)
+    parser.add_argument("--rounds", type=count, default=2)
     parser.add_argument("--device", default="cpu")
     options = parser.parse_args()
+    weights_file(options.model)
     warnings.simplefilter("ignore")
     torch.set_num_threads(options.threads)
     print(f"{options.tables} tables, {options.device}, {options.threads} threads\n")

@@ -21,8 +21,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from compare_networks import FIGURES, figures_of
+from how_many import count
 from joblib import Parallel, delayed
-from real_tables import data_digest, digest, read_split, table_names
+from real_tables import data_digest, digest, read_split, table_names, weights_file
 from scipy import special
 from where_to import output_folder
 
@@ -42,18 +43,20 @@ def main() -> None:
     parser.add_argument("mixtures", nargs="+", type=mixture, help='"quantile 2, standard 2"')
     parser.add_argument("--model", default="default")
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--splits", type=int, default=2)
+    parser.add_argument("--splits", type=count, default=2)
     parser.add_argument("--first", type=int, default=0, help="the first split")
     parser.add_argument("--levels", action="store_true", help="tables of levels alone, too")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--passes", type=Path, required=True, help="folder that keeps log-odds")
     arguments = parser.parse_args()
+    weights_file(arguments.model)
+    names = table_names(arguments.data)
     output_folder(arguments.passes, "--passes")
     mixtures = arguments.mixtures
     cells = [
         (name, split)
         for split in range(arguments.first, arguments.first + arguments.splits)
-        for name in table_names(arguments.data)
+        for name in names
     ]
     measure_one = partial(measure, arguments, mixtures)
     found = Parallel(n_jobs=arguments.jobs)(delayed(measure_one)(*cell) for cell in cells)

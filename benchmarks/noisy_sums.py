@@ -11,9 +11,12 @@ unlabelled too. `table_kinds.py` says what is measured.
 import numpy as np
 from table_kinds import compare, options
 
+from puicl_config import exit_on_input_error
+
 SIGNALS = (0.7, 1.5, 4.0)
 
 
+@exit_on_input_error
 def main() -> None:
     """Measure and print one Markdown table."""
     arguments = options(__doc__.splitlines()[0])

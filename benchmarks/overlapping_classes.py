@@ -13,22 +13,29 @@ import argparse
 import warnings
 
 import numpy as np
+from how_many import count, fraction
+from real_tables import weights_file
 
+from puicl_config import exit_on_input_error
 from puicl_model import PUICLClassifier
 
 _UNLABELED, _COLUMNS = 300, 6
 _DOUBTS = ("share of positives", "looks positive", "look positive")
 
 
+@exit_on_input_error
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="default")
     parser.add_argument("--apart", type=float, default=1.0)
-    parser.add_argument("--labeled", type=int, default=60)
-    parser.add_argument("--tables", type=int, default=32)
-    parser.add_argument("--shares", type=float, nargs="+", default=[0.05, 0.1, 0.15, 0.2, 0.5, 0.8])
+    parser.add_argument("--labeled", type=count, default=60)
+    parser.add_argument("--tables", type=count, default=32)
+    parser.add_argument(
+        "--shares", type=fraction, nargs="+", default=[0.05, 0.1, 0.15, 0.2, 0.5, 0.8]
+    )
     arguments = parser.parse_args()
+    weights_file(arguments.model)
     warnings.simplefilter("ignore")
     print("| share | estimate | covered | width | doubted | of P >= .8 positive | error | given |")
     print("|---|---|---|---|---|---|---|---|")

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from how_many import count
 from real_tables import data_digest, digest, measured, read_split, table_names
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
@@ -34,21 +35,21 @@ def main() -> None:
     parser.add_argument("--model", default="default")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--tables", nargs="*", help="these alone")
-    parser.add_argument("--splits", type=int, default=1)
-    parser.add_argument("--passes", type=int, nargs="+", default=[1, 16])
+    parser.add_argument("--splits", type=count, default=1)
+    parser.add_argument("--passes", type=count, nargs="+", default=[1, 16])
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path, help="CSV of every figure; what it holds is kept")
     options = parser.parse_args()
-    if precision.computed_in("bfloat16", resolve_device(options.device)) != "bfloat16":
-        print(
-            "no instructions for bfloat16 here: the differences are as elsewhere, the time is not"
-        )
     cells = [
         (digest(options.model), n, data_digest(options.data, name), name, split)
         for name in table_names(options.data, options.tables)
         for split in range(options.splits)
         for n in options.passes
     ]
+    if precision.computed_in("bfloat16", resolve_device(options.device)) != "bfloat16":
+        print(
+            "no instructions for bfloat16 here: the differences are as elsewhere, the time is not"
+        )
     measure_one = partial(measure, options.data, options.model, options.device)
     frame = measured(options.out, KEY, FIGURES, cells, measure_one)
     print("| passes |", " | ".join(SCORES), "| P: mean | P: largest | time |")

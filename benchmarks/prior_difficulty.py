@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Iterator
 
 import numpy as np
+from how_many import count
 from rich.console import Console
 from rich.table import Table
 from sklearn.ensemble import RandomForestClassifier
@@ -117,11 +118,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     tables = ("source", "depth", "spread")
     parser.add_argument("--tables", nargs="+", choices=tables, default=tables)
-    parser.add_argument("--stages", type=int, nargs="+", default=[10, 40, 70, 100])
-    parser.add_argument("--tasks", type=int, default=30, help="tasks a row (and a stage)")
+    parser.add_argument("--stages", type=count, nargs="+", default=[10, 40, 70, 100])
+    parser.add_argument("--tasks", type=count, default=30, help="tasks a row (and a stage)")
     parser.add_argument("--sigma-init", type=float, nargs="+", default=[0.8, 0.4, 0.2])
     arguments = parser.parse_args()
     prior = load_config("paper").prior
+    if max(arguments.stages) > prior.total_stages:
+        parser.error(f"--stages must be from 1 to {prior.total_stages}, the stages of the paper")
     if "source" in arguments.tables:
         by_source(prior, arguments.stages, arguments.tasks)
     if "depth" in arguments.tables:

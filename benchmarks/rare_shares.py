@@ -13,20 +13,27 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from how_many import count, fraction
+from real_tables import weights_file
 
 from pu_bench.data import load_collection
+from puicl_config import exit_on_input_error
 from puicl_model import PUICLClassifier
 from puicl_model.class_prior import at_the_limit, estimate, trained_shares
 
 
+@exit_on_input_error
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--model", default="default")
-    parser.add_argument("--n-estimators", type=int, default=1)
-    parser.add_argument("--shares", type=float, nargs="+", default=[0.01, 0.03, 0.05, 0.95, 0.97])
+    parser.add_argument("--n-estimators", type=count, default=1)
+    parser.add_argument(
+        "--shares", type=fraction, nargs="+", default=[0.01, 0.03, 0.05, 0.95, 0.97]
+    )
     arguments = parser.parse_args()
+    weights_file(arguments.model)
     tables = load_collection(arguments.data).tables
     print(
         "| share | tables | estimate | covered | width | covered, closed | width, closed | warned |"

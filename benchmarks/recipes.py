@@ -14,8 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from how_many import count
 from small_plan import evaluated, make_shards, shards_of, small_config
 from torch import Tensor
+from where_to import output_folder
 
 from puicl_config import Config, exit_on_input_error
 from shard_io import open_shards
@@ -161,12 +163,13 @@ def main() -> None:
     """Measure what is missing, as far as the time allows; then the table of what is there."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("results/recipes"))
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--seeds", type=count, default=2)
     parser.add_argument("--train-seconds", type=float, default=20, help="processor time of a run")
     parser.add_argument("--jobs", type=int, default=1, help="workers that generate the shards")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after")
     parser.add_argument("--only", nargs="*", default=list(RECIPES), choices=list(RECIPES))
     options = parser.parse_args()
+    output_folder(options.out)
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
     _, heldout = make_shards(options.out, options.jobs)

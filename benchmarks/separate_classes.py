@@ -13,8 +13,11 @@ import argparse
 import warnings
 
 import numpy as np
+from how_many import count
 from joblib import Parallel, delayed
+from real_tables import weights_file
 
+from puicl_config import exit_on_input_error
 from puicl_model import PUICLClassifier
 
 COLUMNS = (3, 8)
@@ -23,13 +26,16 @@ SHARES = (0.25, 0.5, 0.75)
 N_LABELED, N_UNLABELED = 100, 400
 
 
+@exit_on_input_error
 def main() -> None:
     """Measure and print one Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", default=["default"])
-    parser.add_argument("--draws", type=int, default=4)
+    parser.add_argument("--draws", type=count, default=4)
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
+    for model in arguments.models:
+        weights_file(model)
     warnings.simplefilter("ignore")
     cells = [(d, apart, share) for d in COLUMNS for apart in SEPARATIONS for share in SHARES]
     measured = Parallel(n_jobs=arguments.jobs)(

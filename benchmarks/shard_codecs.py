@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import zarr
+from how_many import count
 from numcodecs import GZip, Zstd
 from numcodecs.blosc import Blosc
 
@@ -56,11 +57,11 @@ def measure(codec, chunks: list[np.ndarray]) -> tuple[int, float, float]:
 def main() -> None:
     """Print both tables in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--microbatches", type=int, default=60)
-    count = parser.parse_args().microbatches
+    parser.add_argument("--microbatches", type=count, default=60)
+    asked = parser.parse_args().microbatches
     base = load_config("paper")
     stages = range(base.prior.total_stages - 30, base.prior.total_stages)
-    tasks = count * base.prior.tasks_per_microbatch
+    tasks = asked * base.prior.tasks_per_microbatch
 
     print("| x as | codec | bytes a task | packs, MB/s | unpacks, MB/s |\n|---|---|---|---|---|")
     made = {}
@@ -68,7 +69,7 @@ def main() -> None:
         storage = base.shards.model_copy(update={"x_dtype": dtype})
         config = Config(prior=base.prior, shards=storage)
         made[dtype] = [
-            generate_microbatch(config, stages[n % 30], n // 30, 0) for n in range(count)
+            generate_microbatch(config, stages[n % 30], n // 30, 0) for n in range(asked)
         ]
         x = np.concatenate([batch.x.ravel() for batch in made[dtype]])
         chunks = [

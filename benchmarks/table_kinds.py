@@ -20,7 +20,9 @@ import argparse
 import warnings
 
 import numpy as np
+from how_many import count
 from joblib import Parallel, delayed
+from real_tables import weights_file
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_predict
@@ -52,7 +54,7 @@ def options(description: str) -> argparse.Namespace:
     """The command's options."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--models", nargs="+", default=["default"])
-    parser.add_argument("--tables", type=int, default=40, help="of each line")
+    parser.add_argument("--tables", type=count, default=40, help="of each line")
     parser.add_argument("--jobs", type=int, default=1)
     return parser.parse_args()
 
@@ -64,6 +66,8 @@ def compare(what: str, lines: dict[str, tuple], arguments: argparse.Namespace) -
     which rows are positive [n].
     """
     models = arguments.models
+    for model in models:
+        weights_file(model)
     measured = Parallel(n_jobs=arguments.jobs)(
         delayed(aucs)(models, table, *line)
         for line in lines.values()

@@ -14,9 +14,10 @@ from typing import IO, cast
 
 import torch
 import torch.nn.functional as F
+from how_many import count
 from plain_models import Batched, Literal, check_logits
 
-from puicl_config import Config, duration, load_config
+from puicl_config import Config, duration, exit_on_input_error, load_config
 from puicl_model.precision import computed_in
 from trainer.freed_memory import keep_freed_memory
 from trainer.gradient import microbatch_gradient
@@ -180,27 +181,30 @@ def flops_of_a_cell(config: Config, rows: int, d: int) -> float:
     return 3 * model.layers * (linear + attention) * columns / d
 
 
+@exit_on_input_error
 def main() -> None:
     """Print cells a second, ratios, memory and the share of the machine's matmul peak."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--worker", choices=WAYS, help=argparse.SUPPRESS)
     parser.add_argument("--config", default="paper", help="its model and prior are what is run")
-    parser.add_argument("--tasks", type=int, default=8)
-    parser.add_argument("--rows", type=int, default=450)
-    parser.add_argument("--features", type=int, default=12)
-    parser.add_argument("--threads", type=int, default=2, help="cores to use")
-    parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=3, help="medians of so many are shown")
+    parser.add_argument("--tasks", type=count, default=8)
+    parser.add_argument("--rows", type=count, default=450)
+    parser.add_argument("--features", type=count, default=12)
+    parser.add_argument("--threads", type=count, default=2, help="cores to use")
+    parser.add_argument("--repeats", type=count, default=1)
+    parser.add_argument("--rounds", type=count, default=3, help="medians of so many are shown")
     parser.add_argument("--ways", default=",".join(WAYS))
     options = parser.parse_args()
     if options.worker:
         return work(options.worker, options)
 
     ways = options.ways.split(",")
+    if unknown := [way for way in ways if way not in WAYS]:
+        parser.error(f"--ways has no {unknown[0]!r}: there are {', '.join(WAYS)}")
+    config = load_config(options.config)
     if "bfloat16" in ways and computed_in("bfloat16", torch.device("cpu")) != "bfloat16":
         ways.remove("bfloat16")
         print("without bfloat16, which this processor would compute in float32")
-    config = load_config(options.config)
     exact = load_config(options.config, ["train.device=cpu", "train.precision=float32"])
     check_logits(TrainState(exact, torch.device("cpu")).model)
     # Of bfloat16 only where it is measured: without instructions for it a product takes minutes.

@@ -70,6 +70,24 @@ def test_figures_are_not_measured_where_they_cannot_be_written(tmp_path):
         ("compare_networks", ("--data", ".", "--models")),
         ("made_wide", ("--data", ".", "--model")),
         ("wide_tables", ("--data", ".", "--model")),
+        ("context_shapes", ("--data",)),
+        ("few_labeled", ("--data",)),
+        ("mixtures_of_passes", ("standard 1", "--passes", "never", "--data")),
+        ("precisions", ("--data",)),
+        ("rare_shares", ("--data",)),
+        ("context_shapes", ("--data", ".", "--model")),
+        ("count_designs", ("--models", "default")),
+        ("few_labeled", ("--data", ".", "--models")),
+        ("inference_speed", ("--model",)),
+        ("large_table", ("--model",)),
+        ("many_tables", ("--model",)),
+        ("mixtures_of_passes", ("standard 1", "--passes", "never", "--data", ".", "--model")),
+        ("noisy_sums", ("--models",)),
+        ("overlapping_classes", ("--model",)),
+        ("rare_shares", ("--data", ".", "--model")),
+        ("separate_classes", ("--models",)),
+        ("table_kinds", ("--models",)),
+        ("trainer_speed", ("--config",)),
     ],
 )
 def test_what_is_missing_is_one_sentence(script, arguments, refused, tmp_path, monkeypatch):
@@ -79,6 +97,29 @@ def test_what_is_missing_is_one_sentence(script, arguments, refused, tmp_path, m
     assert "nowhere" in said
     assert said.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments"),
+    [
+        *[("context_shapes", ()), ("few_labeled", ()), ("precisions", ()), ("rare_shares", ())],
+        ("mixtures_of_passes", ("standard 1", "--passes", "never")),
+    ],
+)
+def test_an_empty_folder_is_one_sentence(script, arguments, refused, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = refused(script, *arguments, "--data", tmp_path)
+    assert said.startswith(f"error: {tmp_path} ")
+    assert said.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("script", ["ablations", "recipes"])
+def test_runs_are_not_trained_where_a_file_lies(script, refused, tmp_path):
+    (tmp_path / "file").touch()
+    assert f"--out {tmp_path}/file/runs cannot be" in refused(
+        script, "--out", tmp_path / "file/runs"
+    )
 
 
 @pytest.mark.parametrize("script", ["guide_pictures", "prior_pictures", "learning_curve"])
