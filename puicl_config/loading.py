@@ -44,8 +44,8 @@ def _is_file(path: Path) -> bool:
 def load_config(name: str | Path = "paper", overrides: Sequence[str] = ()) -> Config:
     """Read a config, apply `section.key=value` overrides, and check everything at once.
 
-    Raises `InputError` that lists every unknown key (with the nearest right one) and every value
-    out of range.
+    Raises `InputError` where the file cannot be read, and one that lists every unknown key (with
+    the nearest right one) and every value out of range.
     """
     path = find_config(name)
     try:
@@ -54,6 +54,8 @@ def load_config(name: str | Path = "paper", overrides: Sequence[str] = ()) -> Co
         raise InputError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
     except RecursionError:
         raise InputError(f"{path} is not valid YAML: it is nested too deeply") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
     if raw is None:
         raw = {}
     if not isinstance(raw, dict):

@@ -1,0 +1,85 @@
+"""Where what is allowed ends: the last value that is taken and the first that is refused."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from puicl_config import Config, InputError, find_config, load_config, parse_config
+
+SMALL = {"n_labeled": (4, 20), "eta": (1.0, 2.0)}
+
+
+def taken(raw) -> Config:
+    return parse_config(raw, where="here")
+
+
+def extended(**extensions):
+    return {"prior": {"extensions": {"share": 0.5, **extensions}}}
+
+
+@pytest.mark.parametrize(
+    ("raw", "refused"),
+    [
+        ({"train": {"sampler": "fixed_stage", "fixed_stage": 134}}, False),
+        ({"train": {"sampler": "fixed_stage", "fixed_stage": 135}}, "plan ends with stage 134"),
+        ({"train": {"sampler": "tail_only"}, "prior": {"tail_steps": 1}}, False),
+        ({"train": {"phase1": {"peak": 1e-4, "floor": 1e-4, "warmup_steps": 0}}}, False),
+        ({"prior": {"n_labeled": (3, 3)}}, False),  # 1.5 unlabelled rows, of which two are made
+        ({"prior": {"n_labeled": (2, 3)}}, "can fall to one unlabelled row"),
+        ({"prior": {"eta_first": (0.01, 1.0)}}, "can fall to one unlabelled row"),
+        (extended(n_labeled=(2, 3)), "can fall to one unlabelled row"),
+        (extended(eta=(0.01, 1.0)), "can fall to one unlabelled row"),
+        (extended(n_features=(2, 3)), False),  # a range extends, without any extension
+        (extended(sar=0.5, max_rows=450), False),
+        (extended(few_labeled=0.5, max_rows=84, **SMALL), False),
+        (extended(few_labeled=0.5, max_rows=83, **SMALL), "max_rows 83 is less than the 84 rows"),
+        ({"name": "a.b_c-1"}, False),
+        ({"name": "../elsewhere"}, "name: string should match"),
+        ({"name": ".hidden"}, "name: string should match"),
+        ({"name": "a/b"}, "name: string should match"),
+        ({"name": "a\n"}, "name: string should match"),
+    ],
+    ids=str,
+)
+def test_the_last_that_is_taken_and_the_first_that_is_refused(raw, refused):
+    if not refused:
+        taken(raw)
+        return
+    with pytest.raises(InputError) as caught:
+        taken(raw)
+    assert refused in str(caught.value)
+
+
+def test_a_stage_beyond_the_plan_has_no_steps_and_the_last_one_what_is_left():
+    prior = taken({"prior": {"stages": 2, "steps_per_stage": 4, "tail_steps": 5}}).prior
+    assert (prior.curriculum_steps, prior.total_steps, prior.total_stages) == (8, 13, 4)
+    assert [prior.steps_in_stage(stage) for stage in range(-1, 6)] == [0, 0, 4, 4, 4, 1, 0]
+
+
+def test_both_revealed_classes_bring_the_token_and_keep_the_rest_of_the_model():
+    config = taken({"train": {"reveal": "both"}, "model": {"layers": 2}})
+    assert (config.model.reveals_negatives, config.model.layers) == (True, 2)
+    assert not taken({"train": {"reveal": "negatives"}}).model.reveals_negatives
+
+
+def test_a_path_elsewhere_is_never_taken_for_a_shipped_config(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for wrong in ("mine/paper.yaml", "mine/paper", tmp_path / "paper.yaml"):
+        with pytest.raises(InputError, match=r"no config '.*paper.*': give a YAML file or one of"):
+            find_config(wrong)
+    for right in ("paper", "paper.yaml", "configs/paper.yaml", "configs/paper"):
+        assert find_config(right).name == "paper.yaml"
+    (tmp_path / "paper").write_text("name: mine\n")  # what lies here goes before what is shipped
+    assert str(find_config("paper")) == "paper"
+
+
+def test_a_config_that_may_not_be_read_is_told_in_a_sentence(monkeypatch):
+    path = find_config("paper")
+
+    def forbidden(self, **_):
+        raise PermissionError(errno.EACCES, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "read_text", forbidden)
+    with pytest.raises(InputError, match=r"paper\.yaml cannot be read: Permission denied$"):
+        load_config(path)
