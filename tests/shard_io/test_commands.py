@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from prior_gen import generate_shards
 from prior_gen.cli import app
-from shard_io import command_for, folder_of, open_shards
+from shard_io import as_ranges, command_for, folder_of, open_shards
 
 
 def test_the_command_is_quoted_and_makes_what_is_missing(tiny, tmp_path):
@@ -24,3 +24,9 @@ def test_the_command_is_quoted_and_makes_what_is_missing(tiny, tmp_path):
 def test_home_is_home(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     assert folder_of("~/shards") == tmp_path / "shards"
+
+
+def test_numbers_are_told_as_ranges_in_order_and_gaps_stay_gaps():
+    assert as_ranges([7, 2, 1, 3]) == "1-3,7"
+    assert as_ranges({1, 3}) == "1,3"
+    assert as_ranges([]) == ""

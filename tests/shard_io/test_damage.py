@@ -192,6 +192,8 @@ def test_what_an_entry_counts_is_counted_again_and_its_files_are_described(own_s
     for key in ("n_tasks", "n_rows", "n_cells"):
         rewrite(own_shards, part, {**whole, key: whole[key] + 1})
         assert "counts other microbatches, tasks, rows or cells" in verify_part(own_shards, part)
+    rewrite(own_shards, part, {**whole, "content_digest": "0" * 64})
+    assert verify_part(own_shards, part) == f"{part.name} does not match its content digest"
     one, *others = whole["files"]
     for files in ([], [{**one, "bytes": True}, *others], [{**one, "more": 1}, *others]):
         rewrite(own_shards, part, {**whole, "files": files})

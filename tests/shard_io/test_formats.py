@@ -71,6 +71,8 @@ def test_a_webdataset_part_is_read_with_tar_alone(tiny, tar_shards):
     with tarfile.open(tar_shards / "parts" / "stage-0002-part-001.tar") as tar:
         members = tar.getmembers()
         assert {member.mtime for member in members} == {0}
+        owners = {(member.uname, member.gname, member.mode) for member in members}
+        assert owners == {("puicl", "puicl", 0o444)}
         tags = json.loads(tar.extractfile(members[0]).read())
         x = np.load(io.BytesIO(tar.extractfile(members[1]).read()))
     made = generate_microbatch(tiny, tags["stage"], tags["step"], tags["index"])

@@ -14,6 +14,7 @@ from puicl_config import load_config
 from shard_io import (
     PartId,
     ShardError,
+    absent_parts,
     open_shards,
     problems_of,
     publish_part,
@@ -134,6 +135,16 @@ def test_a_manifest_that_a_killed_writer_left_behind_is_told_and_merged(folder):
     assert "lacks the entry of stage-0001-part-000 and 3 more" in problem
     refresh_manifest(folder)
     assert (folder / "manifest.json").read_bytes() == before
+
+
+def test_of_a_stage_begun_all_parts_are_wanted_and_of_one_not_begun_none(folder):
+    for name in ("stage-0001", "stage-0002-part-001"):
+        for path in folder.glob(f"entries/{name}*"):
+            path.unlink()
+    manifest = open_shards(folder).manifest
+    (folder / "manifest.json").write_bytes(manifest.to_bytes({}))
+    refresh_manifest(folder)
+    assert absent_parts(folder) == [PartId(2, 1)]
 
 
 def test_a_manifest_merged_while_another_writer_publishes_leaves_nothing_out(folder, monkeypatch):

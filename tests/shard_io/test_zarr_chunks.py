@@ -9,12 +9,13 @@ import zarr
 from zarr.codecs import BloscCodec, BytesCodec, GzipCodec
 
 from prior_gen.generator import generate_shards
-from puicl_config import load_config
+from puicl_config import ShardsConfig, load_config
 from shard_io import PartId, ShardError, open_shards, read_entry
 from shard_io.checked import CheckedFiles, seal_of
 from shard_io.manifest import read_manifest
+from shard_io.microbatch import Microbatch
 from shard_io.zarr_chunks import _KEPT, ZarrChunks
-from shard_io.zarr_format import ZarrPart
+from shard_io.zarr_format import ZarrPart, write_zarr
 
 CELLS = 1000
 
@@ -159,3 +160,20 @@ def test_an_index_that_is_cut_off_is_an_error_not_another_array(all_shards, tmp_
     (tmp_path / "c/0").write_bytes(b"\0" * 8)
     with pytest.raises((ValueError, OSError)):
         ZarrChunks(tmp_path)
+
+
+@pytest.mark.parametrize(("shuffle", "packed"), [("bytes", "shuffle"), ("bits", "bitshuffle")])
+def test_x_is_packed_as_asked_y_by_bits_and_tags_are_sorted(shuffle, packed, tmp_path):
+    x, y = np.ones((1, 4, 3), np.float16), np.ones((1, 2), np.uint8)
+    storage = ShardsConfig(shuffle=shuffle, zstd_level=7, chunk_cells=1024)
+    write_zarr(tmp_path / "part", [Microbatch(x, y, {"step": 0, "index": 1})], storage)
+    of = {}
+    for name in ("x", "y"):
+        about = json.loads((tmp_path / "part" / name / "zarr.json").read_text())
+        of[name] = about["codecs"][0]["configuration"]["codecs"][1]["configuration"]
+    whole = 0 if shuffle == "bits" else 2048  # one block a chunk
+    same = {"cname": "zstd", "clevel": 7}
+    assert of["x"] == {**same, "shuffle": packed, "typesize": 2, "blocksize": whole}
+    assert of["y"] == {**same, "shuffle": "bitshuffle", "typesize": 1, "blocksize": 0}
+    about = json.loads((tmp_path / "part" / "zarr.json").read_text())
+    assert list(about["attributes"]["microbatches"][0]["tags"]) == ["index", "step"]
