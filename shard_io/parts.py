@@ -10,7 +10,7 @@ from typing import Any
 
 from puicl_config import ShardsConfig, canonical_json
 from shard_io.checked import CheckedFiles
-from shard_io.errors import ShardError
+from shard_io.errors import ShardError, told_as_shard_error
 from shard_io.files import sha256_file
 from shard_io.layout import PARTS, SUFFIXES, PartId, PlanId
 from shard_io.microbatch import Microbatch
@@ -124,13 +124,14 @@ def publish_entry(folder: Path | Store, entry: PartEntry) -> None:
 def read_entry(folder: Path | Store, part: PartId) -> PartEntry | None:
     """The part's entry, or None where the part is not published.
 
-    Raises `ShardError` where the entry is damaged, or speaks of another part. Whether the part is
-    one of the folder's own, `own_entry` says.
+    Raises `ShardError` where the entry is damaged, cannot be read, or speaks of another part.
+    Whether the part is one of the folder's own, `own_entry` says.
     """
-    try:
-        raw = store_of(folder).read(part.entry_path)
-    except FileNotFoundError:
-        return None
+    with told_as_shard_error(folder):
+        try:
+            raw = store_of(folder).read(part.entry_path)
+        except FileNotFoundError:
+            return None
     try:
         fields = json.loads(raw)
         if "plan" in fields:

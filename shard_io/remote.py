@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from puicl_config import InputError
 from shard_io.checked import CheckedFiles, Seal, seal_of
-from shard_io.errors import ShardError
+from shard_io.errors import ShardError, told_as_shard_error
 
 _READ_ONLY = ("http", "https")
 _KINDS = ("s3", *_READ_ONLY)
@@ -118,12 +118,13 @@ class RemoteStore:
         """In the cache of this URL, after what it lacks, or holds altered, has been downloaded."""
         root = cache_folder() / hashlib.sha256(self._url.encode()).hexdigest()[:32]
         seals = {}
-        for file in files:
-            target = root / file["path"]
-            seal = seal_of(target) if target.is_file() else None
-            if seal is None or seal.sha256 != file["sha256"]:
-                seal = self._download(file, root)
-            seals[file["path"]] = seal
+        with told_as_shard_error(cache_folder()):
+            for file in files:
+                target = root / file["path"]
+                seal = seal_of(target) if target.is_file() else None
+                if seal is None or seal.sha256 != file["sha256"]:
+                    seal = self._download(file, root)
+                seals[file["path"]] = seal
         return CheckedFiles(root, seals, self._mend)
 
     @contextlib.contextmanager

@@ -61,7 +61,7 @@ class Store(Protocol):
     def bring(self, files: Sequence[dict[str, Any]]) -> CheckedFiles:
         """An entry's files in a folder of this machine, each as its SHA-256 says.
 
-        Raises `ShardError` naming the first that is missing, truncated or altered.
+        Raises `ShardError` naming the first that is missing, truncated, altered or not to be read.
         """
 
     def fresh(self, files: Sequence[dict[str, Any]]) -> AbstractContextManager[CheckedFiles]:
@@ -128,7 +128,8 @@ class LocalStore:
 
     def bring(self, files: Sequence[dict[str, Any]]) -> CheckedFiles:
         """Of the folder itself."""
-        return check_files(self._root, files)
+        with told_as_shard_error(self._root):
+            return check_files(self._root, files)
 
     @contextlib.contextmanager
     def fresh(self, files: Sequence[dict[str, Any]]) -> Iterator[CheckedFiles]:
