@@ -1,7 +1,8 @@
 """Commands that start as copies of one process which has imported what they need.
 
-Importing PyTorch takes longer than most runs of the tests. A copy differs from a process of its
-own in nothing else that a command can see: its folder, environment, streams and exit are its own.
+Importing PyTorch takes longer than most runs of the tests, and so does importing the generator. A
+copy differs from a process of its own in nothing else that a command can see: its folder,
+environment, streams and exit are its own.
 """
 
 import contextlib
@@ -14,17 +15,19 @@ import socket
 import subprocess
 import sys
 import tempfile
+import types
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 class ForkServer:
-    """Runs scripts of the project in copies of a process that has imported `modules`."""
+    """Runs scripts, and code after `-c`, in copies of a process that imports for all of them."""
 
-    def __init__(self, *modules: str):
+    def __init__(self):
         self._process = subprocess.Popen(
-            [sys.executable, __file__, *modules],
+            [sys.executable, __file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -32,9 +35,16 @@ class ForkServer:
         )
 
     def run(
-        self, arguments: list[str], timeout: int, processes: int = 1
+        self,
+        arguments: list[str],
+        imports: Iterable[str],
+        processes: int = 1,
+        cwd: Path | None = None,
+        timeout: int = 900,
     ) -> subprocess.CompletedProcess:
-        """What `subprocess.run` gives for a script and its arguments.
+        """What `subprocess.run` gives for these arguments of Python.
+
+        Modules of `imports` that no command before has had imported are, before the copy is made.
 
         With several `processes`, what it would give for a torchrun that starts them: each finds in
         its environment which of them it is and where they meet. If one fails, the others end.
@@ -43,7 +53,8 @@ class ForkServer:
             out, err = Path(folder, "out"), Path(folder, "err")
             order = {
                 "arguments": arguments,
-                "cwd": str(Path.cwd()),
+                "imports": list(imports),
+                "cwd": str(cwd or Path.cwd()),
                 "environments": _environments(processes),
                 "streams": [os.devnull, str(out), str(err)],
                 "timeout": timeout,
@@ -74,14 +85,14 @@ def _environments(processes: int) -> list[dict[str, str]]:
     return [common | {"RANK": str(n), "LOCAL_RANK": str(n)} for n in range(processes)]
 
 
-def serve(modules: list[str]) -> None:
+def serve() -> None:
     """Fork for every line of standard input, and say with what the copies ended."""
     answers = os.fdopen(os.dup(1), "w")  # not inherited by what a copy starts
     orders = os.fdopen(os.dup(0))
-    for module in modules:
-        __import__(module)
     for line in orders:
         order = json.loads(line)
+        for module in order["imports"]:
+            __import__(module)
         children = set()
         for environment in order["environments"]:
             child = os.fork()
@@ -122,10 +133,18 @@ def become(order: dict, environment: dict[str, str]) -> None:
     os.chdir(order["cwd"])
     os.environ.clear()
     os.environ.update(environment)
-    sys.argv[:] = order["arguments"]
-    sys.path[0] = str(Path(sys.argv[0]).parent)
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    if order["arguments"][0] == "-c":
+        _, code, *arguments = order["arguments"]
+        sys.argv[:] = ["-c", *arguments]
+        sys.path[0] = ""
+        # As Python has it: of no file, which the workers of a command would import.
+        main = sys.modules["__main__"] = types.ModuleType("__main__")
+        exec(compile(code, "<string>", "exec"), main.__dict__)
+    else:
+        sys.argv[:] = order["arguments"]
+        sys.path[0] = str(Path(sys.argv[0]).parent)
+        runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1:])
+    serve()

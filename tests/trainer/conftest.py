@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from forking import ForkServer
 
 from trainer.checkpoint import checkpoints
 
@@ -25,27 +24,26 @@ def arguments():
 
 
 @pytest.fixture(scope="session")
-def run_command(run_command):
-    """As everywhere; but `MAIN` starts as copies of a process at the ready, without torchrun.
+def run_command(run_command, ready):
+    """As everywhere; but scripts, which are trainers, start as copies, without torchrun, too.
 
-    `tests/end_to_end`, and the tests here that start other scripts, or commands that are to fail
-    or to be killed, start from nothing, with torchrun where there are several processes.
+    `tests/end_to_end`, and the tests here that kill their trainers or ask for `run_afresh`, start
+    them from nothing, with torchrun where there are several processes.
     """
-    # The compiler is imported by every optimizer.
-    ready = ForkServer("trainer.cli", "torch._inductor")
 
     def run(*command, check=True, **options):
-        start = command.index(MAIN) if MAIN in command else None
-        processes = command[3] if start else 1  # as `arguments` builds it
-        if start is None or options or (processes > 1 and not check):
+        start = next((n for n, part in enumerate(command) if str(part).endswith(".py")), None)
+        if start is None:
             return run_command(*command, check=check, **options)
-        done = ready.run([str(part) for part in command[start:]], 900, processes)
+        processes = command[3] if start else 1  # as `arguments` builds it
+        # The compiler is imported by every optimizer.
+        imports = ["trainer.cli", "torch._inductor"]
+        done = ready.run([str(part) for part in command[start:]], imports, processes, **options)
         if check:
             assert done.returncode == 0, done.stdout + done.stderr
         return done
 
-    yield run
-    ready.close()
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -31,14 +31,17 @@ main()
 
 @pytest.fixture
 def run_apart(run_command, arguments, tmp_path):
-    """Two processes of one run, each with its own folders; returns what they print as they end."""
+    """Two processes of one run, each with its own folders; returns what they print as they end.
+
+    Called with a config and how they are launched.
+    """
     program = tmp_path / "apart.py"
     program.write_text(APART, encoding="utf-8")
 
-    def run(config, *more):
+    def run(config, launch=run_command):
         places = (tmp_path / "shards-RANK", tmp_path / "run-RANK")
-        command = arguments(config, *places, *more, processes=2)
-        done = run_command(*(program if part == MAIN else part for part in command), check=False)
+        command = arguments(config, *places, processes=2)
+        done = launch(*(program if part == MAIN else part for part in command), check=False)
         assert done.returncode != 0
         return done.stderr
 
@@ -202,10 +205,10 @@ def test_every_process_says_its_error(rank, says, monkeypatch, capsys):
 
 
 def test_an_error_of_another_process_than_the_first_is_seen(
-    tiny_yaml, all_shards, run_apart, tmp_path
+    tiny_yaml, all_shards, run_apart, run_afresh, tmp_path
 ):
     (tmp_path / "shards-0").symlink_to(all_shards)
-    said = run_apart(tiny_yaml)
+    said = run_apart(tiny_yaml, launch=run_afresh)
     assert f"error (process 1): {tmp_path / 'shards-1'} holds no shards" in said
     assert "error: another process of this run stopped; its own message" in said
     assert "[rank" not in said  # torch's mark of a traceback
