@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 from forking import ForkServer
+from unsynced import leave_files_unsynced
 
 from puicl_config import Config, ModelConfig, load_config
 from puicl_model import PUICL, save_model
@@ -23,6 +24,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 # A shell that starts them in the background has them ignore SIGINT, and with them all they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+leave_files_unsynced()
 
 TINY_YAML = """
 name: tiny

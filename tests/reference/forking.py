@@ -19,6 +19,8 @@ import types
 from collections.abc import Iterable
 from pathlib import Path
 
+from unsynced import leave_files_unsynced
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -89,6 +91,7 @@ def serve() -> None:
     """Fork for every line of standard input, and say with what the copies ended."""
     answers = os.fdopen(os.dup(1), "w")  # not inherited by what a copy starts
     orders = os.fdopen(os.dup(0))
+    leave_files_unsynced()
     for line in orders:
         order = json.loads(line)
         for module in order["imports"]:
