@@ -36,6 +36,12 @@ def few_trees():
         yield
 
 
+@pytest.fixture
+def unrendered(monkeypatch):
+    """Figures are made and no pixels of them, for tests that look at numbers and the page."""
+    monkeypatch.setattr("prior_gen.preview.style.as_png", lambda *_: b"")
+
+
 @pytest.fixture(scope="module")
 def page(all_shards, tmp_path_factory):
     out = tmp_path_factory.mktemp("preview") / "page"
@@ -140,6 +146,7 @@ def test_the_page_names_plan_stages_sample_and_seed(all_shards, page):
     assert "are missing" not in html
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_missing_parts_are_named_and_the_rest_is_drawn(own_shards, tmp_path):
     for name in ("stage-0002-part-001", "stage-0004-part-000", "stage-0004-part-002"):
         (own_shards / "entries" / f"{name}.json").unlink()
@@ -156,6 +163,7 @@ def test_missing_parts_are_named_and_the_rest_is_drawn(own_shards, tmp_path):
     assert "stage 2: part 1; stage 4: parts 0, 2" in html
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_one_part_of_one_stage_is_enough(own_shards, tmp_path):
     for entry in (own_shards / "entries").iterdir():
         if entry.name != "stage-0001-part-001.json":
@@ -166,9 +174,6 @@ def test_one_part_of_one_stage_is_enough(own_shards, tmp_path):
 
 
 def test_webdataset_shards_give_the_same_numbers(tiny_yaml, page, tmp_path):
-    from prior_gen.generator import generate_shards
-    from puicl_config import load_config
-
     config = load_config(tiny_yaml, ["shards.format=webdataset"])
     generate_shards(config, tmp_path / "shards", range(1, 6), jobs=1)
     numbers = numbers_of(tmp_path / "shards", tasks=12)
@@ -232,6 +237,7 @@ def test_pictures_are_never_put_among_the_shards(own_shards):
     assert not (own_shards / "pictures").exists()
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_place_that_refuses_pictures_is_told(all_shards, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -275,6 +281,7 @@ def test_the_command_draws_the_page_and_says_where(all_shards, run_command, tmp_
     assert (tmp_path / "page" / "index.html").exists()
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_of_a_slice_the_survivors_alone_are_looked_at(all_shards, tmp_path):
     folder = tmp_path / "slice"
     slice_shards(all_shards, "d <= 3", folder)
