@@ -16,7 +16,7 @@ from shard_io import ShardError, open_shards, stray_files, verify_part
 CODE = "from prior_gen.cli import main; main()"
 
 
-@pytest.mark.parametrize("workers", [2, 7])
+@pytest.mark.parametrize("workers", [2, pytest.param(7, marks=pytest.mark.slow)])
 def test_any_number_of_workers_writes_the_same_bytes_as_one(tiny, all_shards, tmp_path, workers):
     generate_shards(tiny, tmp_path / "many", range(1, 6), jobs=workers)
     assert folder_bytes(tmp_path / "many") == folder_bytes(all_shards)
