@@ -5,11 +5,29 @@ import json
 import pytest
 from folders import bytes_under, folder_bytes, objects
 
+from prior_gen.generator import generate_shards
+from puicl_config import load_config
 from shard_io import PartId, folder_of, open_shards, problems_of
 
 pytestmark = pytest.mark.usefixtures("cache")
 pytest.importorskip("fsspec")
 pytest.importorskip("aiohttp")
+
+
+@pytest.fixture(scope="module")
+def plan(tiny_yaml, tmp_path_factory):
+    """The tiny plan in a part a stage: each file more is several requests more."""
+    path = tmp_path_factory.mktemp("config") / "plan.yaml"
+    tiny = tiny_yaml.read_text(encoding="utf-8")
+    path.write_text(tiny.replace("parts_per_stage: 3", "parts_per_stage: 1"), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def all_shards(plan, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shards") / "all"
+    generate_shards(load_config(plan), folder, range(1, 6), jobs=1)
+    return folder
 
 
 @pytest.fixture
@@ -56,20 +74,20 @@ def test_verify_of_a_bucket_finds_flipped_missing_and_extra_objects_even_if_cach
 ):
     assert command("verify", remote) == (
         0,
-        f"{remote}: 15 parts are whole and match their digests\n",
+        f"{remote}: 5 parts are whole and match their digests\n",
     )
     reader = open_shards(remote)
     for part in (PartId(1, 0), PartId(2, 0)):
         reader.part(part)  # whole in the cache, which must not be what is verified
     damage(bucket, PartId(1, 0))
     bucket[1].rm_file(f"{bucket[0]}/shards/parts/stage-0002-part-000.zarr/y/zarr.json")
-    bucket[1].rm_file(f"{bucket[0]}/shards/{PartId(3, 1).entry_path}")
+    bucket[1].rm_file(f"{bucket[0]}/shards/{PartId(3, 0).entry_path}")
     bucket[1].pipe_file(f"{bucket[0]}/shards/parts/stranger", b"x")
     code, told = command("verify", remote)
     assert code == 1
     assert "stage-0001-part-000.zarr/x/c/0 does not match its SHA-256" in told
     assert "stage-0002-part-000.zarr/y/zarr.json is missing" in told
-    assert "stage-0003-part-001 is missing" in told
+    assert "stage-0003-part-000 is missing" in told
     assert f"{remote}/parts/stranger belongs to no published part" in told
     assert f"`prior-gen repair {remote}` mends" in told
 
@@ -85,16 +103,16 @@ def test_repair_of_a_bucket_makes_exactly_the_bad_parts_to_the_same_bytes(
     remote, bucket, command, all_shards
 ):
     damage(bucket, PartId(1, 0))
-    bucket[1].rm_file(f"{bucket[0]}/shards/{PartId(3, 1).entry_path}")
+    bucket[1].rm_file(f"{bucket[0]}/shards/{PartId(3, 0).entry_path}")
     code, told = command("repair", remote, "--jobs", "1")
     assert (code, told) == (0, f"{remote}: made 2 parts again\n")
     assert objects(bucket) == bytes_under(all_shards, "shards/")
     assert command("repair", remote)[1] == f"{remote}: made 0 parts again\n"
 
 
-def test_repair_of_a_bucket_rebuilds_its_manifest(remote, bucket, command, all_shards, tiny_yaml):
+def test_repair_of_a_bucket_rebuilds_its_manifest(remote, bucket, command, all_shards, plan):
     bucket[1].pipe_file(f"{bucket[0]}/shards/manifest.json", b"{")
-    code, told = command("repair", remote, "--jobs", "1", "--config", str(tiny_yaml))
+    code, told = command("repair", remote, "--jobs", "1", "--config", str(plan))
     assert code == 0
     assert f"{remote}: rebuilt the manifest, of plan" in told
     assert objects(bucket) == bytes_under(all_shards, "shards/")
@@ -105,14 +123,14 @@ def test_verify_of_a_web_server_says_that_extra_files_are_unseen(own_shards, ser
     (own_shards / "parts" / "stranger").write_text("")
     code, told = command("verify", url)
     assert code == 0
-    assert "15 parts are whole" in told
+    assert "5 parts are whole" in told
     assert "extra files were not looked for, as a web server does not list" in told
-    path = own_shards / "parts" / "stage-0001-part-002.zarr" / "y" / "c" / "0"
+    path = own_shards / "parts" / "stage-0001-part-000.zarr" / "y" / "c" / "0"
     path.write_bytes(path.read_bytes()[:-1])
     (own_shards / PartId(5, 0).entry_path).unlink()
     code, told = command("verify", url)
     assert code == 1
-    assert "stage-0001-part-002.zarr/y/c/0 does not match its SHA-256" in told
+    assert "stage-0001-part-000.zarr/y/c/0 does not match its SHA-256" in told
     assert "stage-0005-part-000 is missing" in told
     assert "repair" not in told.splitlines()[-1]
 
@@ -128,7 +146,7 @@ def test_shards_are_converted_from_the_web_and_into_a_bucket(
     there = f"s3://{bucket[0]}/back"
     code, told = command("convert", tmp_path / "tar", there, "--format", "zarr", "--jobs", "1")
     assert code == 0
-    assert "stored 15 parts" in told
+    assert "stored 5 parts" in told
     assert objects(bucket) == bytes_under(own_shards, "back/")
 
 
@@ -142,14 +160,14 @@ def test_a_slice_of_a_bucket_has_the_bytes_of_a_slice_of_a_folder(
 
 
 def test_a_dry_run_into_a_bucket_knows_what_is_there_and_writes_nothing(
-    remote, bucket, tiny_yaml, command
+    remote, bucket, plan, command
 ):
-    bucket[1].rm_file(f"{bucket[0]}/shards/{PartId(3, 1).entry_path}")
+    bucket[1].rm_file(f"{bucket[0]}/shards/{PartId(3, 0).entry_path}")
     before = objects(bucket)
-    code, told = command("--config", tiny_yaml, "--stages", "1-5", "--out", remote, "--dry-run")
+    code, told = command("--config", plan, "--stages", "1-5", "--out", remote, "--dry-run")
     assert code == 0
     assert "1 parts, " in told
-    assert "14 parts more are there already" in told
+    assert "4 parts more are there already" in told
     assert "room is not looked at behind a URL" in told
     assert objects(bucket) == before
     assert folder_of(remote).listing() == sorted(path.removeprefix("shards/") for path in before)
