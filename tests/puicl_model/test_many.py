@@ -44,7 +44,8 @@ def odd_tables() -> list[tuple]:
 
 
 @pytest.mark.parametrize("blend", [None, "trees"])
-def test_every_table_has_the_answer_of_a_fit_of_its_own(classifier, blend):
+def test_every_table_has_the_answer_of_a_fit_of_its_own(classifier, blend, monkeypatch):
+    monkeypatch.setattr("puicl_model.trees._TREES", 10)  # of 8 tables, and each of them again
     classifier = PUICLClassifier(classifier.model, n_estimators=3, blend=blend, random_state=5)
     tables, new = odd_tables(), numbers(20, d=3)[0]
     fits = fit_many(tables, classifier)
