@@ -143,6 +143,11 @@ def _show_what_others_owe(out: str, stages: list[int], shares: int) -> None:
         )
 
 
+def _sampled(count: float) -> str:
+    """A count as exact as a sample tells it, some percent: of ten digits, seven would be made up."""
+    return f"{float(f'{count:.3g}'):,.0f}"
+
+
 def _show_estimate(
     settings: Config,
     folder: Path | Store,
@@ -159,7 +164,8 @@ def _show_estimate(
     print(
         f"plan {plan_digest(settings.prior)[:16]}: stages {spoken_ranges(stages)}, {size.parts:,} "
         f"parts, {size.microbatches:,} microbatches, {size.tasks:,} tasks, about "
-        f"{size.rows:,.0f} rows, {size.cells:,.0f} cells, {size.bytes / 1e9:.3g} GB uncompressed"
+        f"{_sampled(size.rows)} rows, {_sampled(size.cells)} cells, {size.bytes / 1e9:.3g} GB "
+        "uncompressed"
     )
     if todo.present:
         print(f"{folder}: {todo.present:,} parts more are there already and would be kept")

@@ -64,6 +64,9 @@ def test_the_command_prints_time_and_bytes_for_its_share_and_writes_nothing(
     arguments = ["--config", tiny_yaml, "--stages", "1-5", "--dry-run", "--part-range", "2/5"]
     done = run_command("-c", CODE, *arguments, "--jobs", "2", cwd=tmp_path)
     assert "3 parts, " in done.stdout
+    # Of what a sample says, three digits.
+    counts = re.search(r"about ([\d,]+) rows, ([\d,]+) cells", done.stdout).groups()
+    assert all(re.fullmatch(r"\d{1,3}0*", count.replace(",", "")) for count in counts), counts
     assert re.search(
         r"from \d+ microbatches made here: about \S+ with 2 workers, about \S+ GB on disk as zarr",
         done.stdout,
