@@ -144,7 +144,7 @@ def _show_what_others_owe(out: str, stages: list[int], shares: int) -> None:
 
 
 def _sampled(count: float) -> str:
-    """A count as exact as a sample tells it, some percent: of ten digits, seven would be made up."""
+    """A count in three digits, which is what a sample tells."""
     return f"{float(f'{count:.3g}'):,.0f}"
 
 
