@@ -56,3 +56,10 @@ def test_what_a_killed_slicing_left_behind_is_swept(folders, out):
     slice_shards(folders / "seed0", "d > 0", out)
     assert folder_bytes(out) == before
     assert not (out / ".staging").exists()
+
+
+def test_another_expression_is_refused_though_the_same_tasks_survive_it(folders, out):
+    before = folder_bytes(out)
+    with pytest.raises(ShardError, match="holds other shards"):
+        slice_shards(folders / "seed0", "d >= 1", out)
+    assert folder_bytes(out) == before
