@@ -12,6 +12,10 @@ DEMO_SHARDS ?= shards/demo
 DEMO_RUN ?= runs/demo
 DEMO_OUT ?= results/demo
 
+# Modules stay compiled, whatever the environment says: pip leaves that to their first import
+# (--no-compile), and each of the tests' hundreds of processes would compile PyTorch's anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test test-slow lint format bench clean
 .DEFAULT_GOAL := help
 
