@@ -4,9 +4,10 @@
         --splits 6 --out figures.csv
 
 Folder and splits: see `real_tables.py`. AUC, accuracy, |error of the share of positives| and Brier
-score, the mean over tables; behind +-, the standard error over splits of the difference
-from the first network: what other splits of these tables would say, not what other tables would.
-Ten splits tell two networks apart to some .001 of AUC, two do not (docs/weights.md). On one core,
+score, the mean over tables, and its difference from the first network with two standard errors:
+over splits, which is what other splits of these tables would say, and over tables, which is what
+other tables would. Ten splits tell two networks apart to some .001 of AUC on these tables, two do
+not (docs/weights.md). On one core,
 some two minutes a network and split. `--rows` thins each split, for tables of few rows.
 """
 
@@ -91,19 +92,27 @@ def figures_of(probability: np.ndarray, y: np.ndarray) -> tuple:
 
 def lines(frame: pd.DataFrame, models: dict[str, str]) -> Iterator[list[str]]:
     """Name and figures of each network, differences from the first behind its own."""
-    means = frame.groupby(["weights", "split"])[FIGURES].mean()
+    means = frame.groupby(["weights", "table", "split"])[FIGURES].mean()
     first = next(iter(models))
     for weights, model in models.items():
         ours = means.loc[weights]
         cells = [f"{figure:.4f}" for figure in ours.mean()]
         if weights != first:
             difference = ours - means.loc[first]
-            error = difference.std(ddof=1) / np.sqrt(len(difference))
+            errors = [standard_error(difference, over) for over in ("split", "table")]
             cells = [
-                f"{cell} ({d:+.4f} ± {e:.4f})"
-                for cell, d, e in zip(cells, difference.mean(), error, strict=True)
+                f"{cell} ({d:+.4f} ± {split}, ± {table})"
+                for cell, d, split, table in zip(cells, difference.mean(), *errors, strict=True)
             ]
         yield [model, *cells]
+
+
+def standard_error(differences: pd.DataFrame, over: str) -> list[str]:
+    """Of the mean of each column over splits or tables; a dash where there is but one."""
+    means = differences.groupby(over).mean()
+    if len(means) < 2:
+        return ["–"] * means.shape[1]
+    return [f"{error:.4f}" for error in means.sem()]
 
 
 if __name__ == "__main__":
