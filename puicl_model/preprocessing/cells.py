@@ -18,8 +18,12 @@ _FRACTION = re.compile(r"[+-]?(?:0|[1-9]\d*)\.\d+")
 _BOOLEANS = {"TRUE": "True", "true": "True", "FALSE": "False", "false": "False"}
 _ISO_DATE = re.compile(r"^\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}([T ]\d{1,2}:\d{2}.*)?\s*$")
 _TIMES = (dt.time, dt.timedelta, np.timedelta64)
-# 9:30, 09:30:15.25
-_CLOCK = re.compile(r"\s*(\d{1,2}):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?\s*")
+# 9:30, 09:30:15.25, 112:46:00; and, as Python and pandas write durations, 1 day, 2:03:04 and
+# -1 days +23:30:00. Hours of three digits without seconds (100:01) may be a ratio.
+_CLOCK = re.compile(
+    r"\s*(?:(?P<days>-?\d+) days?,? \+?)?"
+    r"(?P<hours>\d{1,2}|\d{3}(?=:\d\d:)):(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d(?:\.\d+)?))?\s*"
+)
 
 
 def as_numbers(column: pd.Series, offset: int = 0) -> np.ndarray:
@@ -210,7 +214,8 @@ def _seconds(cell: Any) -> Any:
     if isinstance(cell, dt.timedelta | np.timedelta64):
         return pd.Timedelta(cell).total_seconds()
     if isinstance(cell, str) and (found := _CLOCK.fullmatch(cell)):
-        return int(found[1]) * 3600 + int(found[2]) * 60 + float(found[3] or 0)
+        hours = int(found["days"] or 0) * 24 + int(found["hours"])
+        return hours * 3600 + int(found["minutes"]) * 60 + float(found["seconds"] or 0)
     if not isinstance(cell, dt.time):
         return cell
     return cell.hour * 3600 + cell.minute * 60 + cell.second + cell.microsecond / 1e6

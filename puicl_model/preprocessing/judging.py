@@ -45,6 +45,8 @@ _OTHER_DAYS = re.compile(
     rf"|{_MONTH} ?\d{{1,2}},? \d{{4}}",
     re.IGNORECASE,
 )
+# Behind any of these: 18:57, 06:57:03 PM
+_OF_THE_DAY = re.compile(r",? \d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[AaPp]\.?[Mm]\.?)?$")
 _SPELLED_SHARE = 0.9
 
 
@@ -90,6 +92,7 @@ def _of_one_unit(words: list[str]) -> list[str]:
 
 
 def _is_day(word: str) -> bool:
+    word = _OF_THE_DAY.sub("", word)
     found = _DAYS.fullmatch(word)
     if not found:
         return _OTHER_DAYS.fullmatch(word) is not None

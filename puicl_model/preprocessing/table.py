@@ -44,10 +44,10 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
     cells are distinct), row numbers (distinct whole numbers without gaps; with gaps, too, in a
     column without a name or called index), and categories whose levels are all rare. Left out
     silently: columns without two distinct values, and columns equal to an earlier one. Text like
-    9:30 or 09:30:15 is a time of day (seconds); text like `10 %`, `18 kg`, `1.234,5` or
-    `31.12.2020` is taken for categories, with a warning. Whole numbers that occur once each, in a
-    column that is called like an identifier (`patient_id`) or as text with zeros in front, are
-    numbers, with a warning.
+    9:30, 09:30:15 or 1 day, 2:03:04 is a time of day or a duration (seconds); text like `10 %`,
+    `18 kg`, `1.234,5` or `31.12.2020` is taken for categories, with a warning. Whole numbers that
+    occur once each, in a column that is called like an identifier (`patient_id`) or as text with
+    zeros in front, are numbers, with a warning.
 
     Parameters
     ----------

@@ -1,4 +1,5 @@
 import datetime
+import io
 import json
 import pickle
 import warnings
@@ -92,12 +93,16 @@ def test_whole_numbers_beyond_float64_keep_their_differences(start, form):
         ("1.{:03},50", False),
         ("{:02}.12.2020", False),
         ("1/{}/20", False),
+        ("1/{}/20 18:57", False),
+        ("{:02}.12.2020, 06:57:03 pm", False),
+        ("{} Dec 2020 6:57 P.M.", False),
         ("2020.12.{:02}", False),
         ("{} Dec 2020", False),
         ("{:02}-sept-20", False),
         ("December {}, 2020", False),
         ("{},5", False),
         ("{} of 20", True),
+        ("{} of 20 18:57", True),
         ("{}.2.3", True),
         ("10.0.0.{}", True),
         ("98-76-54{:02}", True),
@@ -184,7 +189,22 @@ def test_times_of_day_in_text_are_seconds(kind):
         )
 
 
-@pytest.mark.parametrize("cell", ["9:75", "9:3", "123:10", "1:2:3", "noon"])
+def test_durations_as_python_and_pandas_write_them_are_seconds():
+    seconds = np.random.default_rng(0).integers(-90_000, 900_000, N)
+    deltas = [datetime.timedelta(seconds=int(s)) for s in seconds]
+    written = pd.DataFrame({"pandas": deltas, "python": [str(delta) for delta in deltas]})
+    table = pd.read_csv(io.StringIO(written.assign(b=numbers()).to_csv(index=False)))
+    assert "1 day, " in " ".join(table["python"])
+    assert "-1 days +" in " ".join(table["pandas"])
+    fitted, out = fit(**{name: table[name] for name in ("pandas", "python")}, deltas=deltas)
+    copies = dict.fromkeys(["python", "deltas"], "equal to pandas")
+    assert fitted.kinds_ == {"pandas": "number", **copies}
+    np.testing.assert_array_equal(out["pandas"], seconds)
+    hours = fit(a=[f"{90 + k}:30:15" for k in range(N)], b=numbers())[1]["a"]
+    np.testing.assert_array_equal(hours, 3600 * (90 + np.arange(N)) + 1815)
+
+
+@pytest.mark.parametrize("cell", ["9:75", "9:3", "123:10", "1234:10:00", "1:2:3", "noon", "2 days"])
 def test_what_is_no_time_of_day_is_not_read_as_one(cell):
     text = np.where(np.arange(N) % 2, "9:30", cell)
     fitted, _ = fit(a=text, b=numbers())
