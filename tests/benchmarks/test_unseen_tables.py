@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import unseen_tables
-from unseen_tables import SPECS, prepare, read_specs, two_classes
+from unseen_tables import SPECS, half_of, prepare, read_specs, two_classes
 
 from pu_bench.data import load_collection
 from puicl_config import InputError
@@ -133,3 +133,17 @@ def test_no_data_set_is_taken_twice_and_none_that_was_looked_at_before():
         rpart/solder survival/solder MASS/Pima.tr MASS/Pima.te MASS/Pima.tr2 dslabs/brca DAAG/spam7
         wooldridge/affairs COUNT/affairs"""
     assert not set(items) & set(seen.split())
+
+
+def test_halves_stay_what_they_are(tmp_path, monkeypatch):
+    names = list(read_specs(SPECS))
+    choosing = [name for name in names if half_of(name) == "choosing"]
+    assert len(choosing) == 43
+    assert choosing[:4] == ["hmda", "health_insurance", "resumes", "salaries"]
+    monkeypatch.setattr(unseen_tables, "check_package", lambda: None)
+    monkeypatch.setattr(unseen_tables, "source", lambda item: FRAME)
+    monkeypatch.setattr(unseen_tables, "read_specs", lambda path: {"hmda": SPEC, "nmes": SPEC})
+    for half, name in (("choosing", "hmda"), ("unseen", "nmes")):
+        monkeypatch.setattr(sys, "argv", ["u", "--out", str(tmp_path / half), "--half", half])
+        unseen_tables.main()
+        assert list(json.loads((tmp_path / half / "index.json").read_text())) == [name]
