@@ -7,7 +7,9 @@ with it) at most `--rows` rows are drawn; a third of their positives are labelle
 the rest is unlabelled. So shares of positives lie between .02 and .4 and are nobody's choice.
 Prints, over all tables and by the share's size: AUC beside that of cross-fitted trees on the same
 numbers, the share's estimate, how often its interval covers it and how wide that is, and how often
-the fit warned of the share; of all rows called positive together, how many are.
+the fit warned of the share; of all rows called positive together, how many are; and Brier scores:
+of the probabilities as they are, with the table's share given (`class_prior=`), and of saying that
+share of every row. Five minutes on two cores for 95 tables.
 """
 
 import argparse
@@ -18,31 +20,27 @@ import numpy as np
 import pandas as pd
 from how_many import count
 from real_tables import data_digest, digest, measured, read_tables, table_names
-from sklearn.metrics import roc_auc_score
+from scipy.special import expit, logit
+from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from pu_bench.methods import METHODS
 from puicl_config import exit_on_input_error
 from puicl_model import PUICLClassifier
+from puicl_model.class_prior import shift_to
 
 _KEY = ("table", "rows", "n_estimators", "weights", "data")
 _FIGURES = [
-    "labeled",
-    "unlabeled",
-    "share",
-    "auc",
-    "trees_auc",
-    "estimate",
-    "low",
-    "high",
-    "warned",
-    "called",
-    "right",
-    "trees_estimate",
-    "trees_called",
-    "trees_right",
+    *("labeled", "unlabeled", "share", "auc", "trees_auc", "estimate", "low", "high", "warned"),
+    *("called", "right", "brier", "given_called", "given_right", "given_brier"),
+    *("trees_estimate", "trees_called", "trees_right"),
 ]
 # Upper limits of the shares that are told apart.
 _LIMITS = (0.1, 0.25, 0.5)
+_COLUMNS = (
+    *("AUC", "trees", "difference", "wins", "share", "estimate", "off by", "covered", "width"),
+    *("warned", "called positive, are", "Brier", "share given: called, are", "Brier", "constant"),
+    *("trees: off by", "called, are"),
+)
 # What warnings about the share of positives have in common.
 _ABOUT_THE_SHARE = ("share of positives", "looks positive")
 
@@ -72,11 +70,8 @@ def main() -> None:
         return [judged(classifier, table.iloc[drawn], s, y)]
 
     frame = measured(arguments.out, list(_KEY), _FIGURES, cells, measure, arguments.jobs)
-    print(
-        "| share | tables | AUC | trees | difference | wins | share | estimate | off by | "
-        "covered | width | warned | called positive and are | trees: off by | called and are |"
-    )
-    print("|---" * 15 + "|")
+    print(f"| share | tables | {' | '.join(_COLUMNS)} |")
+    print("|---" * (2 + len(_COLUMNS)) + "|")
     lower = 0.0
     for upper in _LIMITS:
         line(f"{lower} to {upper}", frame[(frame.share > lower) & (frame.share <= upper)])
@@ -107,13 +102,16 @@ def judged(classifier: PUICLClassifier, table: pd.DataFrame, s: np.ndarray, y: n
     low, high = classifier.class_prior_interval_
     said = classifier.report_["warnings"]
     warned = any(words in warning for warning in said for words in _ABOUT_THE_SHARE)
-    called, trees_called = proba >= 0.5, trees.label == 1
+    log_odds = logit(proba.astype(float))
+    given = expit(log_odds + shift_to(log_odds, y.mean()))
+    called, given_called, trees_called = proba >= 0.5, given >= 0.5, trees.label == 1
     return (
         *(int(s.sum()), len(y), y.mean()),
         *(roc_auc_score(y, proba), roc_auc_score(y, trees.order)),
         *(classifier.class_prior_, low, high, warned),
-        *(called.sum(), (called & y).sum(), trees.class_prior),
-        *(trees_called.sum(), (trees_called & y).sum()),
+        *(called.sum(), (called & y).sum(), brier_score_loss(y, proba)),
+        *(given_called.sum(), (given_called & y).sum(), brier_score_loss(y, given)),
+        *(trees.class_prior, trees_called.sum(), (trees_called & y).sum()),
     )
 
 
@@ -123,17 +121,31 @@ def line(name: str, frame: pd.DataFrame) -> None:
         return
     gain = frame.auc - frame.trees_auc
     covered = (frame.low <= frame.share) & (frame.share <= frame.high)
-    print(
-        f"| {name} | {len(frame)} | {frame.auc.mean():.3f} | {frame.trees_auc.mean():.3f} | "
-        f"{gain.mean():+.3f} ± {gain.sem():.3f} | {(gain > 0).mean():.0%} | "
-        f"{frame.share.mean():.3f} | {frame.estimate.mean():.3f} | "
-        f"{(frame.estimate - frame.share).abs().mean():.3f} | {covered.mean():.0%} | "
-        f"{(frame.high - frame.low).mean():.2f} | {frame.warned.astype(bool).mean():.0%} | "
-        f"{frame.right.sum() / max(frame.called.sum(), 1):.0%} of {frame.called.sum():,} | "
-        f"{(frame.trees_estimate - frame.share).abs().mean():.3f} | "
-        f"{frame.trees_right.sum() / max(frame.trees_called.sum(), 1):.0%} of "
-        f"{frame.trees_called.sum():,} |"
+    figures = (
+        f"{frame.auc.mean():.3f}",
+        f"{frame.trees_auc.mean():.3f}",
+        f"{gain.mean():+.3f} ± {gain.sem():.3f}",
+        f"{(gain > 0).mean():.0%}",
+        f"{frame.share.mean():.3f}",
+        f"{frame.estimate.mean():.3f}",
+        f"{(frame.estimate - frame.share).abs().mean():.3f}",
+        f"{covered.mean():.0%}",
+        f"{(frame.high - frame.low).mean():.2f}",
+        f"{frame.warned.astype(bool).mean():.0%}",
+        called_and_are(frame.called, frame.right),
+        f"{frame.brier.mean():.3f}",
+        called_and_are(frame.given_called, frame.given_right),
+        f"{frame.given_brier.mean():.3f}",
+        f"{(frame.share * (1 - frame.share)).mean():.3f}",
+        f"{(frame.trees_estimate - frame.share).abs().mean():.3f}",
+        called_and_are(frame.trees_called, frame.trees_right),
     )
+    print(f"| {name} | {len(frame)} | {' | '.join(figures)} |")
+
+
+def called_and_are(called: pd.Series, right: pd.Series) -> str:
+    """Of all tables' rows that were called positive how many are, and how many were called."""
+    return f"{right.sum() / called.sum():.0%} of {called.sum():,}" if called.any() else "none"
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from natural_shares import _FIGURES, as_found, judged, line
 
 from puicl_model import PUICLClassifier
@@ -37,6 +38,9 @@ def test_figures_of_a_table_are_those_of_the_classifier():
     assert (row["low"], row["high"]) == classifier.class_prior_interval_
     assert row["called"] == (classifier.unlabeled_proba_ >= 0.5).sum()
     assert 0 < row["right"] <= row["called"]
+    given = PUICLClassifier(n_estimators=1).fit(table, s, class_prior=18 / 68).unlabeled_proba_
+    assert row["given_called"] == (given >= 0.5).sum()
+    assert row["given_brier"] == pytest.approx(np.mean((given - y[s == 0]) ** 2), abs=1e-6)
 
 
 def test_a_line_says_what_its_tables_say_together(capsys):
@@ -50,6 +54,10 @@ def test_a_line_says_what_its_tables_say_together(capsys):
         "warned": [True, False],
         "called": [3, 7],
         "right": [3, 5],
+        "brier": [0.1, 0.2],
+        "given_called": [2, 2],
+        "given_right": [2, 1],
+        "given_brier": [0.1, 0.1],
         "trees_estimate": [0.2, 0.2],
         "trees_called": [0, 0],
         "trees_right": [0, 0],
@@ -58,7 +66,7 @@ def test_a_line_says_what_its_tables_say_together(capsys):
     said = capsys.readouterr().out
     assert said == (
         "| all | 2 | 0.750 | 0.725 | +0.025 ± 0.075 | 50% | 0.300 | 0.300 | 0.100 | 50% | 0.28 | "
-        "50% | 80% of 10 | 0.100 | 0% of 0 |\n"
+        "50% | 80% of 10 | 0.150 | 75% of 4 | 0.100 | 0.200 | 0.100 | none |\n"
     )
     line("none", pd.DataFrame(figures)[:0])
     assert not capsys.readouterr().out
