@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from how_many import count
 from real_tables import data_digest, digest, measured, read_tables, table_names
-from scipy.special import expit, logit
+from scipy import special
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from pu_bench.methods import METHODS
@@ -102,8 +102,9 @@ def judged(classifier: PUICLClassifier, table: pd.DataFrame, s: np.ndarray, y: n
     low, high = classifier.class_prior_interval_
     said = classifier.report_["warnings"]
     warned = any(words in warning for warning in said for words in _ABOUT_THE_SHARE)
-    log_odds = logit(proba.astype(float))
-    given = expit(log_odds + shift_to(log_odds, y.mean()))
+    # By the module: workers cannot unpickle a ufunc that a script names.
+    log_odds = special.logit(proba.astype(float))
+    given = special.expit(log_odds + shift_to(log_odds, y.mean()))
     called, given_called, trees_called = proba >= 0.5, given >= 0.5, trees.label == 1
     return (
         *(int(s.sum()), len(y), y.mean()),
