@@ -8,8 +8,9 @@ the rest is unlabelled. So shares of positives lie between .02 and .4 and are no
 Prints, over all tables and by the share's size: AUC beside that of cross-fitted trees on the same
 numbers, the share's estimate, how often its interval covers it and how wide that is, and how often
 the fit warned of the share; of all rows called positive together, how many are; and Brier scores:
-of the probabilities as they are, with the table's share given (`class_prior=`), and of saying that
-share of every row. Five minutes on two cores for 95 tables.
+of the probabilities as they are, where positives are known to be the rarer class
+(`class_prior=(0, 0.5)`), with the table's share given (`class_prior=`), and of saying that share of
+every row. Five minutes on two cores for 95 tables.
 """
 
 import argparse
@@ -26,19 +27,21 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 from pu_bench.methods import METHODS
 from puicl_config import exit_on_input_error
 from puicl_model import PUICLClassifier
-from puicl_model.class_prior import shift_to
+from puicl_model.class_prior import estimate_within, shift_to
 
 _KEY = ("table", "rows", "n_estimators", "weights", "data")
 _FIGURES = [
     *("labeled", "unlabeled", "share", "auc", "trees_auc", "estimate", "low", "high", "warned"),
     *("called", "right", "brier", "given_called", "given_right", "given_brier"),
+    *("rarer_estimate", "rarer_called", "rarer_right", "rarer_brier"),
     *("trees_estimate", "trees_called", "trees_right"),
 ]
 # Upper limits of the shares that are told apart.
 _LIMITS = (0.1, 0.25, 0.5)
 _COLUMNS = (
     *("AUC", "trees", "difference", "wins", "share", "estimate", "off by", "covered", "width"),
-    *("warned", "called positive, are", "Brier", "share given: called, are", "Brier", "constant"),
+    *("warned", "called positive, are", "Brier", "known to be rarer: off by", "called, are"),
+    *("Brier", "share given: called, are", "Brier", "constant"),
     *("trees: off by", "called, are"),
 )
 # What warnings about the share of positives have in common.
@@ -105,13 +108,19 @@ def judged(classifier: PUICLClassifier, table: pd.DataFrame, s: np.ndarray, y: n
     # By the module: workers cannot unpickle a ufunc that a script names.
     log_odds = special.logit(proba.astype(float))
     given = special.expit(log_odds + shift_to(log_odds, y.mean()))
+    n_labeled, card = int(s.sum()), classifier.model_card_
+    rarer_share = estimate_within(log_odds, n_labeled, card, 0.0, 0.5)[0]
+    rarer = special.expit(log_odds + shift_to(log_odds, rarer_share))
     called, given_called, trees_called = proba >= 0.5, given >= 0.5, trees.label == 1
+    rarer_called = rarer >= 0.5
     return (
-        *(int(s.sum()), len(y), y.mean()),
+        *(n_labeled, len(y), y.mean()),
         *(roc_auc_score(y, proba), roc_auc_score(y, trees.order)),
         *(classifier.class_prior_, low, high, warned),
         *(called.sum(), (called & y).sum(), brier_score_loss(y, proba)),
         *(given_called.sum(), (given_called & y).sum(), brier_score_loss(y, given)),
+        *(rarer_share, rarer_called.sum(), (rarer_called & y).sum()),
+        brier_score_loss(y, rarer),
         *(trees.class_prior, trees_called.sum(), (trees_called & y).sum()),
     )
 
@@ -135,6 +144,9 @@ def line(name: str, frame: pd.DataFrame) -> None:
         f"{frame.warned.astype(bool).mean():.0%}",
         called_and_are(frame.called, frame.right),
         f"{frame.brier.mean():.3f}",
+        f"{(frame.rarer_estimate - frame.share).abs().mean():.3f}",
+        called_and_are(frame.rarer_called, frame.rarer_right),
+        f"{frame.rarer_brier.mean():.3f}",
         called_and_are(frame.given_called, frame.given_right),
         f"{frame.given_brier.mean():.3f}",
         f"{(frame.share * (1 - frame.share)).mean():.3f}",

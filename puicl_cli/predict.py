@@ -37,10 +37,12 @@ def predict(
         typer.Option(help="A column whose numbers are codes of categories; may be given again."),
     ] = None,
     class_prior: Annotated[
-        float | None,
+        str | None,
         typer.Option(
-            help="Share of positives among the unlabelled rows, where it is known; of a folder, in "
-            "each of its tables or parts."
+            metavar="SHARE|LEAST:MOST",
+            help="Share of positives among the unlabelled rows, where it is known, or its range, "
+            "such as 0:0.5 where positives are the rarer class; of a folder, in each of its tables "
+            "or parts.",
         ),
     ] = None,
     n_estimators: Annotated[
@@ -121,7 +123,7 @@ def predict(
         label_column=label_column,
         positive_label=positive_label,
         id_column=id_column,
-        class_prior=class_prior,
+        class_prior=_share_or_range(class_prior),
         n_estimators=n_estimators,
         blend=blend,
         model=None if model is None else str(model),
@@ -168,3 +170,18 @@ def predict(
     for doubt in scored.doubts:
         print(f"warning: {doubt}", file=sys.stderr)
     print(scored.says(out), file=sys.stderr if out == STREAM else sys.stdout)
+
+
+def _share_or_range(text: str | None) -> float | tuple[float, float] | None:
+    """What --class-prior says: 0.03, or 0:0.5. Raises `InputError` for anything else."""
+    if text is None:
+        return None
+    try:
+        numbers = [float(part) for part in text.split(":")]
+    except ValueError:
+        numbers = []
+    if len(numbers) not in (1, 2):
+        raise InputError(
+            f"--class-prior {text}: give a share such as 0.03, or a range such as 0:0.5"
+        )
+    return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])

@@ -21,6 +21,10 @@ _LEAST_SLOPE = 0.05
 # Shares below, between and above, of each of which an interval has to cover its part.
 BANDS = (0.3, 0.7)
 
+# A card's spread is e to the mean logarithm of errors; a normal's standard deviation is that much
+# more. Shares that are tried in a range.
+_NORMAL_TO_SPREAD, _SHARES = np.exp((np.euler_gamma + np.log(2)) / 2), 1000
+
 # Line and spread of an interval are fitted in turn, as often; and in as many parts.
 _TURNS, _FOLDS = 5, 10
 
@@ -70,6 +74,32 @@ def estimate(
     low = 0.0 if low < least + _NEAR else min(low, share)
     high = 1.0 if high > most - _NEAR else max(high, share)
     return share, low, high
+
+
+def estimate_within(
+    log_odds: np.ndarray, n_labeled: int, card: dict[str, Any], least: float, most: float
+) -> tuple[float, float, float]:
+    """`estimate` where the share is known to lie between `least` and `most`.
+
+    The estimate is the mean of the shares there, weighed by how likely each makes such answers as
+    the network's: normal around the card's line, on the log-odds scale. Where classes overlap the
+    answers say little and it is near the middle of the range; where they do not, it is what
+    `estimate` finds. The ends are those of `estimate` as far as they lie within, or the range's
+    own where none does or the card has no line.
+    """
+    share, low, high = estimate(log_odds, n_labeled, card)
+    known = card.get("class_prior_interval") or {}
+    if "center" not in known:
+        return float(np.clip(share, least, most)), least, most
+    intercept, slope = _line(log_odds, known["center"])
+    spread = np.exp(spread_evidence(log_odds, n_labeled) @ known["spread"]) * _NORMAL_TO_SPREAD
+    shares = least + (most - least) * (np.arange(_SHARES) + 0.5) / _SHARES
+    off = (_logit(share) - intercept - slope * _logit(shares)) / spread
+    weights = np.exp((off**2).min() / 2 - off**2 / 2)
+    inside = max(low, least), min(high, most)
+    return float(weights @ shares / weights.sum()), *(
+        inside if inside[0] < inside[1] else (least, most)
+    )
 
 
 def trained_shares(card: Mapping[str, Any]) -> tuple[float, float]:

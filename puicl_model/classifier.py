@@ -112,8 +112,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     class_prior_ : float
         Estimated share of positives among the unlabelled rows, or the one given.
     class_prior_interval_ : tuple of float
-        Its interval (`puicl_model.class_prior.estimate`); NaN where the weights' card
-        says nothing of it.
+        Its interval (`puicl_model.class_prior.estimate`), within the range that was given; NaN
+        where the weights' card says nothing of it and nothing was given.
     estimator_log_odds_ : ndarray [n_estimators, n_u]
         What was averaged. Estimators that could not differ (networks that do not see the order of
         columns, tables that fit as a whole) are run once and stand here as often as they count.
@@ -163,13 +163,16 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         self.keep_context = keep_context
         self.verbose = verbose
 
-    def fit(self, X: Any, s: Any, class_prior: float | None = None) -> Self:
+    def fit(self, X: Any, s: Any, class_prior: float | tuple[float, float] | None = None) -> Self:
         """Read the table `X` [n, d] with the labels `s` [n].
 
         X: numbers, booleans, text, dates, with missing cells; numpy, pandas, polars, Arrow, lists.
         s: 1 or True marks a labelled positive; 0, -1, False or a missing value an unlabelled row;
         see also `positive_label`. class_prior: the share of positives among the unlabelled rows,
-        between 0 and 1, where it is known; the probabilities then have it as their mean.
+        between 0 and 1, where it is known, or the least and the most that it may be: (0, 0.5)
+        where positives are the rarer class. The probabilities then have it, or what is likeliest
+        in the range on average (`puicl_model.class_prior.estimate_within`), as their mean; the
+        order of the rows stays.
 
         Raises `ValueError` for infinite cells, other values in `s`, no labelled positive or no
         unlabelled row, parameters out of range, and where the weights cannot be read; `TypeError`
@@ -275,7 +278,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         self,
         X: Any,
         s: Any,
-        class_prior: float | None,
+        class_prior: float | tuple[float, float] | None,
         loaded: tuple[PUICL, dict[str, Any]] | None = None,
     ) -> "_Task":
         """Everything of `fit` before the forward passes; `loaded`: network and card, if at hand."""
@@ -324,7 +327,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             self._students, taught = Students.taught(X, labeled, answers, task.rng)
             self._blend = Blend(log_odds, _mean_by(taught[:, ~labeled], inverse))
             log_odds = self._blend.fitted
-        self._set_prior(log_odds, int(labeled.sum()), task.class_prior)
+        own = self._set_prior(log_odds, int(labeled.sum()), task.class_prior)
         log_odds = log_odds + self._offset
         self._key_log_odds = log_odds[first]
         self.unlabeled_proba_ = _probability(log_odds)
@@ -332,8 +335,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         self.column_orders_ = [view.columns for views in runs for view in views]
         self.unlabeled_rows_ = np.flatnonzero(~labeled)
         self.classes_ = np.array([0, 1])
-        given = task.class_prior is not None
-        self.report_ = make_report(self, X, task.relevance, runs, given)
+        self.report_ = make_report(self, X, task.relevance, runs, task.class_prior, own)
 
     def _log_odds_of_new(self, X: np.ndarray) -> np.ndarray:
         """Log-odds [m] of preprocessed rows [m, w], as if none of them had been in the fit."""
@@ -375,15 +377,22 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             )
         return X
 
-    def _set_prior(self, log_odds: np.ndarray, n_labeled: int, class_prior: float | None) -> None:
-        if class_prior is None:
-            found = priors.estimate(log_odds, n_labeled, self.model_card_)
-        else:
+    def _set_prior(
+        self, log_odds: np.ndarray, n_labeled: int, class_prior: float | tuple[float, float] | None
+    ) -> tuple[float, float]:
+        """The class prior, and the shift to it; returns the interval that the table alone gives."""
+        found = priors.estimate(log_odds, n_labeled, self.model_card_)
+        own = found[1:]
+        if isinstance(class_prior, tuple | list):
+            least, most = map(float, class_prior)
+            found = priors.estimate_within(log_odds, n_labeled, self.model_card_, least, most)
+        elif class_prior is not None:
             found = (float(class_prior),) * 3
         self.class_prior_, *ends = found
         self.class_prior_interval_ = tuple(ends)
         # Probabilities whose mean is the class prior: a given one moves them.
-        self._offset = 0.0 if class_prior is None else priors.shift_to(log_odds, class_prior)
+        self._offset = priors.shift_to(log_odds, found[0]) if class_prior is not None else 0.0
+        return own
 
 
 @dataclass(frozen=True)
@@ -395,7 +404,7 @@ class _Task:
     relevance: np.ndarray
     plan: Plan
     rng: np.random.Generator
-    class_prior: float | None
+    class_prior: float | tuple[float, float] | None
 
 
 def _mean_by(values: np.ndarray, group: np.ndarray) -> np.ndarray:

@@ -58,7 +58,22 @@ def check_parameters(classifier: BaseEstimator, class_prior: Any) -> None:
             "categorical_features asks preprocessing='auto'; give it to the TablePreprocessor "
             "that is preprocessing instead"
         )
-    if class_prior is not None and not (
-        isinstance(class_prior, Real) and 0 < float(class_prior) < 1
-    ):
-        raise ValueError(f"class_prior must lie between 0 and 1, not {class_prior!r}")
+    if class_prior is not None and not (is_share(class_prior) or is_range(class_prior)):
+        raise ValueError(
+            "class_prior must lie between 0 and 1, or be a pair of least and most, not "
+            f"{class_prior!r}"
+        )
+
+
+def is_share(class_prior: Any) -> bool:
+    """Whether it is a share of positives: a number between 0 and 1."""
+    return isinstance(class_prior, Real) and 0 < float(class_prior) < 1
+
+
+def is_range(class_prior: Any) -> bool:
+    """Whether it is a range of shares: a pair of two numbers from 0 to 1, the first smaller."""
+    if not isinstance(class_prior, tuple | list) or len(class_prior) != 2:
+        return False
+    return all(isinstance(end, Real) for end in class_prior) and (
+        0 <= float(class_prior[0]) < float(class_prior[1]) <= 1
+    )

@@ -34,13 +34,17 @@ def make_report(
     X: np.ndarray,
     relevance: np.ndarray,
     estimators: list[list[View]],
-    prior_is_given: bool,
+    class_prior: float | Sequence[float] | None,
+    table_interval: tuple[float, float],
 ) -> dict[str, Any]:
     """`report_` of a fitted classifier.
 
-    X: [n, w], the preprocessed table; relevance, prior_is_given: see `doubts`; estimators: what
-    was run.
+    X: [n, w], the preprocessed table; relevance: see `doubts`; estimators: what was run;
+    class_prior: the share that was given, or its range; table_interval: that of the share which the
+    table gives without either.
     """
+    prior_range = tuple(class_prior) if isinstance(class_prior, tuple | list) else None
+    prior_is_given = class_prior is not None and prior_range is None
     preprocessor = classifier.preprocessor_
     names = _names(preprocessor, X.shape[1])
     views = [view for estimator in estimators for view in estimator]
@@ -72,6 +76,8 @@ def make_report(
             proba=classifier.unlabeled_proba_,
             interval=None if prior_is_given else classifier.class_prior_interval_,
             prior_is_given=prior_is_given,
+            prior_range=prior_range,
+            table_interval=table_interval,
             trained_shares=priors.trained_shares(classifier.model_card_),
             relevance=relevance,
             names=names,
@@ -90,6 +96,8 @@ def doubts(
     names: Sequence[str],
     apart: float,
     prior_is_given: bool = False,
+    prior_range: tuple[float, float] | None = None,
+    table_interval: tuple[float, float] = (np.nan, np.nan),
     interval: tuple[float, float] | None = None,
     trained_shares: tuple[float, float] = (-np.inf, np.inf),
     of_columns: Sequence[str] = (),
@@ -100,6 +108,7 @@ def doubts(
     proba: [n_u], of the unlabelled rows; relevance: [w], each column's |2 AUC - 1|, labelled
     against unlabelled; names: theirs; apart: the AUC of all columns together (`separation`), NaN
     where there are too few rows; prior_is_given: whether the share of positives is the user's;
+    prior_range: the range of shares that is; table_interval: what the table gives without one;
     interval: of the estimated share;
     trained_shares: see `class_prior`; of_columns: what the preprocessor warns of; says_nothing:
     whether all rows are the same.
@@ -142,16 +151,32 @@ def doubts(
                 f"rows well (AUC {(1 + most) / 2:.2f}): leave it out if it knows who was labelled"
             )
         mostly_labeled = n_labeled > len(proba)
-        of_prior = _doubts_of_prior(proba, trained_shares, says_nothing, telling, mostly_labeled)
+        if prior_range is None:
+            of_prior = _doubts_of_prior(
+                proba, trained_shares, says_nothing, telling, mostly_labeled
+            )
+        else:
+            of_prior = _doubts_of_range(prior_range, table_interval)
         if not of_prior and interval is not None and interval[1] - interval[0] >= _WIDE:
             low, high = interval
             of_prior.append(
                 f"the share of positives may be anything from {low:.0%} to {high:.0%}: every "
                 "probability rises and falls with it, the order of the rows does not. Where you "
-                "know the share, give class_prior"
+                "know the share, or that positives are the rarer class, give class_prior"
             )
         found += of_prior
     return found
+
+
+def _doubts_of_range(given: tuple[float, float], own: tuple[float, float]) -> list[str]:
+    """A warning where the interval that the table gives by itself lies beyond the range `given`."""
+    if not (own[1] <= given[0] or own[0] >= given[1]):  # or there is none
+        return []
+    return [
+        f"the table by itself would have {own[0]:.0%} to {own[1]:.0%} of the unlabelled rows "
+        f"positive, beyond the range that was given ({given[0]:.0%} to {given[1]:.0%}): one of "
+        "the two is wrong, or the labelled rows are no fair sample of the positives"
+    ]
 
 
 _REVERSED = ". Most rows are labelled: if 1 marks the unlabelled ones, turn s round"

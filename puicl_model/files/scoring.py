@@ -12,6 +12,7 @@ from puicl_model.classifier import PUICLClassifier
 from puicl_model.files.csv_files import Dialect
 from puicl_model.files.decimals import plain_label
 from puicl_model.files.formats import read_table
+from puicl_model.parameters import is_range, is_share
 from puicl_model.preprocessing.table import KEEP_THEM, SPELL
 from puicl_model.weights import find_weights
 
@@ -26,7 +27,7 @@ class Options:
     label_column: str
     positive_label: str | None = None
     id_column: str | None = None
-    class_prior: float | None = None
+    class_prior: float | tuple[float, float] | None = None
     n_estimators: int | None = None
     blend: Literal["trees"] | None = None
     precision: Literal["float32", "bfloat16"] | None = None
@@ -36,8 +37,13 @@ class Options:
     dialect: Dialect = field(default_factory=Dialect)
 
     def __post_init__(self):
-        if self.class_prior is not None and not 0 < self.class_prior < 1:
-            raise InputError(f"--class-prior must lie between 0 and 1, not {self.class_prior}")
+        if self.class_prior is not None and not (
+            is_share(self.class_prior) or is_range(self.class_prior)
+        ):
+            raise InputError(
+                "--class-prior must lie between 0 and 1, or be a range such as 0:0.5, not "
+                f"{self.class_prior}"
+            )
         if self.id_column == self.label_column:
             raise InputError(f"--id-column and --label-column are both {self.id_column!r}")
         for column in self.categorical_columns:

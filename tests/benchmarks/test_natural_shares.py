@@ -39,6 +39,9 @@ def test_figures_of_a_table_are_those_of_the_classifier():
     assert row["called"] == (classifier.unlabeled_proba_ >= 0.5).sum()
     assert 0 < row["right"] <= row["called"]
     given = PUICLClassifier(n_estimators=1).fit(table, s, class_prior=18 / 68).unlabeled_proba_
+    rarer = PUICLClassifier(n_estimators=1).fit(table, s, class_prior=(0, 0.5))
+    assert row["rarer_estimate"] == pytest.approx(rarer.class_prior_, abs=1e-6)
+    assert row["rarer_called"] == (rarer.unlabeled_proba_ >= 0.5).sum()
     assert row["given_called"] == (given >= 0.5).sum()
     assert row["given_brier"] == pytest.approx(np.mean((given - y[s == 0]) ** 2), abs=1e-6)
 
@@ -55,6 +58,10 @@ def test_a_line_says_what_its_tables_say_together(capsys):
         "called": [3, 7],
         "right": [3, 5],
         "brier": [0.1, 0.2],
+        "rarer_estimate": [0.25, 0.35],
+        "rarer_called": [1, 1],
+        "rarer_right": [1, 0],
+        "rarer_brier": [0.1, 0.14],
         "given_called": [2, 2],
         "given_right": [2, 1],
         "given_brier": [0.1, 0.1],
@@ -66,7 +73,8 @@ def test_a_line_says_what_its_tables_say_together(capsys):
     said = capsys.readouterr().out
     assert said == (
         "| all | 2 | 0.750 | 0.725 | +0.025 ± 0.075 | 50% | 0.300 | 0.300 | 0.100 | 50% | 0.28 | "
-        "50% | 80% of 10 | 0.150 | 75% of 4 | 0.100 | 0.200 | 0.100 | none |\n"
+        "50% | 80% of 10 | 0.150 | 0.050 | 50% of 2 | 0.120 | 75% of 4 | 0.100 | 0.200 | 0.100 | "
+        "none |\n"
     )
     line("none", pd.DataFrame(figures)[:0])
     assert not capsys.readouterr().out

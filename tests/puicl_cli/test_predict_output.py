@@ -1,6 +1,7 @@
 """Where and how `puicl predict` writes scores: names of rows, links, pipes, streams."""
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -101,3 +102,14 @@ def test_a_known_class_prior_is_the_mean_of_the_scores(predict, patients, tmp_pa
     assert code == 0
     assert out.endswith("positives; share of positives among the unlabelled: 0.200, as given\n")
     assert pd.read_csv(tmp_path / "scores.csv")["p_positive"].mean() == pytest.approx(0.2)
+
+
+def test_of_a_range_the_share_is_estimated_within_it(predict, patients, tmp_path):
+    patients.drop(columns="patient").to_csv(tmp_path / "p.csv", index=False)
+    code, out, _ = predict(data="p.csv", out="scores.csv", **{"class-prior": "0:0.15"})
+    assert code == 0
+    told = re.search(r"estimated share of positives among the unlabelled: (\S+) \((\S+) to", out)
+    share, low = map(float, told.groups())
+    assert low < share <= 0.15
+    scores = pd.read_csv(tmp_path / "scores.csv")["p_positive"]
+    assert scores.mean() == pytest.approx(share, abs=0.0006)
