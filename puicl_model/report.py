@@ -43,8 +43,12 @@ def make_report(
     class_prior: the share that was given, or its range; table_interval: that of the share which the
     table gives without either.
     """
-    prior_range = tuple(class_prior) if isinstance(class_prior, tuple | list) else None
-    prior_is_given = class_prior is not None and prior_range is None
+    prior_range, given = None, None
+    if isinstance(class_prior, tuple | list):
+        prior_range = float(class_prior[0]), float(class_prior[1])
+    elif class_prior is not None:
+        given = float(class_prior)
+    prior_is_given = given is not None
     preprocessor = classifier.preprocessor_
     names = _names(preprocessor, X.shape[1])
     views = [view for estimator in estimators for view in estimator]
@@ -59,6 +63,8 @@ def make_report(
         "n_unlabeled": n_unlabeled,
         "class_prior": classifier.class_prior_,
         "class_prior_interval": classifier.class_prior_interval_,
+        # As `fit` was told: a share, its range as a list, or None.
+        "class_prior_given": given if prior_range is None else list(prior_range),
         "columns": dict(getattr(preprocessor, "kinds_", {})),
         "network_columns": names,
         "forward_passes": len(contexts),

@@ -142,6 +142,9 @@ def _figures(classifier: PUICLClassifier) -> str:
         known = classifier.model_card_.get("class_prior_interval")  # older saved fits lack it
         nominal = f"{known['coverage']:.0%} " if known else ""
         note += f"; {nominal}interval {low:.1%} to {high:.1%}"
+        given = report.get("class_prior_given")
+        if given:
+            note += f", within {given[0]:.0%} to {given[1]:.0%}, as was given"
     band = "" if np.isnan(low) else _band(low, high)
     track = f'<div class="track">{band}<b style="left:{100 * share:.1f}%"></b></div>'
     called = int((classifier.unlabeled_proba_ >= 0.5).sum())

@@ -209,7 +209,13 @@ def test_the_page_draws_the_class_priors_interval_and_puts_the_columns_that_matt
     html = page(0.4, (0.2, 0.65))
     assert "90% interval 20.0% to 65.0%" in html
     assert '<i style="left:20.0%;width:45.0%"></i><b style="left:40.0%"></b>' in html
+    assert "as was given" not in html
     assert "as was given" in page(0.4, (0.4, 0.4))
+    fitted.report_["class_prior_given"] = [0.1, 0.5]
+    told = "90% interval 20.0% to 50.0%, within 10% to 50%, as was given"
+    assert told in page(0.4, (0.2, 0.5))
+    del fitted.report_["class_prior_given"]  # of fits that were saved before
+    assert "as was given" not in page(0.4, (0.2, 0.5))
     assert "there is no interval" in page(0.4, (np.nan, np.nan))
     order = list(permutation_importance(fitted, table).index)
     heads = re.findall("<th>([^<]*)</th>", html)

@@ -119,6 +119,8 @@ def test_the_classifier_takes_a_range_and_keeps_the_order(carded, given):
     new = np.random.default_rng(1).normal(size=(5, 3))
     moved = told.decision_function(new) - free.decision_function(new)
     np.testing.assert_allclose(moved, shift[0], atol=1e-5)
+    assert told.report_["class_prior_given"] == list(given)
+    assert free.report_["class_prior_given"] is None
     (many,) = fit_many([(X, S, given)], PUICLClassifier(carded))
     assert many.class_prior_ == pytest.approx(told.class_prior_, rel=1e-5)
 
@@ -149,5 +151,7 @@ def test_a_saved_fit_keeps_what_the_range_gave(carded, tmp_path):
     again = PUICLClassifier.load(tmp_path / "fit.puicl")
     assert again.class_prior_ == told.class_prior_
     assert again.class_prior_interval_ == told.class_prior_interval_
+    assert again.report_ == told.report_
+    assert told.report_["class_prior_given"] == [0.0, 0.5]
     np.testing.assert_array_equal(again.predict_proba(X[:4]), told.predict_proba(X[:4]))
     assert expit(again.decision_function(X[:4])) == pytest.approx(again.predict_proba(X[:4])[:, 1])
