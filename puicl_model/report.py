@@ -34,7 +34,7 @@ def make_report(
     X: np.ndarray,
     relevance: np.ndarray,
     estimators: list[list[View]],
-    class_prior: float | Sequence[float] | None,
+    class_prior: float | tuple[float, float] | None,
     table_interval: tuple[float, float],
 ) -> dict[str, Any]:
     """`report_` of a fitted classifier.
@@ -43,7 +43,8 @@ def make_report(
     class_prior: the share that was given, or its range; table_interval: that of the share which the
     table gives without either.
     """
-    prior_range, given = None, None
+    prior_range: tuple[float, float] | None = None
+    given: float | None = None
     if isinstance(class_prior, tuple | list):
         prior_range = float(class_prior[0]), float(class_prior[1])
     elif class_prior is not None:
