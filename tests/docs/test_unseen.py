@@ -1,0 +1,40 @@
+"""Figures of docs/unseen.md are those of results/unseen."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from natural_shares import _LIMITS, line
+from paired_methods import lines
+
+from pu_bench.run.files import read_results
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "unseen.md").read_text(encoding="utf-8")
+RESULTS = ROOT / "results" / "unseen"
+
+
+def test_methods_beside_one_another():
+    cells = pd.DataFrame(read_results(RESULTS))
+    found = lines(cells[cells["repeat"] == 0], "puicl")
+    of_all = [cells for cells in found if cells[1] == "95"]
+    assert len(of_all) == 11
+    for cells in of_all:
+        assert f"| {' | '.join(cells)} |\n" in PAGE
+    auc = {cells[0]: f"{float(cells[2]):.3f}"[1:] for cells in of_all}
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    told = "a mean AUC of {}; next come uLSIF with {} and cross-fitted trees with\n{}, over"
+    assert told.format(auc["PUICL"], auc["uLSIF"], auc["ExtraTrees P vs U"]) in readme
+
+
+@pytest.mark.parametrize("group", range(len(_LIMITS) + 1))
+def test_tables_with_their_own_shares(group, capsys):
+    frame = pd.read_csv(RESULTS / "natural_shares.csv")
+    names = ["to .1", ".1 to .25", ".25 to .5", "all"]
+    if group < len(_LIMITS):
+        frame = frame[np.searchsorted(_LIMITS, frame["share"]) == group]
+    line(names[group], frame)
+    cells = capsys.readouterr().out.strip("|\n ").split(" | ")
+    for part in (cells[:12], [cells[0], cells[8], *cells[12:]]):
+        assert f"| {' | '.join(part)} |\n" in PAGE
