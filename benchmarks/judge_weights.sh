@@ -5,7 +5,8 @@
 #
 # DEVELOPMENT is the folder of the 16 development tables. Six splits of them in one pass and 16, eight of their
 # like with 300 rows, 5 to 50 labelled rows beside 200 others, designs of counts (four draws; complete ones,
-# three) and noisy sums, beside the default weights; into OUT/*.md. A step that is done is not done again. JOBS
+# three) and noisy sums, beside the default weights; into OUT/*.md. With CHOOSING set, two splits of the tables
+# in that folder, too (`unseen_tables.py --half choosing`), in one pass. A step that is done is not done again. JOBS
 # processes (2 unless given), which share a GPU where there is one. In the project's environment, or with PYTHON set.
 set -euo pipefail
 : "${JOBS:=2}"
@@ -27,6 +28,10 @@ step() { # NAME SCRIPT ARGUMENTS...
 
 step development compare_networks.py --models default "$new" --data "$data" --splits 6 --passes 1 16 --jobs "$JOBS" \
     --out "$out/development.csv"
+if [ -n "${CHOOSING:-}" ]; then
+    step choosing compare_networks.py --models default "$new" --data "$CHOOSING" --splits 2 --passes 1 --jobs "$JOBS" \
+        --out "$out/choosing.csv"
+fi
 step few_rows compare_networks.py --models default "$new" --data "$data" --rows 300 --splits 8 --passes 1 16 --jobs "$JOBS" \
     --out "$out/few_rows.csv"
 step few_labeled few_labeled.py --models default "$new" --data "$data" --draws 9 --jobs "$JOBS"
