@@ -7,8 +7,8 @@ Folder and splits: see `real_tables.py`. AUC, accuracy, |error of the share of p
 score, the mean over tables, and its difference from the first network with two standard errors:
 over splits, which is what other splits of these tables would say, and over tables, which is what
 other tables would. Ten splits tell two networks apart to some .001 of AUC on these tables, two do
-not (docs/weights.md). On one core,
-some two minutes a network and split. `--rows` thins each split, for tables of few rows.
+not (docs/weights.md). On one core, some two minutes a network and split. `--rows` thins each
+split, for tables of few rows.
 """
 
 import argparse

@@ -12,6 +12,7 @@ import argparse
 from pathlib import Path
 
 import pandas as pd
+from how_many import count
 from scipy.stats import wilcoxon
 
 from pu_bench.methods import METHODS
@@ -27,7 +28,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results", type=Path, help="a folder of `puicl bench --out`")
     parser.add_argument("--reference", default="puicl", choices=METHODS)
-    parser.add_argument("--repeats", type=int, help="the first so many splits of each table (all)")
+    parser.add_argument(
+        "--repeats", type=count, help="the first so many splits of each table (all)"
+    )
     arguments = parser.parse_args()
     cells = pd.DataFrame(read_results(arguments.results))
     if arguments.repeats is not None:

@@ -94,6 +94,7 @@ def estimate_within(
     intercept, slope = _line(log_odds, known["center"])
     spread = np.exp(spread_evidence(log_odds, n_labeled) @ known["spread"]) * _NORMAL_TO_SPREAD
     shares = least + (most - least) * (np.arange(_SHARES) + 0.5) / _SHARES
+    slope = max(slope, 0.0)  # an estimate never falls as the share rises
     off = (_logit(share) - intercept - slope * _logit(shares)) / spread
     weights = np.exp((off**2).min() / 2 - off**2 / 2)
     inside = max(low, least), min(high, most)
