@@ -128,7 +128,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("results/ablations"))
     parser.add_argument("--seeds", type=count, default=2)
-    parser.add_argument("--jobs", type=int, default=1, help="workers that generate the shards")
+    parser.add_argument("--jobs", type=count, default=1, help="workers that generate the shards")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after")
     parser.add_argument("--variants", nargs="*", default=list(VARIANTS), choices=list(VARIANTS))
     options = parser.parse_args()

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from how_many import count
 from real_tables import data_digest, digest, measured, read_split, table_names
 from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
@@ -41,9 +42,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="default")
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--splits", type=int, default=3)
-    parser.add_argument("--passes", type=int, default=16)
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--splits", type=count, default=3)
+    parser.add_argument("--passes", type=count, default=16)
+    parser.add_argument("--jobs", type=count, default=1)
     parser.add_argument("--out", type=Path, help="CSV of every figure; what it holds is kept")
     arguments = parser.parse_args()
     weights = digest(arguments.model)

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from how_many import count
 from joblib import Memory, Parallel, delayed
 from real_tables import digest, weights_file
 from scipy.special import expit
@@ -65,9 +66,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="default")
     parser.add_argument("--shards", required=True)
-    parser.add_argument("--tasks", type=int, default=600)
-    parser.add_argument("--n-estimators", type=int, default=PUICLClassifier().n_estimators)
-    parser.add_argument("--jobs", type=int, default=1, help="processes; the figures are the same")
+    parser.add_argument("--tasks", type=count, default=600)
+    parser.add_argument("--n-estimators", type=count, default=PUICLClassifier().n_estimators)
+    parser.add_argument("--jobs", type=count, default=1, help="processes; the figures are the same")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--kept", type=Path, help="folder of answers; not for other code")
     parser.add_argument("--rivals", action="store_true")

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from ensembling import thin
+from how_many import count
 from real_tables import data_digest, digest, measured, read_split, table_names
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
@@ -36,11 +37,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", default=["default"])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--splits", type=int, default=2)
-    parser.add_argument("--passes", type=int, nargs="+", default=[1, 16])
+    parser.add_argument("--splits", type=count, default=2)
+    parser.add_argument("--passes", type=count, nargs="+", default=[1, 16])
     parser.add_argument("--rows", type=int, default=0, help="of each split, at most; 0: all")
     parser.add_argument("--tables", nargs="*", help="these alone")
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--jobs", type=count, default=1)
     parser.add_argument("--out", type=Path, help="CSV of every figure; what it holds is kept")
     arguments = parser.parse_args()
     models = dict(zip(map(digest, arguments.models), arguments.models, strict=True))

@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=["default"])
     parser.add_argument("--passes", type=count, default=1)
     parser.add_argument("--draws", type=count, default=6)
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--jobs", type=count, default=1)
     parser.add_argument("--complete", action="store_true")
     arguments = parser.parse_args()
     for model in arguments.models:

@@ -16,6 +16,7 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
+from how_many import count
 from real_tables import data_digest, digest, measured, read_split, table_names
 from scipy.special import expit, logit
 from scipy.stats import rankdata
@@ -117,7 +118,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="default")
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--splits", type=int, default=1)
+    parser.add_argument("--splits", type=count, default=1)
     parser.add_argument("--rows", type=int, default=400, help="taken of each split, at most")
     parser.add_argument("--tables", nargs="*")
     parser.add_argument("--out", type=Path, help="CSV of every AUC; what it holds is not redone")

@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=["default"])
     parser.add_argument("--rivals", nargs="*", default=[], choices=sorted(METHODS))
     parser.add_argument("--draws", type=count, default=3)
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--jobs", type=count, default=1)
     arguments = parser.parse_args()
     models, rivals = arguments.models, arguments.rivals
     for model in models:

@@ -12,6 +12,7 @@ import argparse
 import time
 
 import torch
+from how_many import count
 
 from prior_gen.microbatch import generate_microbatch
 from puicl_config import Config, InputError, exit_on_input_error, load_config
@@ -29,7 +30,7 @@ def main() -> None:
     """Print one line a way."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--config", default="gpu")
-    parser.add_argument("--tasks", type=int, nargs="+", default=[8])
+    parser.add_argument("--tasks", type=count, nargs="+", default=[8])
     parser.add_argument("--microbatches", type=int, default=32)
     parser.add_argument("--ways", nargs="*", default=["eager"], choices=WAYS)
     parser.add_argument("--deterministic", type=int, nargs="+", default=[0])

@@ -14,6 +14,7 @@ import argparse
 import warnings
 
 import numpy as np
+from how_many import count
 from joblib import Parallel, delayed
 from sklearn.metrics import log_loss, roc_auc_score
 from weak_spots import sources, spread
@@ -30,8 +31,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", default=["default"])
     parser.add_argument("--shards", required=True)
-    parser.add_argument("--tasks", type=int, default=400)
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--tasks", type=count, default=400)
+    parser.add_argument("--jobs", type=count, default=1)
     arguments = parser.parse_args()
     models = arguments.models
     tasks = spread([task for _, task in sources(arguments.shards)], arguments.tasks)

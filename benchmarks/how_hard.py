@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from how_many import count
 from joblib import Parallel, delayed
 from real_tables import read_split, table_names
 from sklearn.metrics import roc_auc_score
@@ -37,8 +38,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--shards", required=True)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--tasks", type=int, default=200)
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--tasks", type=count, default=200)
+    parser.add_argument("--jobs", type=count, default=1)
     arguments = parser.parse_args()
     asked = [("real tables", *table(arguments.data, name)) for name in table_names(arguments.data)]
     asked += [

@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--splits", type=count, default=2)
     parser.add_argument("--first", type=int, default=0, help="the first split")
     parser.add_argument("--levels", action="store_true", help="tables of levels alone, too")
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--jobs", type=count, default=1)
     parser.add_argument("--passes", type=Path, required=True, help="folder that keeps log-odds")
     arguments = parser.parse_args()
     weights_file(arguments.model)

@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from how_many import count
 from where_to import output_folder
 
 from prior_gen.canary import canary_digest, software
@@ -42,8 +43,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/images/prior"))
     parser.add_argument("--shards", type=Path, help="folder to keep the slice in")
     parser.add_argument("--page", type=Path, help="folder to keep the whole preview in")
-    parser.add_argument("--tasks", type=int, default=400, help="tasks scored for difficulty")
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--tasks", type=count, default=400, help="tasks scored for difficulty")
+    parser.add_argument("--jobs", type=count, default=1)
     arguments = parser.parse_args()
     output_folder(arguments.out)
     with tempfile.TemporaryDirectory() as temporary:

@@ -165,7 +165,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/recipes"))
     parser.add_argument("--seeds", type=count, default=2)
     parser.add_argument("--train-seconds", type=float, default=20, help="processor time of a run")
-    parser.add_argument("--jobs", type=int, default=1, help="workers that generate the shards")
+    parser.add_argument("--jobs", type=count, default=1, help="workers that generate the shards")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after")
     parser.add_argument("--only", nargs="*", default=list(RECIPES), choices=list(RECIPES))
     options = parser.parse_args()

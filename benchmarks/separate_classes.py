@@ -32,7 +32,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", default=["default"])
     parser.add_argument("--draws", type=count, default=4)
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--jobs", type=count, default=1)
     arguments = parser.parse_args()
     for model in arguments.models:
         weights_file(model)

@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 import numpy as np
+from how_many import count
 from joblib import Parallel, delayed
 from scipy.stats import sem
 from sklearn.metrics import roc_auc_score
@@ -41,8 +42,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="default")
     parser.add_argument("--shards", required=True)
-    parser.add_argument("--tasks", type=int, default=40, help="at most, of each source")
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--tasks", type=count, default=40, help="at most, of each source")
+    parser.add_argument("--jobs", type=count, default=1)
     parser.add_argument("--scalings", action="store_true", help="compare mixtures of scalings")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")

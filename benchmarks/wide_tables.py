@@ -26,6 +26,7 @@ from typing import Literal
 
 import numpy as np
 from ensembling import thin
+from how_many import count
 from real_tables import weights_file
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
@@ -48,11 +49,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="default")
     parser.add_argument("--shards")
-    parser.add_argument("--tasks", type=int, default=16)
+    parser.add_argument("--tasks", type=count, default=16)
     parser.add_argument("--rows", type=int, default=300, help="taken of each task, at most")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--tables", nargs="*")
-    parser.add_argument("--splits", type=int, default=8, help="of each real table")
+    parser.add_argument("--splits", type=count, default=8, help="of each real table")
     parser.add_argument("--k", type=int, nargs="*", default=[10, 20])
     arguments = parser.parse_args()
     if not arguments.shards and not arguments.data:
