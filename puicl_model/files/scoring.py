@@ -59,7 +59,11 @@ class Options:
 
     def as_dict(self) -> dict[str, Any]:
         """For records, as JSON has it."""
-        return asdict(self) | {"categorical_columns": sorted(self.categorical_columns)}
+        prior = self.class_prior
+        return asdict(self) | {
+            "categorical_columns": sorted(self.categorical_columns),
+            "class_prior": list(prior) if isinstance(prior, tuple) else prior,
+        }
 
     def read(self, source: str) -> pd.DataFrame:
         """`read_table` of `source`, whose label and id column these are; labels: `positive`."""

@@ -36,6 +36,16 @@ def test_scores_made_in_another_way_are_not_mixed(predict_folder, tables, tmp_pa
     assert before == {n: path.read_bytes() for n, path in scores_of(tmp_path / "out").items()}
 
 
+def test_a_folder_goes_on_with_the_same_range_and_not_with_another(predict_folder, tables):
+    assert predict_folder(**{"class-prior": "0:0.5"})[0] == 0
+    code, out, err = predict_folder(**{"class-prior": "0:0.5"})
+    assert code == 0, err
+    assert "3 of 3 tables scored (3 were there)" in out
+    code, _, err = predict_folder(**{"class-prior": "0:0.4"})
+    assert code == 2
+    assert "out holds scores made with class_prior [0.0, 0.5], not [0.0, 0.4]" in err
+
+
 @pytest.mark.parametrize(
     ("flags", "wrong", "told"),
     [
