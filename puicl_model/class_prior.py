@@ -84,8 +84,8 @@ def estimate_within(
     The estimate is the mean of the shares there, weighed by how likely each makes such answers as
     the network's: normal around the card's line, on the log-odds scale. Where classes overlap the
     answers say little and it is near the middle of the range; where they do not, it is what
-    `estimate` finds. The ends are those of `estimate` as far as they lie within, or the range's
-    own where none does or the card has no line.
+    `estimate` finds. The ends are those of `estimate` as far as they lie within, with the estimate
+    between them, or the range's own where none does or the card has no line.
     """
     share, low, high = estimate(log_odds, n_labeled, card)
     known = card.get("class_prior_interval") or {}
@@ -97,10 +97,12 @@ def estimate_within(
     slope = max(slope, 0.0)  # an estimate never falls as the share rises
     off = (_logit(share) - intercept - slope * _logit(shares)) / spread
     weights = np.exp((off**2).min() / 2 - off**2 / 2)
-    inside = max(low, least), min(high, most)
-    return float(weights @ shares / weights.sum()), *(
-        inside if inside[0] < inside[1] else (least, most)
-    )
+    found = float(weights @ shares / weights.sum())
+    low, high = max(low, least), min(high, most)
+    if low >= high:
+        return found, least, most
+    # Of an interval that hardly reaches into the range, the mean of the shares may lie outside.
+    return found, min(low, found), max(high, found)
 
 
 def trained_shares(card: Mapping[str, Any]) -> tuple[float, float]:

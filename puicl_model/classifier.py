@@ -170,9 +170,9 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         s: 1 or True marks a labelled positive; 0, -1, False or a missing value an unlabelled row;
         see also `positive_label`. class_prior: the share of positives among the unlabelled rows,
         between 0 and 1, where it is known, or the least and the most that it may be: (0, 0.5)
-        where positives are the rarer class. The probabilities then have it, or what is likeliest
-        in the range on average (`puicl_model.class_prior.estimate_within`), as their mean; the
-        order of the rows stays.
+        where positives are the rarer class. The probabilities then have it, or the estimate
+        within the range (`puicl_model.class_prior.estimate_within`), as their mean; the order of
+        the rows stays.
 
         Raises `ValueError` for infinite cells, other values in `s`, no labelled positive or no
         unlabelled row, parameters out of range, and where the weights cannot be read; `TypeError`

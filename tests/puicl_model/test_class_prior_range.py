@@ -61,6 +61,19 @@ def test_an_estimate_beyond_the_range_is_drawn_to_its_end_and_the_interval_is_th
     assert (low, high) == (0.3, 0.5)
 
 
+def test_the_interval_holds_the_estimate_where_it_hardly_reaches_into_the_range():
+    card = {"class_prior_interval": INTERVAL | {"quantile": 0.7}}
+    low, high = estimate(sure(0.6), 50, card)[1:]
+    assert low < 0.5 < high
+    share, *ends = estimate_within(sure(0.6), 50, card, 0.0, 0.5)
+    assert share < low
+    assert ends == [share, 0.5]
+    low, high = estimate(sure(0.4), 50, card)[1:]
+    share, *ends = estimate_within(sure(0.4), 50, card, 0.49, 1.0)
+    assert share > high > 0.49
+    assert ends == [0.49, share]
+
+
 def test_the_likelihood_is_normal_around_the_line():
     """Against a sum written down anew: resolution 1, so that the line is the share itself."""
     shares = (np.arange(1000) + 0.5) / 2000
