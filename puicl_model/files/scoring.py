@@ -40,9 +40,10 @@ class Options:
         if self.class_prior is not None and not (
             is_share(self.class_prior) or is_range(self.class_prior)
         ):
+            given = self.class_prior
+            shown = ":".join(f"{end:g}" for end in given) if isinstance(given, tuple) else given
             raise InputError(
-                "--class-prior must lie between 0 and 1, or be a range such as 0:0.5, not "
-                f"{self.class_prior}"
+                f"--class-prior must lie between 0 and 1, or be a range such as 0:0.5, not {shown}"
             )
         if self.id_column == self.label_column:
             raise InputError(f"--id-column and --label-column are both {self.id_column!r}")

@@ -105,7 +105,7 @@ def test_a_parquet_files_named_index_may_be_the_id_column(predict, patients, tmp
             "column state: s holds no labelled positive: no entry equals --positive-label 'ill'\n",
         ),
         ({"class-prior": "1.5"}, "--class-prior must lie between 0 and 1"),
-        ({"class-prior": "0.5:0.2"}, "--class-prior must lie between 0 and 1, or be a range"),
+        ({"class-prior": "0.5:0.2"}, "0 and 1, or be a range such as 0:0.5, not 0.5:0.2\n"),
         ({"class-prior": "rare"}, "--class-prior rare: give a share such as 0.03, or a range"),
         ({"class-prior": "0:0.2:0.5"}, "--class-prior 0:0.2:0.5: give a share such as 0.03, or"),
         ({"report": "nowhere/page.html"}, "the folder of nowhere/page.html does not exist"),
