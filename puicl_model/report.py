@@ -166,10 +166,11 @@ def doubts(
             of_prior = _doubts_of_range(prior_range, table_interval)
         if not of_prior and interval is not None and interval[1] - interval[0] >= _WIDE:
             low, high = interval
+            more = "that positives are the rarer class" if prior_range is None else "a closer range"
             of_prior.append(
                 f"the share of positives may be anything from {low:.0%} to {high:.0%}: every "
-                "probability rises and falls with it, the order of the rows does not. Where you "
-                "know the share, or that positives are the rarer class, give class_prior"
+                f"probability rises and falls with it, the order of the rows does not. Where "
+                f"you know the share, or {more}, give class_prior"
             )
         found += of_prior
     return found
@@ -181,9 +182,15 @@ def _doubts_of_range(given: tuple[float, float], own: tuple[float, float]) -> li
         return []
     return [
         f"the table by itself would have {own[0]:.0%} to {own[1]:.0%} of the unlabelled rows "
-        f"positive, beyond the range that was given ({given[0]:.0%} to {given[1]:.0%}): one of "
-        "the two is wrong, or the labelled rows are no fair sample of the positives"
+        f"positive, beyond the range that was given ({in_percent(given)}): one of the two is "
+        "wrong, or the labelled rows are no fair sample of the positives"
     ]
+
+
+def in_percent(given: Sequence[float]) -> str:
+    """A range of shares as it was given: of rare positives, less than a percent counts."""
+    least, most = given
+    return f"{100 * least:.4g}% to {100 * most:.4g}%"
 
 
 _REVERSED = ". Most rows are labelled: if 1 marks the unlabelled ones, turn s round"

@@ -7,6 +7,7 @@ import pandas as pd
 from scipy.special import expit
 
 from puicl_model.classifier import PUICLClassifier
+from puicl_model.report import in_percent
 
 _TOP_ROWS = 20
 _MOST_BARS = 15
@@ -133,18 +134,20 @@ def _how(classifier: PUICLClassifier) -> str:
 def _figures(classifier: PUICLClassifier) -> str:
     report = classifier.report_
     share, (low, high) = classifier.class_prior_, classifier.class_prior_interval_
+    given = report.get("class_prior_given")  # older saved fits lack it
     note = "of the unlabelled rows estimated positive"
     if low == high:
         note = "of the unlabelled rows positive, as was given"
+    elif given == [low, high]:  # the table adds nothing
+        note += f", within {in_percent(given)}, as was given"
     elif np.isnan(low):
         note += "; these weights do not say how sure, so there is no interval"
     else:
         known = classifier.model_card_.get("class_prior_interval")  # older saved fits lack it
         nominal = f"{known['coverage']:.0%} " if known else ""
         note += f"; {nominal}interval {low:.1%} to {high:.1%}"
-        given = report.get("class_prior_given")
         if given:
-            note += f", within {given[0]:.0%} to {given[1]:.0%}, as was given"
+            note += f", within {in_percent(given)}, as was given"
     band = "" if np.isnan(low) else _band(low, high)
     track = f'<div class="track">{band}<b style="left:{100 * share:.1f}%"></b></div>'
     called = int((classifier.unlabeled_proba_ >= 0.5).sum())

@@ -214,6 +214,11 @@ def test_the_page_draws_the_class_priors_interval_and_puts_the_columns_that_matt
     fitted.report_["class_prior_given"] = [0.1, 0.5]
     told = "90% interval 20.0% to 50.0%, within 10% to 50%, as was given"
     assert told in page(0.4, (0.2, 0.5))
+    fitted.report_["class_prior_given"] = [0.0, 0.005]
+    told = "estimated positive; 90% interval 0.1% to 0.5%, within 0% to 0.5%, as was given"
+    assert told in page(0.003, (0.001, 0.005))
+    told = "estimated positive, within 0% to 0.5%, as was given"  # no interval of the table's
+    assert told in page(0.003, (0.0, 0.005))
     del fitted.report_["class_prior_given"]  # of fits that were saved before
     assert "as was given" not in page(0.4, (0.2, 0.5))
     assert "there is no interval" in page(0.4, (np.nan, np.nan))

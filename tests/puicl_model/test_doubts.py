@@ -60,6 +60,18 @@ def test_an_interval_that_says_hardly_anything_is_told():
     assert found.startswith("hardly any unlabelled row")
 
 
+def test_who_gave_a_range_is_asked_for_more_than_that_positives_are_rarer():
+    (found,) = doubts_of(APART, interval=(0.0, 0.5), prior_range=(0.0, 0.5))
+    assert found.startswith("the share of positives may be anything from 0% to 50%: every prob")
+    assert found.endswith("Where you know the share, or a closer range, give class_prior")
+
+
+def test_a_range_below_a_percent_is_told_as_it_was_given():
+    (found,) = doubts_of(APART, prior_range=(0.0, 0.004), table_interval=(0.2, 0.4))
+    assert "would have 20% to 40% of" in found
+    assert "beyond the range that was given (0% to 0.4%): one of the two is wrong" in found
+
+
 def test_labels_the_wrong_way_round_are_suspected_where_most_rows_are_labelled():
     alike = np.tile([0.45, 0.55], 20)
     (few,) = doubts_of(alike, n_labeled=40)
