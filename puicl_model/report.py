@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.special import logit
 from sklearn.base import BaseEstimator
 
 from puicl_model import class_prior as priors
@@ -81,6 +82,7 @@ def make_report(
         "warnings": doubts(
             n_labeled=n_labeled,
             proba=classifier.unlabeled_proba_,
+            resolution=priors.resolution(logit(classifier.unlabeled_proba_) - classifier._offset),
             interval=None if prior_is_given else classifier.class_prior_interval_,
             prior_is_given=prior_is_given,
             prior_range=prior_range,
@@ -99,6 +101,7 @@ def doubts(
     *,
     n_labeled: int,
     proba: np.ndarray,
+    resolution: float,
     relevance: np.ndarray,
     names: Sequence[str],
     apart: float,
@@ -112,15 +115,18 @@ def doubts(
 ) -> list[str]:
     """Warnings about a fit; empty where nothing is conspicuous.
 
-    proba: [n_u], of the unlabelled rows; relevance: [w], each column's |2 AUC - 1|, labelled
-    against unlabelled; names: theirs; apart: the AUC of all columns together (`separation`), NaN
-    where there are too few rows; prior_is_given: whether the share of positives is the user's;
+    proba: [n_u], of the unlabelled rows; resolution: `class_prior.resolution` of them before a
+    given share or range moved them; relevance: [w], each column's |2 AUC - 1|, labelled against
+    unlabelled; names: theirs; apart: the AUC of all columns together (`separation`), NaN where
+    there are too few rows; prior_is_given: whether the share of positives is the user's;
     prior_range: the range of shares that is; table_interval: what the table gives without one;
     interval: of the estimated share;
     trained_shares: see `class_prior`; of_columns: what the preprocessor warns of; says_nothing:
     whether all rows are the same.
     """
     found = list(of_columns)
+    mostly_labeled = n_labeled > len(proba)
+    tells_little = resolution < _NO_SPREAD and len(proba) >= _FEW_UNLABELED and not says_nothing
     if says_nothing:
         found.append(
             "no column tells any two rows apart, so that all scores are the same and mean nothing"
@@ -157,10 +163,9 @@ def doubts(
                 f". Column {names[int(np.argmax(relevance))]} alone tells labelled from unlabelled "
                 f"rows well (AUC {(1 + most) / 2:.2f}): leave it out if it knows who was labelled"
             )
-        mostly_labeled = n_labeled > len(proba)
         if prior_range is None:
             of_prior = _doubts_of_prior(
-                proba, trained_shares, says_nothing, telling, mostly_labeled
+                proba, trained_shares, telling, tells_little, mostly_labeled
             )
         else:
             of_prior = _doubts_of_range(prior_range, table_interval)
@@ -169,10 +174,15 @@ def doubts(
             more = "that positives are the rarer class" if prior_range is None else "a closer range"
             of_prior.append(
                 f"the share of positives may be anything from {low:.0%} to {high:.0%}: every "
-                f"probability rises and falls with it, the order of the rows does not. Where "
+                "probability rises and falls with it, the order of the rows does not. Where "
                 f"you know the share, or {more}, give class_prior"
             )
         found += of_prior
+    if tells_little and (prior_is_given or prior_range is not None):
+        found.append(
+            "the columns hardly tell the unlabelled rows apart: their probabilities say little "
+            f"more than class_prior does{_REVERSED if mostly_labeled else ''}"
+        )
     return found
 
 
@@ -199,16 +209,16 @@ _REVERSED = ". Most rows are labelled: if 1 marks the unlabelled ones, turn s ro
 def _doubts_of_prior(
     proba: np.ndarray,
     trained_shares: tuple[float, float],
-    says_nothing: bool,
     telling: str,
+    tells_little: bool,
     mostly_labeled: bool,
 ) -> list[str]:
     """Warnings about the estimated share of positives, the mean of `proba` [n_u].
 
-    telling: what to add where few look positive; mostly_labeled: whether most rows are labelled.
+    telling: what to add where few look positive; tells_little: whether the rows look alike;
+    mostly_labeled: whether most rows are labelled.
     """
     share = proba.mean()
-    spread = proba.var() / (share * (1 - share))
     if share < _EXTREME_PRIOR:
         return [
             f"hardly any unlabelled row looks positive ({share:.1%}): either positives are "
@@ -228,7 +238,7 @@ def _doubts_of_prior(
             "the probabilities with it. Where you know the share, give class_prior"
             f"{telling if share < 0.5 else ''}"
         ]
-    if spread < _NO_SPREAD and len(proba) >= _FEW_UNLABELED and not says_nothing:
+    if tells_little:
         return [
             f"the columns hardly tell the unlabelled rows apart (all have nearly {share:.0%}): the "
             "estimated share of positives is little more than a guess then"

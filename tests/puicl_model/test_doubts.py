@@ -3,13 +3,17 @@
 import re
 
 import numpy as np
+from scipy.special import logit
 
+from puicl_model.class_prior import resolution
 from puicl_model.report import doubts
 
 
 def doubts_of(proba, **more):
+    proba = np.asarray(proba)
     settings = {"n_labeled": 20, "relevance": np.zeros(0), "names": [], "apart": 0.7}
-    return doubts(**{**settings, "proba": np.asarray(proba), **more})
+    settings |= {"proba": proba, "resolution": resolution(logit(proba))}
+    return doubts(**{**settings, **more})
 
 
 # Probabilities that are sure.
@@ -28,7 +32,7 @@ def test_what_an_estimated_share_gives_reason_to_doubt():
     ):
         (found,) = doubts_of(proba, **trained)
         assert re.search(sentence, found)
-        assert doubts_of(proba, prior_is_given=True, **trained) == []
+        assert doubts_of(proba, resolution=0.4, prior_is_given=True, **trained) == []
     assert doubts_of(np.tile([0.01, 0.2], 20)) == []  # where the card does not say
     assert doubts_of([0.45, 0.55]) == []  # too few to tell
 
@@ -70,6 +74,21 @@ def test_a_range_below_a_percent_is_told_as_it_was_given():
     (found,) = doubts_of(APART, prior_range=(0.0, 0.004), table_interval=(0.2, 0.4))
     assert "would have 20% to 40% of" in found
     assert "beyond the range that was given (0% to 0.4%): one of the two is wrong" in found
+
+
+def test_columns_that_tell_nothing_are_told_to_who_knows_the_share_too():
+    # A small share makes any probabilities look alike: what they were without it counts.
+    rare = np.tile([0.004, 0.006], 20)
+    alike = "the columns hardly tell the unlabelled rows apart: their probabilities say little more"
+    for known in ({"prior_is_given": True}, {"prior_range": (0.0, 0.01)}):
+        assert doubts_of(rare, resolution=0.4, **known) == []
+        (found,) = doubts_of(rare, resolution=0.02, **known)
+        assert found == f"{alike} than class_prior does"
+        (turned,) = doubts_of(rare, resolution=0.02, n_labeled=41, **known)
+        assert turned.endswith("if 1 marks the unlabelled ones, turn s round")
+        assert doubts_of(rare[:9], resolution=0.02, **known) == []
+        (same,) = doubts_of(rare, resolution=0.02, says_nothing=True, **known)
+        assert same.startswith("no column tells any two rows apart")
 
 
 def test_labels_the_wrong_way_round_are_suspected_where_most_rows_are_labelled():
