@@ -1,5 +1,6 @@
 import datetime
 import json
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -70,7 +71,8 @@ def test_a_slip_in_a_column_of_dates_is_named(slip):
 
 @pytest.mark.parametrize("form", ["column", "objects", "polars"])
 def test_weekday_month_and_hour_are_those_of_the_tables_own_clock(form):
-    here = pd.Series(pd.date_range("2021-03-01", periods=N, freq="29D", tz="Europe/Berlin"))
+    berlin = ZoneInfo("Europe/Berlin")  # pandas 2 makes the name pytz's, not known to polars
+    here = pd.Series(pd.date_range("2021-03-01", periods=N, freq="29D", tz=berlin))
     table = pd.DataFrame({"d": here if form == "column" else here.astype(object)})
     if form == "polars":
         table = pytest.importorskip("polars").DataFrame({"d": here.dt.to_pydatetime().tolist()})
