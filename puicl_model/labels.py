@@ -104,8 +104,8 @@ def labeled_mask(
         return labeled
     missing = is_missing(pd.Series(array))
     if array.dtype.kind in "OUS":
-        words = pd.Series(array.astype(object)).replace(_WORDS)
-        numbers = pd.to_numeric(words, errors="coerce").to_numpy(dtype=float)
+        words = [_WORDS.get(cell, cell) if isinstance(cell, str) else cell for cell in array]
+        numbers = pd.to_numeric(pd.Series(words, dtype=object), errors="coerce").to_numpy(float)
     elif array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must hold numbers, booleans or text, not {array.dtype}")
     else:
