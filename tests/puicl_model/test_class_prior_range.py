@@ -8,7 +8,7 @@ from scipy.special import expit, logit
 
 from puicl_config import ModelConfig
 from puicl_model import PUICL, PUICLClassifier, fit_many, save_model
-from puicl_model.class_prior import estimate, estimate_within, fit_interval
+from puicl_model.class_prior import estimate, estimate_within, fit_interval, resolution
 
 INTERVAL = {
     "center": [0.0, 0.0],
@@ -147,6 +147,16 @@ def test_a_range_that_the_table_contradicts_is_told(carded):
         assert doubt.startswith(f"the table by itself would have {low:.0%} to {high:.0%} of the")
     agreed = PUICLClassifier(carded).fit(X, S, class_prior=(low / 2, 1.0))
     assert "range that was given" not in " ".join(agreed.report_["warnings"])
+
+
+def test_a_small_share_does_not_make_columns_look_as_if_they_told_nothing():
+    """Probabilities that a small share has drawn together say nothing of the columns."""
+    y = np.append(np.ones(40), np.arange(160) % 2)
+    table = np.random.default_rng(0).normal(size=(200, 2)) + 1.5 * y[:, None]
+    for given in (0.02, (0.01, 0.03)):
+        told = PUICLClassifier(n_estimators=1).fit(table, np.arange(200) < 40, class_prior=given)
+        assert resolution(logit(told.unlabeled_proba_)) < 0.06  # what counts as hardly anything
+        assert "hardly tell" not in " ".join(told.report_["warnings"])
 
 
 @pytest.mark.parametrize(
