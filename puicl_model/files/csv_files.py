@@ -88,6 +88,8 @@ def read_csv(
                 sep=dialect.separator,
                 decimal=dialect.decimal,
                 index_col=False,
+                # By parts, a code 038 would be text in those with V57 and the number 38 in others.
+                low_memory=False,
                 dtype={label_column: str} if label_column in columns else None,
             )
             if dialect.decimal == ",":

@@ -303,6 +303,15 @@ def test_text_is_not_held_many_times_over(tmp_path):
     assert peak < 4 * size
 
 
+def test_a_code_is_the_same_wherever_in_a_large_file_it_stands(tmp_path):
+    table = pd.DataFrame(np.zeros((10_000, 64), dtype=int)).rename(columns=str)
+    table["code"] = np.resize(["038", "250"], len(table))
+    table.loc[len(table) - 3 :, "code"] = "V57"
+    table.assign(s=1).to_csv(tmp_path / "t.csv", index=False)
+    read = read_table(str(tmp_path / "t.csv"), "s")
+    assert list(read["code"]) == list(table["code"])
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_whole_numbers_that_floats_skip_keep_their_digits_beside_blanks(tmp_path, sign):
     pytest.importorskip("pyarrow")
