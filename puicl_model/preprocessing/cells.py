@@ -17,6 +17,8 @@ _WHOLE_FLOAT = re.compile(r"([+-]?(?:0|[1-9]\d*))\.0*")
 _FRACTION = re.compile(r"[+-]?(?:0|[1-9]\d*)\.\d+")
 _BOOLEANS = {"TRUE": "True", "true": "True", "FALSE": "False", "false": "False"}
 _ISO_DATE = re.compile(r"^\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}([T ]\d{1,2}:\d{2}.*)?\s*$")
+# Behind a time: Z, UTC, +02:00, -0500
+_OFFSET = re.compile(r":.*(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)\s*$", re.IGNORECASE)
 _TIMES = (dt.time, dt.timedelta, np.timedelta64)
 # 9:30, 09:30:15.25, 112:46:00; and, as Python and pandas write durations, 1 day, 2:03:04 and
 # -1 days +23:30:00. Hours of three digits without seconds (100:01) may be a ratio.
@@ -93,6 +95,23 @@ def zone_of(column: pd.Series) -> str | None:
     except (KeyError, ValueError, OSError):  # no name, or that of a folder of zones
         return None
     return name
+
+
+def have_zones(column: pd.Series) -> bool | None:
+    """Whether the dates of `column` have a time zone or an offset; None: some do, or none is there.
+
+    A date without a time has none.
+    """
+    known = column[~is_missing(column)]
+    if column.dtype.kind == "M":
+        return isinstance(column.dtype, pd.DatetimeTZDtype) if len(known) else None
+    found = {
+        bool(_OFFSET.search(cell))
+        if isinstance(cell, str)
+        else getattr(cell, "tzinfo", None) is not None
+        for cell in known
+    }
+    return found.pop() if len(found) == 1 else None
 
 
 def no_dates(column: pd.Series) -> np.ndarray:

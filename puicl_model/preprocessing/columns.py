@@ -15,6 +15,7 @@ from puicl_model.preprocessing.cells import (
     as_numbers,
     as_seconds,
     as_words,
+    have_zones,
     huge_offset,
     is_time,
     truths,
@@ -122,15 +123,17 @@ class DateColumn(Column):
     """Dates and times: days since 1970, and weekday, month and hour where they vary enough.
 
     The latter by the clock of the `zone` that the fit's dates have, UTC where they have none. The
-    days are UTC's, so that no hour lasts longer than another.
+    days are UTC's, so that no hour lasts longer than another. `zoned`: whether they have a zone or
+    an offset; None where some have.
     """
 
     kind = "date"
-    fields = ("fill", "parts", "indicator", "zone")
+    fields = ("fill", "parts", "indicator", "zone", "zoned")
     zone: str | None = None  # pickled ones of older versions knew UTC alone
+    zoned: bool | None = None  # and did not ask
 
     def __init__(self, column: pd.Series, indicator_share: float):
-        self.zone = zone_of(column)
+        self.zone, self.zoned = zone_of(column), have_zones(column)
         seconds = as_seconds(column)
         known = np.sort(seconds[~np.isnan(seconds)])
         self.fill = float(known[(len(known) - 1) // 2])
@@ -155,7 +158,8 @@ class DateColumn(Column):
     @classmethod
     def from_state(cls, state):
         """See `Column`."""
-        return super().from_state({"zone": None, **state})  # older versions knew UTC alone
+        # Older versions knew UTC alone, and did not ask.
+        return super().from_state({"zone": None, "zoned": None, **state})
 
     def transform(self, column):
         """See `Column`."""
@@ -165,6 +169,10 @@ class DateColumn(Column):
         calendar = _calendar(seconds, self.zone)
         outputs = [seconds / _DAY, *(calendar[part] for part in self.parts)]
         return np.column_stack(outputs + [missing] * self.indicator).astype(float)
+
+    def other_clock(self, column: pd.Series) -> bool:
+        """Whether its dates have a time zone where none of the fit had one, or the reverse."""
+        return self.zoned is not None and have_zones(column) is (not self.zoned)
 
 
 class CategoryColumn(Column):

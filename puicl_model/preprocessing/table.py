@@ -166,6 +166,14 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                     f"column {self._names[j]} holds {named}{f' and {more} more' * (more > 0)}, "
                     "which the fit has not seen: these cells say nothing"
                 )
+            if encoder.kind == "date" and encoder.other_clock(table[j]):
+                way, there, whose = "with", "have not", "the fit's"
+                if encoder.zoned:
+                    way, there, whose = "without", "have", "they"
+                tell(
+                    f"column {self._names[j]} holds dates {way} a time zone, which the fit's "
+                    f"{there}: {whose} are read as UTC"
+                )
         if not self._kept:
             return np.zeros((len(table), 1))
         return np.column_stack([encoded[j][:, k] for j, k, _ in self._kept]) + 0.0

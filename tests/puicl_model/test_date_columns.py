@@ -93,6 +93,29 @@ def test_weekday_month_and_hour_are_those_of_the_tables_own_clock(form):
         np.testing.assert_array_equal(saved.transform(pd.DataFrame({"d": column})), out)
 
 
+@pytest.mark.parametrize("form", ["column", "text", "objects"])
+@pytest.mark.filterwarnings("error")
+def test_new_dates_by_another_clock_than_the_fits_are_told(form):
+    """Local times that have lost their zone would be hours off, and another weekday."""
+    forms = {
+        "column": lambda dates: dates,
+        "text": lambda dates: dates.map(lambda moment: moment.isoformat()),
+        "objects": lambda dates: dates.astype(object),
+    }
+    plain = pd.Series(pd.date_range("2021-03-01", periods=N, freq="7h"))
+    zoned = plain.dt.tz_localize("America/New_York")
+    for dates, others, sentence in (
+        (zoned, plain, "dates without a time zone, which the fit's have: they"),
+        (plain, zoned, "dates with a time zone, which the fit's have not: the fit's"),
+    ):
+        fitted = TablePreprocessor().fit(pd.DataFrame({"d": forms[form](dates)}))
+        fitted = TablePreprocessor.from_state(json.loads(json.dumps(fitted.state())))
+        for same in (dates, dates.map(lambda moment: moment.isoformat()), [None]):
+            fitted.transform(pd.DataFrame({"d": same}))
+        with pytest.warns(UserWarning, match=f"column d holds {sentence} are read as UTC"):
+            fitted.transform(pd.DataFrame({"d": forms[form](others)}))
+
+
 def test_dates_of_several_zones_and_of_a_zone_without_a_name_are_read_by_utc():
     utc = pd.Series(pd.date_range("2021-03-01", periods=N, freq="7h", tz="UTC"))
     odd = datetime.timezone(datetime.timedelta(hours=2), "my own")
@@ -107,7 +130,7 @@ def test_dates_of_several_zones_and_of_a_zone_without_a_name_are_read_by_utc():
 def test_a_state_from_before_there_were_zones_is_read_by_utc():
     fitted, out = fit(d=pd.date_range("2021-03-01", periods=N, freq="7h"))
     older = json.loads(json.dumps(fitted.state()))
-    del older["encoders"]["0"]["zone"]
+    del older["encoders"]["0"]["zone"], older["encoders"]["0"]["zoned"]
     again = TablePreprocessor.from_state(older)
     table = pd.DataFrame({"d": pd.date_range("2021-03-01", periods=N, freq="7h")})
     np.testing.assert_array_equal(again.transform(table), out)
