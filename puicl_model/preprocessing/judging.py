@@ -135,7 +135,8 @@ def may_identify(name: str, column: pd.Series, missing: np.ndarray) -> bool:
     known = column[~missing]
     if column.dtype.kind in "bm" or len(known) < MIN_ROWS_TO_JUDGE:
         return False
-    padded = any(isinstance(cell, str) and re.fullmatch(r"0\d+", cell) for cell in known)
+    is_text = column.dtype.kind == "O"
+    padded = is_text and any(isinstance(c, str) and re.fullmatch(r"0\d+", c) for c in known)
     if not (padded or _IDENTIFIER.fullmatch(name)):
         return False
     values = as_numbers(known, huge_offset(known))

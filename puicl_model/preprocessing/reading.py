@@ -179,6 +179,11 @@ def _from_arrow(column: pd.Series) -> pd.Series:
     return pd.to_timedelta(cells) if column.dtype.kind == "m" else cells
 
 
+def with_plain_text(column: pd.Series) -> pd.Series:
+    """`column`, its text as Python's own: Arrow's makes each cell anew when it is looked at."""
+    return column.astype(object) if isinstance(column.dtype, pd.StringDtype) else column
+
+
 # What files write where there is nothing: what pandas takes for it in a CSV file, and "?".
 NOTHING = frozenset(
     {"", "?", "NaN", "nan", "-NaN", "-nan", "NA", "<NA>", "#NA", "N/A", "n/a", "#N/A", "#N/A N/A"}

@@ -27,7 +27,12 @@ from puicl_model.preprocessing.judging import (
     reads_as_numbers,
     refuse_slips,
 )
-from puicl_model.preprocessing.reading import column_names, is_missing, read_table
+from puicl_model.preprocessing.reading import (
+    column_names,
+    is_missing,
+    read_table,
+    with_plain_text,
+)
 from puicl_model.telling import tell
 
 # Levels that a warning names.
@@ -114,7 +119,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         self._identifiers: list[str] = []
         seen = {}
         for j in table:
-            name, column = self._names[j], table[j]
+            name, column = self._names[j], with_plain_text(table[j])
             encoder = self._encoder(name, column, j in categorical)
             if isinstance(encoder, str):
                 self.kinds_[name] = encoder
@@ -155,18 +160,19 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         table = read_table(self, X, reset=False)
         encoded = {}
         for j, encoder in self._encoders.items():
+            column = with_plain_text(table[j])
             try:
-                encoded[j] = encoder.transform(table[j])
+                encoded[j] = encoder.transform(column)
             except (ValueError, OverflowError) as error:
                 raise ValueError(f"column {self._names[j]}: {error}") from None
-            if encoder.kind == "category" and (unknown := encoder.unknown(table[j])):
+            if encoder.kind == "category" and (unknown := encoder.unknown(column)):
                 named = ", ".join(map(repr, unknown[:_MOST_NAMED]))
                 more = len(unknown) - _MOST_NAMED
                 tell(
                     f"column {self._names[j]} holds {named}{f' and {more} more' * (more > 0)}, "
                     "which the fit has not seen: these cells say nothing"
                 )
-            if encoder.kind == "date" and encoder.other_clock(table[j]):
+            if encoder.kind == "date" and encoder.other_clock(column):
                 way, there, whose = "with", "have not", "the fit's"
                 if encoder.zoned:
                     way, there, whose = "without", "have", "they"

@@ -288,3 +288,22 @@ def test_a_place_that_is_told_is_the_rows_whatever_the_index():
     table = pd.DataFrame({"a": cells}, index=np.arange(N)[::-1] + 100)
     with pytest.raises(ValueError, match="column a: row 7 holds '1,5'"):
         TablePreprocessor().fit(table)
+
+
+@pytest.mark.parametrize("kind", ["float64", "string[pyarrow]"])
+def test_columns_are_read_without_a_look_at_each_cell_where_that_is_slow(monkeypatch, kind):
+    """Of a large table that was most of what reading its numbers took, and half of its text's."""
+    if kind != "float64":
+        pytest.importorskip("pyarrow")
+    table = pd.DataFrame({"a": pd.Series(np.resize([1.5, 2.5, 7.0], N)).astype(kind)})
+    where = pd.Series if kind == "float64" else pd.arrays.ArrowStringArray
+    each = where.__iter__
+
+    def looked_at(self):
+        assert len(self) < N, "cell by cell"  # names of columns may be
+        return each(self)
+
+    monkeypatch.setattr(where, "__iter__", looked_at)
+    fitted = TablePreprocessor().fit(table)
+    assert fitted.kinds_ == {"a": "number"}
+    fitted.transform(table)
