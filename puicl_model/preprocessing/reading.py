@@ -170,7 +170,8 @@ def _is_dictionary(dtype: pd.ArrowDtype) -> bool:
 
 def _from_arrow(column: pd.Series) -> pd.Series:
     """The same cells as pandas' own types: Arrow's numbers take NaN for a value that is there."""
-    if _is_dictionary(column.dtype):
+    # pandas cannot turn all views of text and bytes into objects, as which polars hands text over.
+    if _is_dictionary(column.dtype) or str(column.dtype).endswith("_view[pyarrow]"):
         return column.array.__arrow_array__().to_pandas()
     own = {"b": "boolean", "i": "Int64", "u": "UInt64", "f": "float64"}
     if column.dtype.kind in own:

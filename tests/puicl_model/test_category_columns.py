@@ -168,6 +168,24 @@ def test_a_categorical_is_one_in_every_container(container):
     np.testing.assert_array_equal(found.transform(table), expected.transform(table))
 
 
+@pytest.mark.parametrize("container", ["table", "columns"])
+def test_text_in_arrows_views_is_text(container):
+    """As `pyarrow.table(frame)` makes it of a polars frame; pandas has no kernels for it."""
+    pyarrow = pytest.importorskip("pyarrow")
+    if not hasattr(pyarrow, "string_view"):
+        pytest.skip("this pyarrow has no views")
+    table = pd.DataFrame({"a": np.resize(["x", "y", "z", None], N), "b": numbers()})
+    views = pyarrow.array(table["a"].tolist(), pyarrow.string_view(), from_pandas=True)
+    if container == "table":
+        other = pyarrow.table({"a": views, "b": table["b"]})
+    else:
+        column = pd.arrays.ArrowExtensionArray(pyarrow.chunked_array([views]))
+        other = table.assign(a=pd.Series(column))
+    expected, found = TablePreprocessor(), TablePreprocessor()
+    np.testing.assert_array_equal(found.fit_transform(other), expected.fit_transform(table))
+    assert found.kinds_ == expected.kinds_ == {"a": "category", "b": "number"}
+
+
 def test_of_two_levels_none_is_rare():
     fitted, out = fit(a=["no"] * (N - 1) + ["yes"], b=numbers())
     np.testing.assert_array_equal(out["a"], np.arange(N) == N - 1)
