@@ -15,6 +15,10 @@ _SLIPS_SHARE = 0.2
 _MANY_LEVELS = 20
 # So is a word or two in up to half of one: "-" or "unknown" where nothing was measured.
 _MARKS_SHARE, _MARKS = 0.5, 2
+# But V57, E819.2 and K35 among numbers are codes of one list, and so is 0042T beside three such;
+# by itself, 180H may be a number that a laboratory has marked as high.
+_CODE = re.compile(r"(?P<first>[A-Z]{1,2})?\d[\d.]*[A-Z]?")
+_LEAST_CODES = 3
 # What pandas and Parquet call an index that was saved with the rows.
 _INDEX = re.compile(r"|Unnamed: \d+(\.\d+)*|level_\d+|__index_level_\d+__|index", re.IGNORECASE)
 # Names of columns of identifiers: id, patient_id, "Case No", customerNr, mrn.
@@ -107,11 +111,20 @@ def _is_a_mark(known: pd.Series, bad: np.ndarray) -> bool:
     return known[bad].nunique() <= _MARKS and known[~bad].nunique() > _MANY_LEVELS
 
 
-def refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: int) -> None:
-    """Raise `ValueError` for a column of many different numbers, or dates, with slips in it."""
+def _are_codes(words: pd.Series) -> bool:
+    """Whether all `words` are codes, at least three different ones with a letter first."""
+    found = [_CODE.fullmatch(str(word).strip()) for word in words.unique()]
+    return all(found) and sum(code["first"] is not None for code in found if code) >= _LEAST_CODES
+
+
+def refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: int) -> str:
+    """Raise `ValueError` for a column of many different numbers, or dates, with slips in it.
+
+    Returns one of the words among the numbers where all of these are codes, else nothing.
+    """
     many = distinct > _MANY_LEVELS or distinct > NAMES_SHARE * (~missing).sum()
     if isinstance(column.dtype, pd.CategoricalDtype) or not many:
-        return
+        return ""
     known = column[~missing]
     for bad, kind in (
         (pd.to_numeric(known, errors="coerce").isna().to_numpy(), "number"),
@@ -120,11 +133,14 @@ def refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: in
         few = bad.mean() < _SLIPS_SHARE
         if (few and bad.any()) or _is_a_mark(known, bad):
             row = int(known.index[np.flatnonzero(bad)[0]])
+            if _are_codes(known[bad]):
+                return str(column[row])
             others = "nearly all others" if few else "most others"
             raise ValueError(
                 f"column {name}: row {row} holds {column[row]!r}, not a {kind}, as {others} are; "
                 "mend or empty the cell, or name the column in categorical_features"
             )
+    return ""
 
 
 def may_identify(name: str, column: pd.Series, missing: np.ndarray) -> bool:

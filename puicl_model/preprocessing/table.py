@@ -262,13 +262,13 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             raise ValueError(f"column {name}: {error}") from None
         distinct = len(np.unique(words[~missing]))
         known = int((~missing).sum())
-        refuse_slips(name, column, missing, distinct)
+        code = refuse_slips(name, column, missing, distinct)
         named = known >= MIN_ROWS_TO_JUDGE and distinct > NAMES_SHARE * known
         cell = misspelled(words[~missing])
         if self.drop_identifiers and named:
             return MISSPELLED if cell else FREE_TEXT
-        if cell and not isinstance(column.dtype, pd.CategoricalDtype):
-            self._misspelled[name] = cell
+        if (cell or code) and not isinstance(column.dtype, pd.CategoricalDtype):
+            self._misspelled[name] = cell or code
         return self._category(column)
 
     def _left_out(self) -> str:

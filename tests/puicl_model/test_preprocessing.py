@@ -282,6 +282,31 @@ def test_two_marks_of_nothing_are_slips_and_three_are_levels(marks, refused):
         TablePreprocessor().fit(table)
 
 
+@pytest.mark.parametrize(
+    ("odd", "refused"),
+    [
+        (["V57", "E819.2", "K35"], None),
+        (["V57", "E819.2", "K35", "0042T"], None),
+        (["V57", "E819", "E819"], "V57"),  # two of them
+        (["136A", "12B", "7C"], "136A"),  # 180H may be a number that is marked as high
+        (["V57", "E819", "K35", "unknown"], "V57"),
+        (["EUR50", "EUR70", "USD90"], "EUR50"),
+    ],
+)
+def test_codes_with_a_letter_first_among_numbers_are_categories_and_told(odd, refused):
+    """Whether they are a tenth of a list of codes or a third, as they are in other tables."""
+    cells = np.resize([f"{code:03}" for code in range(100, 130)], 10 * N).astype(object)
+    cells[: 10 * len(odd) : 10] = odd
+    table = pd.DataFrame({"a": cells})
+    if refused:
+        with pytest.raises(ValueError, match=f"column a: row 0 holds '{refused}', not a number"):
+            TablePreprocessor().fit(table)
+        return
+    with pytest.warns(UserWarning, match=r"taken for categories: a \(such as 'V57'\)"):
+        fitted = TablePreprocessor().fit(table)
+    assert fitted.kinds_ == {"a": "category"}
+
+
 def test_a_place_that_is_told_is_the_rows_whatever_the_index():
     cells = numbers().astype(object)
     cells[7] = "1,5"
