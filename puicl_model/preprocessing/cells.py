@@ -2,6 +2,8 @@
 
 import datetime as dt
 import re
+from collections.abc import Iterable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ _WHOLE = re.compile(r"^\s*[+-]?\d+\s*$")
 # 007 and 7 are two codes, 7.0 and 7 one: only the first of a batch without text was read as text.
 _WHOLE_FLOAT = re.compile(r"([+-]?(?:0|[1-9]\d*))\.0*")
 _FRACTION = re.compile(r"[+-]?(?:0|[1-9]\d*)\.\d+")
+_PADDED = re.compile(r"0+(\d+(?:\.\d+)?)")
 _BOOLEANS = {"TRUE": "True", "true": "True", "FALSE": "False", "false": "False"}
 _ISO_DATE = re.compile(r"^\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}([T ]\d{1,2}:\d{2}.*)?\s*$")
 # Behind a time: Z, UTC, +02:00, -0500
@@ -143,6 +146,30 @@ def word(value: Any) -> str:
     if whole := _WHOLE_FLOAT.fullmatch(name):
         return whole[1]
     return repr(float(name)) if _FRACTION.fullmatch(name) else _BOOLEANS.get(name, name)
+
+
+def are_numbers(column: pd.Series) -> np.ndarray:
+    """[n] where a cell is a number, rather than a text that says one."""
+    if column.dtype.kind != "O":
+        return np.full(len(column), column.dtype.kind in "iuf")
+    cells = column.astype(object)
+    return np.array([isinstance(cell, Real) and not isinstance(cell, bool) for cell in cells])
+
+
+def padded(texts: Iterable[str]) -> dict[str, str]:
+    """By what a number reads like, the one of `texts` that has its digits behind zeros.
+
+    None where that is a text of its own (038 and 38), or where several have them (038, 0038).
+    """
+    found: dict[str, list[str]] = {}
+    for text in (texts := set(texts)):
+        if digits := _PADDED.fullmatch(text):
+            found.setdefault(digits[1], []).append(text)
+    return {
+        digits: alike[0]
+        for digits, alike in found.items()
+        if len(alike) == 1 and digits not in texts
+    }
 
 
 def are_times(column: pd.Series, missing: np.ndarray) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from puicl_model.preprocessing.cells import (
+    are_numbers,
     are_times,
     are_truths,
     as_numbers,
@@ -18,6 +19,7 @@ from puicl_model.preprocessing.cells import (
     have_zones,
     huge_offset,
     is_time,
+    padded,
     truths,
     word,
     zone_of,
@@ -183,14 +185,19 @@ class CategoryColumn(Column):
     the fit counts as rare, as a missing cell does where none was missing. Two levels make one
     column of 0 and 1. Up to `one_hot_levels` make a column each, more make one column of codes.
     Where no level was rare, what was not there at the fit lies in the middle: half way between two
-    levels, at the median code, at none of several columns.
+    levels, at the median code, at none of several columns. A number stands for the text of the fit
+    that alone has its digits, behind zeros (`padded`): readers make 38 of 038 in a batch without
+    other text.
     """
 
     kind = "category"
-    fields = ("levels", "rare", "missing", "one_hot", "fill")
+    fields = ("levels", "rare", "missing", "one_hot", "fill", "zeros")
+    zeros: dict[str, str] | None = None  # pickled ones of older versions took 38 for another level
 
     def __init__(self, column: pd.Series, one_hot_levels: int, rare_below: int):
         words, missing = as_words(column)
+        self.zeros = padded(words[~missing & ~are_numbers(column)])
+        words = self._with_zeros(words, column)
         known = words[~missing]
         levels, counts = np.unique(known, return_counts=True)
         order = {level: code for code, level in enumerate(_ordered_levels(column))}
@@ -202,6 +209,9 @@ class CategoryColumn(Column):
         self.levels = sorted(
             common, key=lambda level: (order.get(level, len(order)), *_by_value(level))
         )
+        kept = set(common)
+        # A number that stands for a rare level is as rare without it.
+        self.zeros = {digits: text for digits, text in self.zeros.items() if text in kept}
         self.rare = len(common) < len(levels)
         self.missing = bool(missing.any())
         self.one_hot = self._n_codes <= one_hot_levels
@@ -224,14 +234,15 @@ class CategoryColumn(Column):
     @classmethod
     def from_state(cls, state):
         """See `Column`."""
-        encoder = super().from_state(state)
+        encoder = super().from_state({"zeros": None, **state})
         # Older versions took 0.10 and 0.1 for two levels: `as_words` tells them apart no more.
         encoder.levels = [word(level) for level in encoder.levels]
         return encoder
 
     def transform(self, column):
         """See `Column`."""
-        codes = self._codes(*as_words(column))
+        words, missing = as_words(column)
+        codes = self._codes(self._with_zeros(words, column), missing)
         if not self.one_hot or self._n_codes <= 2:
             return np.where(np.isnan(codes), self.fill, codes)[:, None]
         return (codes[:, None] == np.arange(self._n_codes)).astype(float)
@@ -239,7 +250,16 @@ class CategoryColumn(Column):
     def unknown(self, column: pd.Series) -> list[str]:
         """The levels of `column` that the fit has not seen, where none of its levels was rare."""
         words, missing = as_words(column)
+        words = self._with_zeros(words, column)
         return [] if self.rare else sorted(set(words[~missing].tolist()) - set(self.levels))
+
+    def _with_zeros(self, words: np.ndarray, column: pd.Series) -> np.ndarray:
+        """The `words` [n] of `column`, its numbers as the fit's text had them."""
+        if not self.zeros:
+            return words
+        cells = zip(words, are_numbers(column), strict=True)
+        found = [self.zeros.get(said, said) if number else said for said, number in cells]
+        return np.array(found, dtype=object)
 
     def _codes(self, words: np.ndarray, missing: np.ndarray) -> np.ndarray:
         """[n]: 0, 1, ... for the levels, then rare, then missing; NaN where none applies."""

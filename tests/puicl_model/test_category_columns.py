@@ -77,6 +77,25 @@ def test_a_level_is_the_same_whether_its_batch_is_read_as_text_or_not():
     assert (np.diff(codes.transform(pd.DataFrame({"code": ["007", "7"]})), axis=0) != 0).all()
 
 
+def test_a_code_with_zeros_in_front_is_found_where_a_batch_has_it_as_a_number():
+    """A file's rows without V57 have 38, not 038, and were taken for a rare code without a word."""
+    cells = np.resize(["038", "039", "250", "401", "V57"], N).astype(object)
+    cells[0] = "V58"  # rare
+    fitted = TablePreprocessor().fit(pd.DataFrame({"code": cells}))
+    fitted = TablePreprocessor.from_state(json.loads(json.dumps(fitted.state())))
+    new = {"text": ["038", "250", "039"], "whole": [38, 250, 39], "float": [38.0, 250.0, 39.0]}
+    text, whole, floats = (fitted.transform(pd.DataFrame({"code": new[form]})) for form in new)
+    np.testing.assert_array_equal(whole, text)
+    np.testing.assert_array_equal(floats, text)
+    # Parts of one table, of which one has no other text; and 7 beside 007 stays another code.
+    parts = np.array([*cells[5:20], *[38, 39, 250, 401, "V57"] * 3], dtype=object)
+    out = TablePreprocessor().fit_transform(pd.DataFrame({"code": parts}))
+    np.testing.assert_array_equal(out[:15], out[15:])
+    both = pd.DataFrame({"code": np.array(["007", "7", "x", 7] * 9, dtype=object)})
+    out = TablePreprocessor(one_hot_levels=1).fit_transform(both)
+    assert out[0] != out[1] == out[3]
+
+
 def test_an_unknown_level_lies_in_the_middle_and_is_named():
     two = TablePreprocessor().fit(pd.DataFrame({"a": numbers(), "g": ["w", "x"] * (N // 2)}))
     new = pd.DataFrame({"a": [0.0] * 4, "g": ["w", "x", "banana", None]})
