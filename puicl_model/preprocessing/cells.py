@@ -3,6 +3,7 @@
 import datetime as dt
 import re
 from collections.abc import Iterable
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -271,6 +272,9 @@ def _whole(cell: Any) -> int | None:
     """The whole number that a cell is, or says; None where it is none."""
     if isinstance(cell, str):
         return int(cell) if _WHOLE.match(cell) else None
+    if isinstance(cell, Decimal):  # as databases hand whole numbers of many digits over
+        whole = cell.is_finite() and cell == cell.to_integral_value()
+        return int(cell) if whole else None
     return int(cell) if isinstance(cell, int | np.integer) else None
 
 

@@ -71,13 +71,14 @@ def test_booleans_are_zero_and_one():
     np.testing.assert_array_equal(out["b"], numbers(1) > 0)
 
 
-@pytest.mark.parametrize("form", ["int", "object", "text"])
+@pytest.mark.parametrize("form", ["int", "object", "text", "decimal"])
 @pytest.mark.parametrize("start", [2**62, -(2**62), 2**63 + 5])
 def test_whole_numbers_beyond_float64_keep_their_differences(start, form):
     steps = np.random.default_rng(0).integers(0, 9, N)
     dtype = np.uint64 if start > 2**63 else np.int64
     values = np.array([start + int(step) for step in steps], dtype=dtype)
     written = {"int": values, "object": values.astype(object), "text": values.astype(str)}
+    written["decimal"] = [Decimal(int(value)) for value in values]
     fitted, out = fit(a=written[form])
     np.testing.assert_array_equal(out["a"] - out["a"].min(), steps - steps.min())
     np.testing.assert_array_equal(fitted.transform(pd.DataFrame({"a": values})), out)
