@@ -13,6 +13,8 @@ from puicl_model.telling import tell
 
 # As CSV files and people write booleans.
 _WORDS = {"True": 1, "true": 1, "TRUE": 1, "False": 0, "false": 0, "FALSE": 0}
+# Labels that an error names.
+_MOST_NAMED = 5
 
 
 def labels_of_rows(s: Any, n_rows: int, positive_label: Any = None) -> np.ndarray:
@@ -97,9 +99,10 @@ def labeled_mask(
         labeled = ~missing
         labeled[~missing] = _equal(array[~missing], positive_label)
         if not labeled.any():
+            hint = _recoded(array, missing) or _held(array, missing)
             raise ValueError(
                 f"{name} holds no labelled positive: no entry equals "
-                f"positive_label={positive_label!r}{_recoded(array, missing)}"
+                f"positive_label={positive_label!r}{hint}"
             )
         return labeled
     missing = is_missing(pd.Series(array))
@@ -142,6 +145,12 @@ def _recoded(array: np.ndarray, missing: np.ndarray) -> str:
         "; tools of scikit-learn that number the labels anew (cross_val_predict, voting, stacking) "
         "need 0 and 1 from the start"
     )
+
+
+def _held(array: np.ndarray, missing: np.ndarray) -> str:
+    """The labels that there are, where they are few: case or a letter may be what differs."""
+    held = sorted({repr(entry) for entry in array[~missing].tolist()})
+    return f"; the entries are {', '.join(held)}" if 0 < len(held) <= _MOST_NAMED else ""
 
 
 def _equal(array: np.ndarray, label: Any) -> np.ndarray:

@@ -102,7 +102,8 @@ def test_a_parquet_files_named_index_may_be_the_id_column(predict, patients, tmp
         ),
         (
             {"positive-label": "ill"},
-            "column state: s holds no labelled positive: no entry equals --positive-label 'ill'\n",
+            "column state: s holds no labelled positive: no entry equals --positive-label 'ill'; "
+            "the entries are 'sick', 'unknown'\n",
         ),
         ({"class-prior": "1.5"}, "--class-prior must lie between 0 and 1"),
         ({"class-prior": "0.5:0.2"}, "0 and 1, or be a range such as 0:0.5, not 0.5:0.2\n"),

@@ -324,6 +324,18 @@ def test_a_positive_label_is_found_in_every_spelling():
         assert labeled_mask(s, positive_label=label).tolist() == [True] * 4 + [False]
 
 
+@pytest.mark.parametrize(
+    ("s", "told"),
+    [
+        (["Yes", "No", None], "; the entries are 'No', 'Yes'"),
+        ([f"case {k}" for k in range(6)], ""),
+    ],
+)
+def test_a_positive_label_that_is_not_there_is_told_beside_those_that_are(s, told):
+    with pytest.raises(ValueError, match=f"no entry equals positive_label='yes'{told}$"):
+        labeled_mask(s, "yes")
+
+
 @pytest.mark.parametrize("word", ["True", "true", "TRUE"])
 def test_booleans_as_words_are_labels_and_equal_to_numbers(word):
     s = np.array([word, word, "", "0"], dtype=object)
