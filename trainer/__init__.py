@@ -1,5 +1,8 @@
 """The sharded-data trainer: sampler, step, optimizer, checkpoints and ledger."""
 
+import trainer.launcher  # noqa: F401  # first: what follows imports PyTorch
+
+# isort: split
 from trainer.average import average_checkpoints
 from trainer.compare import Comparison, compare_runs
 from trainer.plot import draw_curves

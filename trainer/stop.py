@@ -8,6 +8,7 @@ import time
 from typing import Self
 
 from puicl_config.workers import STOPS, await_end_of
+from trainer.launcher import launcher
 
 
 class StopRequest:
@@ -45,11 +46,12 @@ class StopRequest:
 def heed_end_of_torchrun() -> None:
     """Where torchrun started this process, take its end, however it ended, for SIGTERM.
 
-    Else processes whose torchrun was killed would train on, unseen, and hold the run's folder.
+    Else processes whose torchrun was killed would train on, unseen, and hold the run's folder; or,
+    where that was while they started, wait half an hour for a meeting place that is gone.
     """
     if "TORCHELASTIC_RUN_ID" not in os.environ:
         return
-    parent = os.getppid()
+    parent = launcher()
 
     def watch() -> None:
         await_end_of(parent)

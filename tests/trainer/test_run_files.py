@@ -137,16 +137,24 @@ def test_what_a_killed_trainer_left_half_written_is_removed_by_who_holds_the_loc
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([".lock", *kept])
 
 
-# A process like the trainer's: it waits to be asked to stop, and says that it was.
+# A process like the trainer's: it waits to be asked to stop, and says that it was. With "late" it
+# still starts when its parent ends.
 WAITS = """
-import sys, time
+import os, sys, time
 from pathlib import Path
 from trainer.stop import StopRequest, heed_end_of_torchrun
 
-heed_end_of_torchrun()
+parent = os.getppid()
 with StopRequest(None) as asked:
+    if sys.argv[2] != "late":
+        heed_end_of_torchrun()
     Path(sys.argv[1] + "/here").touch()
     deadline = time.monotonic() + 30
+    if sys.argv[2] == "late":
+        while os.getppid() == parent and time.monotonic() < deadline:
+            time.sleep(0.05)
+        heed_end_of_torchrun()
+        deadline = time.monotonic() + 5
     while not asked() and time.monotonic() < deadline:
         time.sleep(0.05)
     Path(sys.argv[1] + "/told").write_text(str(asked()))
@@ -154,9 +162,10 @@ with StopRequest(None) as asked:
 STARTS = "import subprocess, sys; subprocess.run([sys.executable, '-c', *sys.argv[1:]])"
 
 
-def test_processes_whose_torchrun_is_killed_stop_as_by_sigterm(tmp_path):
+@pytest.mark.parametrize("heeded", ["early", "late"])
+def test_processes_whose_torchrun_is_killed_stop_as_by_sigterm(tmp_path, heeded):
     environment = {**os.environ, "TORCHELASTIC_RUN_ID": "none"}
-    command = [sys.executable, "-c", STARTS, WAITS, str(tmp_path)]
+    command = [sys.executable, "-c", STARTS, WAITS, str(tmp_path), heeded]
     parent = subprocess.Popen(command, env=environment)
 
     def appears(name):
