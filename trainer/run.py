@@ -93,7 +93,8 @@ class Run:
                 "has grown, or is another): held-out figures before and after do not compare"
             )
         self._logged = state.step, self._metrics.seconds
-        self._board = SummaryWriter(out / "tensorboard", purge_step=state.step)
+        # What a killed run logged beyond its checkpoint is hidden; of that step itself it stays.
+        self._board = SummaryWriter(out / "tensorboard", purge_step=state.step + 1)
         self._progress = ProgressReport("trainer", stop, "steps", done=state.step)
 
     def say(self, sentence: str) -> None:
@@ -147,11 +148,12 @@ class Run:
         self._evaluated, self._figures = state.step, figures
         if not first:
             return
+        if state.step == self._metrics.evaluated:
+            return  # a finished run, started again
         named = {"loss": figures.loss, "accuracy": figures.accuracy, "auc": figures.auc}
         for name, value in named.items():
             self._board.add_scalar(f"heldout/{name}", value, state.step)
-        if state.step == self._metrics.evaluated:
-            return  # a finished run, started again
+        self._board.flush()  # before metrics.jsonl says that this was done
         self._metrics.write(
             state.step,
             **{f"heldout_{name}": value for name, value in named.items()},
@@ -184,6 +186,7 @@ class Run:
 
     def _save(self) -> None:
         self._ledger.sync()
+        self._board.flush()  # which a run that is killed later would not do, and nobody again
         folder = self.out / "checkpoints"
         about = CheckpointState(
             step=self.state.step,

@@ -2,13 +2,18 @@
 
 import json
 import shutil
+import signal
+from pathlib import Path
 
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from prior_gen.generator import generate_shards
 from puicl_config import InputError, load_config
 from trainer import compare_runs, export_weights
 from trainer.checkpoint import checkpoints
+
+MAIN = Path(__file__).resolve().parents[2] / "trainer" / "main.py"
 
 
 def test_compare_names_the_first_differing_step_and_what_differs(
@@ -132,6 +137,41 @@ def test_a_finished_run_started_again_records_nothing_twice(
     assert before[-1] == 18
     done = run_command(*command, "train.max_steps=3")
     assert "stands at step 18 already, beyond train.max_steps=3" in done.stdout
+
+
+# The trainer, killed as it begins step 12, two after a checkpoint.
+KILLED = """
+import os, signal
+import trainer.fit as module
+from trainer.cli import main
+
+whole = module.microbatch_gradient
+
+def killing(state, *rest):
+    if state.step == 12:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return whole(state, *rest)
+
+module.microbatch_gradient = killing
+main()
+"""
+
+
+def test_tensorboard_of_a_killed_run_has_each_figure_once(
+    tiny_yaml, tiny, all_shards, run_command, tmp_path, arguments
+):
+    generate_shards(tiny, tmp_path / "heldout", [1], split="heldout", jobs=1)
+    run, script = tmp_path / "run", tmp_path / "killed.py"
+    script.write_text(KILLED)
+    options = ("log_every=1", "heldout_every=5", f"heldout={tmp_path / 'heldout'}")
+    _, *rest = arguments(tiny_yaml, all_shards, run, *(f"train.{option}" for option in options))
+    done = run_command(script, *rest, check=False)
+    assert done.returncode == -signal.SIGKILL
+    for _ in range(2):  # and once it has ended
+        run_command(MAIN, *rest)
+    board = EventAccumulator(str(run / "tensorboard")).Reload()
+    assert [event.step for event in board.Scalars("loss")] == [*range(1, 19)]
+    assert [event.step for event in board.Scalars("heldout/auc")] == [5, 10, 15, 18]
 
 
 def heldout_lines(run):
