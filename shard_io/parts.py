@@ -141,7 +141,10 @@ def read_entry(folder: Path | Store, part: PartId) -> PartEntry | None:
             raise ValueError("it is not the entry of this part")
         _check_file_records(entry)
     except (ValueError, KeyError, TypeError) as error:
-        raise ShardError(f"{folder / part.entry_path} is damaged: {error}") from None
+        raise ShardError(
+            f"{folder / part.entry_path} is damaged: {error}; `prior-gen repair {folder}` makes "
+            f"{part.name} again"
+        ) from None
     return entry
 
 

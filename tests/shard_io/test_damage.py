@@ -197,8 +197,10 @@ def test_what_an_entry_counts_is_counted_again_and_its_files_are_described(own_s
     one, *others = whole["files"]
     for files in ([], [{**one, "bytes": True}, *others], [{**one, "more": 1}, *others]):
         rewrite(own_shards, part, {**whole, "files": files})
-        with pytest.raises(ShardError, match=r"is damaged: (it lists no files|a file is not desc)"):
+        with pytest.raises(ShardError, match=r"is damaged: (it lists no|a file is not)") as told:
             open_shards(own_shards).entry(part)
+        advice = f"; `prior-gen repair {own_shards}` makes {part.name} again"
+        assert str(told.value).endswith(advice)
 
 
 def test_a_file_that_grew_is_found_by_its_size_alone(own_shards):
