@@ -8,16 +8,18 @@ import pandas as pd
 from scipy.stats import friedmanchisquare, rankdata, wilcoxon
 
 FEWEST_TASKS = 6  # with fewer, no Wilcoxon test can reach p = 0.05
+# Scores are means over repeats: what differs behind these digits was only added in another order.
+_DIGITS = 9
 
 
 def average_ranks(scores: pd.DataFrame) -> pd.Series:
-    """Mean rank by method of scores [tasks x methods]; 1 is best, ties share a rank.
+    """Mean rank by method of scores [tasks x methods]; 1 is best, ties (to 9 digits) share a rank.
 
     Empty where there is nothing to rank.
     """
     if scores.empty:
         return pd.Series(dtype=float)
-    ranks = np.apply_along_axis(rankdata, 1, -scores.to_numpy())
+    ranks = np.apply_along_axis(rankdata, 1, -scores.to_numpy().round(_DIGITS))
     return pd.Series(ranks.mean(axis=0), index=scores.columns).sort_values(kind="stable")
 
 
@@ -25,12 +27,12 @@ def friedman(scores: pd.DataFrame) -> float | None:
     """p of Friedman's test that all methods are alike; None for fewer than three methods."""
     if scores.shape[1] < 3:
         return None
-    return float(friedmanchisquare(*scores.to_numpy().T).pvalue)
+    return float(friedmanchisquare(*scores.to_numpy().round(_DIGITS).T).pvalue)
 
 
 def paired_p(first: np.ndarray, second: np.ndarray) -> float:
     """Two-sided Wilcoxon signed-rank p over tasks [n]; 1 where nothing differs."""
-    difference = np.round(first - second, 9)
+    difference = np.round(first - second, _DIGITS)
     if not difference.any():
         return 1.0
     # Pratt's treatment keeps tasks with a tie in the ranking.
@@ -54,7 +56,7 @@ def against(scores: pd.DataFrame, method: str) -> pd.DataFrame:
     """
     rows = []
     for other in scores.columns.drop(method):
-        difference = (scores[method] - scores[other]).round(9)
+        difference = (scores[method] - scores[other]).round(_DIGITS)
         rows.append(
             {
                 "method": other,

@@ -86,3 +86,10 @@ def test_what_differs_in_the_last_bits_alone_is_a_tie():
     assert paired_p(scores.a.to_numpy()[:6], scores.b.to_numpy()[:6]) == 1.0
     skewed = pd.DataFrame({"a": [0.9, 0.5, 0.5], "b": [0.1, 0.4, 0.4]})
     assert against(skewed, "a")["median"].item() == pytest.approx(0.1)
+
+
+def test_ranks_tie_what_differs_in_the_last_bits_alone_as_the_paired_tests_do():
+    scores = pd.DataFrame({"a": [0.1 + 0.2, 0.5], "b": [0.3, 0.4]})
+    assert average_ranks(scores).to_dict() == {"a": 1.25, "b": 1.75}
+    alike = pd.DataFrame({"a": [0.1 + 0.2, 0.5, 0.6], "b": [0.3, 0.4, 0.7], "c": [0.1, 0.1, 0.1]})
+    assert friedman(alike) == friedman(alike.round(6))
