@@ -88,6 +88,19 @@ def test_what_differs_in_the_last_bits_alone_is_a_tie():
     assert against(skewed, "a")["median"].item() == pytest.approx(0.1)
 
 
+def test_all_pairs_are_one_family_of_holms():
+    rng = np.random.default_rng(3)
+    a = rng.random(12)
+    scores = pd.DataFrame(
+        {name: a + rng.normal(0.05 * k, 0.05, 12) for k, name in enumerate("abc")}
+    )
+    pairs = ["ab", "ac", "bc"]
+    raw = [paired_p(scores[one].to_numpy(), scores[other].to_numpy()) for one, other in pairs]
+    told = all_pairs(scores)
+    assert [told.loc[one, other] for one, other in pairs] == pytest.approx(list(holm(raw)))
+    assert max(raw[0], raw[2]) < 1 / 3  # so that the correction shows
+
+
 def test_ranks_tie_what_differs_in_the_last_bits_alone_as_the_paired_tests_do():
     scores = pd.DataFrame({"a": [0.1 + 0.2, 0.5], "b": [0.3, 0.4]})
     assert average_ranks(scores).to_dict() == {"a": 1.25, "b": 1.75}
