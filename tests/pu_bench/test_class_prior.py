@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -74,3 +76,17 @@ def test_the_nearest_distribution_is_the_one_a_general_solver_finds():
     assert squared_distance(factored(kernel), u) == pytest.approx(solved.fun, rel=1e-3)
     inside = np.full(12, 1 / 12)
     assert squared_distance(factored(kernel), inside) == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_bound_that_best_bin_minimises_is_the_papers(seed):
+    rng = np.random.default_rng(seed)
+    score_p, score_u = rng.normal(1, 1, 30), rng.normal(0, 1.5, 70)
+    slack = sum(math.sqrt(math.log(1 / 0.1) / (2 * n)) for n in (30, 70))
+
+    def bound(c):
+        q_p, q_u = (score_p >= c).mean(), (score_u >= c).mean()
+        return q_u / q_p + 1.01 / q_p * slack, q_u / q_p
+
+    seen = [c for c in {*score_p, *score_u} if c <= score_p.max()]
+    assert best_bin(score_p, score_u) == pytest.approx(min(1.0, min(map(bound, seen))[1]))

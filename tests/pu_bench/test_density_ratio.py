@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from little_runs import labeled_and_not
 
+from pu_bench.methods import density_ratio as density
 from pu_bench.methods.density_ratio import (
     ULSIF,
     density_ratio,
@@ -61,3 +62,16 @@ def test_a_row_is_positive_where_the_share_times_the_ratio_is_above_a_half(monke
         np.testing.assert_array_equal(told.label, share * told.score > 0.5)
         assert told.class_prior == share
         assert (told.label != (told.score > 1)).any()
+
+
+def test_kernels_stand_at_rows_of_both(monkeypatch):
+    seen, solve = set(), density.weights
+
+    def keep(phi_p, phi_u, ridge):
+        # A kernel is one at the row that it stands at.
+        seen.add((int((phi_p == 1).any(axis=0).sum()), int((phi_u == 1).any(axis=0).sum())))
+        return solve(phi_p, phi_u, ridge)
+
+    monkeypatch.setattr(density, "weights", keep)
+    density_ratio(*labeled_and_not(30, 50), np.random.default_rng(0))
+    assert seen == {(30, 50)}

@@ -72,3 +72,35 @@ def test_of_the_random_starts_the_likeliest_fit_is_kept(monkeypatch):
     fits = iter(Tilting(a, 0.0, np.zeros(2), np.full(60, a), [0.0, end]) for a, end in ends)
     monkeypatch.setattr(empu, "fit_tilting", lambda P, U, weights: next(fits))
     assert EMPU().fit_predict(*labeled_and_not(), 0).class_prior == 0.3
+
+
+def test_the_slope_is_penalised_and_the_intercept_is_not(monkeypatch):
+    penalties, solve = [], empu.ridge_logistic
+
+    def keep(x, soft, penalty, start):
+        penalties.append(penalty.tolist())
+        return solve(x, soft, penalty, start)
+
+    monkeypatch.setattr(empu, "ridge_logistic", keep)
+    P, U = labeled_and_not(40, 60)
+    fit_tilting(P, U, np.full(60, 0.5))
+    assert penalties[0] == pytest.approx([0.0, 0.1, 0.1])
+
+
+def test_the_likelihood_is_that_of_masses_on_the_rows_less_the_penalty(tilted):
+    P, U, _ = tilted
+    P, U = P[:50], U[:80]
+    fit = fit_tilting(P, U, random_weights(U, np.random.default_rng(1)))
+    # The positives' density is a mass on each row, the negatives' that times exp(a + b'x): at the
+    # end of EM both have the mass 1, if the tolerance is small.
+    x = np.concatenate([P, U])
+    ratio = np.exp(fit.a + x @ fit.b)
+    t = (1 - fit.alpha) * 80 / 130
+    mass = 1 / (130 * (1 + t * (ratio - 1)))
+    assert mass.sum() == pytest.approx(1, abs=1e-3)
+    assert (mass * ratio).sum() == pytest.approx(1, abs=1e-3)
+    likelihood = np.log(mass).sum() + np.log(fit.alpha + (1 - fit.alpha) * ratio[50:]).sum()
+    penalty = (fit.b @ fit.b) / (2 * np.sqrt(130))
+    # Up to log(1 / 130) a row, which no parameter moves.
+    expected = likelihood - penalty + 130 * np.log(130)
+    assert fit.log_likelihood[-1] == pytest.approx(expected, abs=1e-6)
