@@ -1,0 +1,73 @@
+"""That no rival loses by its columns' units, by its own rows, or by what it is told of a share."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from little_runs import labeled_and_not
+
+from pu_bench.methods import METHODS
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("empu", "vpu", "ted", "ulsif", "elkan_noto", "nnpu", "upu", "pusb"),
+        *("logistic", "extra_trees", "one_class_svm"),
+    ],
+)
+def test_the_units_of_the_columns_change_no_score(name, monkeypatch):
+    for setting, value in (("pu_risk.EPOCHS", 2), ("ted.WARM_START", 1), ("ted.EPOCHS", 1),
+                           ("vpu.EPOCHS", 1)):  # fmt: skip
+        monkeypatch.setattr(f"pu_bench.methods.{setting}", value)
+    P, U = labeled_and_not()
+    # Powers of two, so that not even a last bit can differ.
+    units = np.array([2.0**12, 2.0**-6])
+    plain, scaled = (METHODS[name]().fit_predict(P * by, U * by, 0) for by in (1.0, units))
+    np.testing.assert_array_equal(plain.score, scaled.score)
+    np.testing.assert_array_equal(plain.label, scaled.label)
+
+
+def test_a_row_of_a_bag_is_scored_by_the_trees_of_other_bags(monkeypatch):
+    made = {}
+
+    class Bagging:
+        # Labelled rows are in every bag, and here the last of the others, too.
+        oob_decision_function_ = np.array(
+            [[np.nan] * 2] * 2 + [[0.8, 0.2], [0.4, 0.6], [1.0, 0.0], [np.nan] * 2]
+        )
+
+        def __init__(self, estimator, **options):
+            made.update(options)
+
+        def fit(self, x, s):
+            made["fitted on"] = s.tolist()
+            return self
+
+        def predict_proba(self, x):
+            return np.column_stack([np.full(len(x), 0.1), np.full(len(x), 0.9)])
+
+    package = SimpleNamespace(BaggingPuClassifier=Bagging)
+    monkeypatch.setattr("pu_bench.methods.packaged.extra_package", lambda *_: package)
+    told = METHODS["bagging_pu"]().fit_predict(np.zeros((2, 1)), np.arange(4.0)[:, None], 5)
+    # Which alone is scored by trees that saw it.
+    assert told.score.tolist() == [0.2, 0.6, 0.0, 0.9]
+    assert told.label.tolist() == [0, 1, 0, 1]
+    assert made["fitted on"] == [1, 1, 0, 0, 0, 0]
+    # A bag is as large as P, not as U.
+    assert (made["max_samples"], made["oob_score"], made["random_state"]) == (2, True, 5)
+
+
+@pytest.mark.parametrize("name", ["logistic", "extra_trees", "gradient_boosting"])
+def test_a_share_is_the_mean_of_the_rows_probabilities(name):
+    told = METHODS[name]().fit_predict(*labeled_and_not(), 0)
+    assert told.class_prior == pytest.approx(told.score.mean())
+    assert told.class_prior != pytest.approx(told.order.mean(), abs=0.01)
+
+
+@pytest.mark.parametrize("name", ["one_class_svm", "isolation_forest"])
+def test_outliers_are_those_unlike_the_labelled_rows(name):
+    P, _ = labeled_and_not()
+    # The labelled rows' own centre is none, and a row far away is.
+    there = METHODS[name]().fit_predict(P, np.array([P.mean(axis=0), P.mean(axis=0) + 30]), 0)
+    assert there.label.tolist() == [1, 0]
