@@ -39,6 +39,9 @@ class RiskMinimiser(Method):
     one pass over U in batches of 64, with P repeated; 50 epochs, weight decay as in Kiryo et al.
     `chosen_by_held_out_risk`: the epoch with the lowest unbiased risk on a held-out fifth of P and
     U is taken instead of the last.
+
+    Otherwise than in Kiryo et al.'s program: three hidden layers (theirs: four of 300, each with
+    batch normalisation), columns standardised, as many rows of P in a batch as of U.
     """
 
     loss: ClassVar[Callable]
@@ -115,7 +118,7 @@ class UPU(RiskMinimiser):
 
     name = "upu"
     title = "uPU"
-    reference = "du Plessis, Niu and Sugiyama, ICML 2015; network as in Kiryo et al., NeurIPS 2017"
+    reference = "du Plessis, Niu and Sugiyama, ICML 2015; sigmoid loss and network of nnPU here"
     loss = staticmethod(sigmoid_loss)
     objective = staticmethod(unbiased_risk)
     chosen_by_held_out_risk = True
