@@ -58,11 +58,12 @@ def test_a_row_of_a_bag_is_scored_by_the_trees_of_other_bags(monkeypatch):
     assert (made["max_samples"], made["oob_score"], made["random_state"]) == (2, True, 5)
 
 
-@pytest.mark.parametrize("name", ["logistic", "extra_trees", "gradient_boosting"])
-def test_a_share_is_the_mean_of_the_rows_probabilities(name):
+@pytest.mark.parametrize("name", ["logistic", "extra_trees", "gradient_boosting", "vpu"])
+def test_a_share_is_the_mean_of_the_rows_probabilities(name, monkeypatch):
+    monkeypatch.setattr("pu_bench.methods.vpu.EPOCHS", 2)
     told = METHODS[name]().fit_predict(*labeled_and_not(), 0)
     assert told.class_prior == pytest.approx(told.score.mean())
-    assert told.class_prior != pytest.approx(told.order.mean(), abs=0.01)
+    assert told.class_prior != pytest.approx(told.label.mean(), abs=0.01)
 
 
 @pytest.mark.parametrize("name", ["one_class_svm", "isolation_forest"])
@@ -71,3 +72,21 @@ def test_outliers_are_those_unlike_the_labelled_rows(name):
     # The labelled rows' own centre is none, and a row far away is.
     there = METHODS[name]().fit_predict(P, np.array([P.mean(axis=0), P.mean(axis=0) + 30]), 0)
     assert there.label.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "threshold"),
+    [
+        *((name, 0.5) for name in ("empu", "vpu", "ted", "elkan_noto", "bagging_pu")),
+        *((name, 0.5) for name in ("logistic", "extra_trees", "gradient_boosting", "random")),
+        *((name, 0.0) for name in ("nnpu", "upu", "one_class_svm", "isolation_forest")),
+    ],
+)
+def test_the_class_is_positive_from_where_its_score_says_so(name, threshold, monkeypatch):
+    for setting, value in (("pu_risk.EPOCHS", 10), ("ted.WARM_START", 2), ("ted.EPOCHS", 3),
+                           ("vpu.EPOCHS", 3)):  # fmt: skip
+        monkeypatch.setattr(f"pu_bench.methods.{setting}", value)
+    P, U = labeled_and_not(140, 70)
+    told = METHODS[name]().fit_predict(P[:70], np.concatenate([P[70:], U + 0.5]), 0)
+    np.testing.assert_array_equal(told.label, (told.score >= threshold).astype(int))
+    assert 0 < told.label.mean() < 1
