@@ -342,3 +342,18 @@ def test_a_method_runs_in_one_thread(monkeypatch):
         assert max(pool["num_threads"] for pool in threadpool_info()) == 2
         assert run_cell(Cell("t", "counts", 0), METHODS["counts"](), split)["error"] is None
     assert set(seen) == {1}
+
+
+def test_a_method_draws_from_its_own_seed_and_not_from_the_splits(monkeypatch):
+    drawn = []
+
+    def keep(P, U, seed):
+        drawn.append(seed)
+        return ones(U)
+
+    split = PUTask(np.arange(8.0)[:, None], 2, np.array([1, 1, 1, 0, 0, 0]))
+    for name in ("one", "other"):
+        register(monkeypatch, name, keep)
+        run_cell(Cell("t", name, 3), METHODS[name](), split)
+    assert drawn == [Cell("t", name, 3).method_seed for name in ("one", "other")]
+    assert Cell("t", "one", 3).split_seed % 2**31 not in drawn
