@@ -118,3 +118,8 @@ def test_rows_that_a_finer_ranking_tells_apart_are_no_collapse():
 def test_probabilities_below_nought_are_refused():
     with pytest.raises(ValueError, match=r"probabilities from -0\.5 to 0\.5"):
         judge(prediction([-0.5, 0.5, 0.5, 0.5, 0.5]), Y, True)
+
+
+def test_an_estimated_share_is_held_against_the_classes_and_not_against_the_answer():
+    judged = judge(prediction([0.9, 0.9, 0.9, 0.9, 0.1], class_prior=0.75), Y, True)
+    assert judged.metrics["pi_error"] == pytest.approx(0.75 - 3 / 5)
