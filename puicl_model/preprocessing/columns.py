@@ -24,6 +24,7 @@ from puicl_model.preprocessing.cells import (
     word,
     zone_of,
 )
+from puicl_model.preprocessing.levels import in_order
 from puicl_model.preprocessing.reading import is_missing
 
 _DAY = 86_400.0
@@ -180,14 +181,13 @@ class DateColumn(Column):
 class CategoryColumn(Column):
     """Text and other categories, as one column a level or as codes.
 
-    Levels stand in the order of an ordered pandas categorical, else numbers by their value and then
-    the other words by the alphabet. Rare levels are taken together; a level that was not there at
-    the fit counts as rare, as a missing cell does where none was missing. Two levels make one
-    column of 0 and 1. Up to `one_hot_levels` make a column each, more make one column of codes.
-    Where no level was rare, what was not there at the fit lies in the middle: half way between two
-    levels, at the median code, at none of several columns. A number stands for the text of the fit
-    that alone has its digits, behind zeros (`padded`): readers make 38 of 038 in a batch without
-    other text.
+    Levels stand in the order of an ordered pandas categorical, else of what they say (`in_order`).
+    Rare levels are taken together; a level that was not there at the fit counts as rare, as a
+    missing cell does where none was missing. Two levels make one column of 0 and 1. Up to
+    `one_hot_levels` make a column each, more make one column of codes. Where no level was rare,
+    what was not there at the fit lies in the middle: half way between two levels, at the median
+    code, at none of several columns. A number stands for the text of the fit that alone has its
+    digits, behind zeros (`padded`): readers make 38 of 038 in a batch without other text.
     """
 
     kind = "category"
@@ -200,15 +200,12 @@ class CategoryColumn(Column):
         words = self._with_zeros(words, column)
         known = words[~missing]
         levels, counts = np.unique(known, return_counts=True)
-        order = {level: code for code, level in enumerate(_ordered_levels(column))}
         common = [
             str(level)
             for level, count in zip(levels, counts, strict=True)
             if count >= rare_below or len(levels) <= 2
         ]
-        self.levels = sorted(
-            common, key=lambda level: (order.get(level, len(order)), *_by_value(level))
-        )
+        self.levels = in_order(common, column)
         kept = set(common)
         # A number that stands for a rare level is as rare without it.
         self.zeros = {digits: text for digits, text in self.zeros.items() if text in kept}
@@ -270,15 +267,6 @@ class CategoryColumn(Column):
         return np.where(missing, len(self.levels) + self.rare if self.missing else rare, codes)
 
 
-def _by_value(level: str) -> tuple[float, str]:
-    """What sorts numbers by their value, then other words by the alphabet."""
-    try:
-        value = float(level)
-    except ValueError:
-        value = np.inf
-    return (np.inf if np.isnan(value) else value), level
-
-
 def _calendar(seconds: np.ndarray, zone: str | None) -> dict[str, np.ndarray]:
     dates = pd.DatetimeIndex((seconds * 1e6).astype("datetime64[us]"))
     if zone:
@@ -288,12 +276,6 @@ def _calendar(seconds: np.ndarray, zone: str | None) -> dict[str, np.ndarray]:
         "month": dates.month.to_numpy(),
         "hour": dates.hour.to_numpy(),
     }
-
-
-def _ordered_levels(column: pd.Series) -> list[str]:
-    if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
-        return [word(level) for level in column.dtype.categories]
-    return []
 
 
 ENCODERS: dict[str, type[Column]] = {

@@ -22,6 +22,7 @@ import pytest
         ("few_labeled", ("--rivals", "magic"), "--rivals: invalid choice: 'magic'"),
         ("folder_backends", ("--rows", -1), "--rows: -1 is not a whole number above 0"),
         ("generator_memory", ("--stages", 35), "--stages must be from 1 to 34"),
+        ("bands_as_text", ("--bands", 0), "--bands: 0 is not a whole number above 0"),
         ("heldout_networks", ("--jobs", -1), "--jobs: -1 is not a whole number above 0"),
         ("how_hard", ("--tasks", 0), "--tasks: 0 is not a whole number above 0"),
         ("inference_speed", ("--rounds", 0), "--rounds: 0 is not a whole number above 0"),

@@ -70,6 +70,7 @@ def test_figures_are_not_measured_where_they_cannot_be_written(tmp_path):
         ("compare_networks", ("--data", ".", "--models")),
         ("made_wide", ("--data", ".", "--model")),
         ("wide_tables", ("--data", ".", "--model")),
+        ("bands_as_text", ("--data",)),
         ("context_shapes", ("--data",)),
         ("few_labeled", ("--data",)),
         ("mixtures_of_passes", ("standard 1", "--passes", "never", "--data")),

@@ -1,0 +1,66 @@
+"""The order in which a category's levels are coded."""
+
+import re
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from puicl_model.preprocessing.cells import word
+
+# 5, 0.5, 1,000
+_NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?"
+_SPLIT = re.compile(f"({_NUMBER})")
+_BELOW = ("<", "≤", "under", "below", "less than", "fewer than", "up to")
+_ABOVE = (">", "≥", "over", "above", "more than", "at least")
+# What stands in front of a band's first number: "<", "Under $", "(-" of pandas' (-1.0, 5.0].
+_BAND = re.compile(
+    rf"(?:(?P<below>{'|'.join(_BELOW)})|(?P<above>{'|'.join(_ABOVE)}))?=?"
+    rf"\s*[\[(]?\s*[$€£]?\s*(?P<number>[+-]?{_NUMBER})",
+    re.IGNORECASE,
+)
+
+
+def in_order(levels: Iterable[str], column: pd.Series) -> list[str]:
+    """`levels` in the order of `column`'s ordered categorical, else by what they say.
+
+    Numbers and what begins with one (`5-9`, `10+`, `<5`, `under 1,000`, `(0.5, 1.0]`) come first,
+    by the number, then words by the alphabet, the numbers in them by their value (week 2, week 10).
+    Where all levels are of one length, as codes are that somebody has padded, those that are no
+    numbers stand in the order of the alphabet.
+    """
+    order: dict[str, int] = {}
+    if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
+        order = {word(level): code for code, level in enumerate(column.dtype.categories)}
+    levels = list(levels)
+    by_what_it_says = _by_alphabet if len({len(level) for level in levels}) == 1 else _by_numbers
+    return sorted(levels, key=lambda level: (order.get(level, len(order)), by_what_it_says(level)))
+
+
+def _by_alphabet(level: str) -> tuple:
+    value = _value(level)
+    return np.inf if value is None else value, level
+
+
+def _by_numbers(level: str) -> tuple:
+    """What sorts numbers and bands by value, and words by the alphabet and numbers in them."""
+    value, side = _value(level), 0
+    if value is None and (band := _BAND.match(level)):
+        value = _of(band["number"])
+        side = bool(band["above"]) - bool(band["below"])
+    # No two kinds of pieces stand at one place: words at even ones, numbers at odd ones.
+    pieces = tuple(_of(piece) if k % 2 else piece for k, piece in enumerate(_SPLIT.split(level)))
+    return np.inf if value is None else value, side, pieces, level
+
+
+def _value(level: str) -> float | None:
+    """The number that the whole of `level` is; None where it is none."""
+    try:
+        value = float(level)
+    except ValueError:
+        return None
+    return None if np.isnan(value) else value
+
+
+def _of(digits: str) -> float:
+    return float(digits.replace(",", ""))
