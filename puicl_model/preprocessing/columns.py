@@ -125,9 +125,9 @@ class NumberColumn(Column):
 class DateColumn(Column):
     """Dates and times: days since 1970, and weekday, month and hour where they vary enough.
 
-    The latter by the clock of the `zone` that the fit's dates have, UTC where they have none. The
-    days are UTC's, so that no hour lasts longer than another. `zoned`: whether they have a zone or
-    an offset; None where some have.
+    The latter by the clock of the `zone` that the fit's dates have, UTC where they have none;
+    dates that stand for months have no weekday. The days are UTC's, so that no hour lasts longer
+    than another. `zoned`: whether they have a zone or an offset; None where some have.
     """
 
     kind = "date"
@@ -143,7 +143,7 @@ class DateColumn(Column):
         self.indicator = bool(indicator_share <= np.isnan(seconds).mean() < 1)
         days = np.floor(known / _DAY)
         long_enough = {
-            "weekday": days[-1] - days[0] >= 14,
+            "weekday": days[-1] - days[0] >= 14 and not _are_months(known, self.zone),
             "month": days[-1] - days[0] >= 730,
             "hour": True,
         }
@@ -267,10 +267,22 @@ class CategoryColumn(Column):
         return np.where(missing, len(self.levels) + self.rare if self.missing else rare, codes)
 
 
-def _calendar(seconds: np.ndarray, zone: str | None) -> dict[str, np.ndarray]:
+def _clock(seconds: np.ndarray, zone: str | None) -> pd.DatetimeIndex:
     dates = pd.DatetimeIndex((seconds * 1e6).astype("datetime64[us]"))
-    if zone:
-        dates = dates.tz_localize("UTC").tz_convert(zone)
+    return dates.tz_localize("UTC").tz_convert(zone) if zone else dates
+
+
+def _are_months(seconds: np.ndarray, zone: str | None) -> bool:
+    """Whether dates stand for months, quarters or years: all on one day of the month, or its last.
+
+    Their weekday is that of the first of May, of June, ..., which nothing happened on.
+    """
+    dates = _clock(seconds, zone)
+    return bool(dates.day.nunique() == 1 or dates.is_month_end.all())
+
+
+def _calendar(seconds: np.ndarray, zone: str | None) -> dict[str, np.ndarray]:
+    dates = _clock(seconds, zone)
     return {
         "weekday": dates.day_of_week.to_numpy(),
         "month": dates.month.to_numpy(),

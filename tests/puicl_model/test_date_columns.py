@@ -166,6 +166,24 @@ def test_weekdays_count_from_two_weeks_on_and_months_from_two_years_on(days, par
     assert list(out) == ["d", *(f"d {part}" for part in parts)]
 
 
+@pytest.mark.parametrize("form", ["first", "last", "billed", "quarters", "zone"])
+def test_dates_that_stand_for_months_have_no_weekday(form):
+    months = pd.period_range("2021-01", periods=N, freq="M")
+    first = months.to_timestamp()
+    column = {
+        "first": first,
+        "last": (first + pd.offsets.MonthEnd()).strftime("%Y-%m-%d"),
+        "billed": first + pd.Timedelta(days=14, hours=9),
+        "quarters": pd.period_range("2021Q1", periods=N, freq="Q"),
+        "zone": first.tz_localize("Asia/Tokyo"),  # the last of the months by UTC
+    }[form]
+    fitted, out = fit(d=pd.Series(column))
+    assert fitted.kinds_ == {"d": "date"}
+    assert list(out) == ["d", "d month"]
+    _, out = fit(d=first + pd.to_timedelta(np.arange(N) % 2, unit="D"))
+    assert list(out) == ["d", "d weekday", "d month"]
+
+
 def test_a_missing_date_is_the_median_and_has_a_column_that_says_so():
     days = pd.Series(pd.date_range("2021-03-01", periods=N, freq="D"))
     days[[3, 4, 39]] = pd.NaT
