@@ -13,18 +13,21 @@ _NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?"
 _SPLIT = re.compile(f"({_NUMBER})")
 _BELOW = ("<", "≤", "under", "below", "less than", "fewer than", "up to")
 _ABOVE = (">", "≥", "over", "above", "more than", "at least")
-# What stands in front of a band's first number: "<", "Under $", "(-" of pandas' (-1.0, 5.0].
+# What stands in front of a band's first number, which may be .5 or 1e+06: "<", "Under $", "[".
 _BAND = re.compile(
     rf"(?:(?P<below>{'|'.join(_BELOW)})|(?P<above>{'|'.join(_ABOVE)}))?=?"
-    rf"\s*[\[(]?\s*[$€£]?\s*(?P<number>[+-]?{_NUMBER})",
+    rf"\s*[\[(]?\s*[$€£]?\s*(?P<number>[+-]?(?:{_NUMBER}|\.\d+)(?:e[+-]\d+)?)",
     re.IGNORECASE,
 )
+# As pandas and R write what they have cut: (-inf, 0.5], (50,100], (500,1e+03]. R's comma parts no
+# thousands.
+_INTERVAL = re.compile(r"[\[(]([^,]+),([^,]+)[\])]")
 
 
 def in_order(levels: Iterable[str], column: pd.Series) -> list[str]:
     """`levels` in the order of `column`'s ordered categorical, else by what they say.
 
-    Numbers and what begins with one (`5-9`, `10+`, `<5`, `under 1,000`, `(0.5, 1.0]`) come first,
+    Numbers and what begins with one (`5-9`, `10+`, `<5`, `under 1,000`, `(-inf, 0.5]`) come first,
     by the number, then words by the alphabet, the numbers in them by their value (week 2, week 10).
     Where all levels are of one length, as codes are that somebody has padded, those that are no
     numbers stand in the order of the alphabet.
@@ -45,12 +48,20 @@ def _by_alphabet(level: str) -> tuple:
 def _by_numbers(level: str) -> tuple:
     """What sorts numbers and bands by value, and words by the alphabet and numbers in them."""
     value, side = _value(level), 0
+    if value is None:
+        value = _lower_end(level)
     if value is None and (band := _BAND.match(level)):
         value = _of(band["number"])
         side = bool(band["above"]) - bool(band["below"])
     # No two kinds of pieces stand at one place: words at even ones, numbers at odd ones.
     pieces = tuple(_of(piece) if k % 2 else piece for k, piece in enumerate(_SPLIT.split(level)))
     return np.inf if value is None else value, side, pieces, level
+
+
+def _lower_end(level: str) -> float | None:
+    """The lower end of an interval; None where `level` is none."""
+    ends = _INTERVAL.fullmatch(level)
+    return _value(ends[1]) if ends and _value(ends[2]) is not None else None
 
 
 def _value(level: str) -> float | None:
