@@ -160,12 +160,13 @@ def are_numbers(column: pd.Series) -> np.ndarray:
 def padded(texts: Iterable[str]) -> dict[str, str]:
     """By what a number reads like, the one of `texts` that has its digits behind zeros.
 
-    None where that is a text of its own (038 and 38), or where several have them (038, 0038).
+    None where that is a text of its own (038 and 38), or where several do (0038, 038.0).
     """
     found: dict[str, list[str]] = {}
     for text in (texts := set(texts)):
         if digits := _PADDED.fullmatch(text):
-            found.setdefault(digits[1], []).append(text)
+            # 38.1 is what a reader makes of 038.10.
+            found.setdefault(word(digits[1]), []).append(text)
     return {
         digits: alike[0]
         for digits, alike in found.items()

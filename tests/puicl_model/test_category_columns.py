@@ -96,6 +96,17 @@ def test_a_code_with_zeros_in_front_is_found_where_a_batch_has_it_as_a_number():
     assert out[0] != out[1] == out[3]
 
 
+def test_a_number_stands_for_a_code_with_zeros_on_both_sides_unless_two_read_like_it():
+    codes = ["038.10", "039", "039.0", "250.01", "V57"]
+    table = pd.DataFrame({"code": np.resize(codes, N), "b": numbers()})
+    fitted = TablePreprocessor().fit(table)
+    text = fitted.transform(table[:5])[[0, 3], 0]
+    found = fitted.transform(pd.DataFrame({"code": [38.1, 250.01], "b": [0.0, 1.0]}))[:, 0]
+    np.testing.assert_array_equal(found, text)
+    with pytest.warns(UserWarning, match="column code holds '39', which the fit has not seen"):
+        fitted.transform(pd.DataFrame({"code": [39.0, 250.01], "b": [0.0, 1.0]}))
+
+
 def test_an_unknown_level_lies_in_the_middle_and_is_named():
     two = TablePreprocessor().fit(pd.DataFrame({"a": numbers(), "g": ["w", "x"] * (N // 2)}))
     new = pd.DataFrame({"a": [0.0] * 4, "g": ["w", "x", "banana", None]})
