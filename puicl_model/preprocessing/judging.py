@@ -120,7 +120,7 @@ def _are_codes(words: pd.Series) -> bool:
 def refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: int) -> str:
     """Raise `ValueError` for a column of many different numbers, or dates, with slips in it.
 
-    Returns one of the words among the numbers where all of these are codes, else nothing.
+    Returns one of the words among numbers that repeat where all words are codes, else nothing.
     """
     many = distinct > _MANY_LEVELS or distinct > NAMES_SHARE * (~missing).sum()
     if isinstance(column.dtype, pd.CategoricalDtype) or not many:
@@ -133,7 +133,9 @@ def refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: in
         few = bad.mean() < _SLIPS_SHARE
         if (few and bad.any()) or _is_a_mark(known, bad):
             row = int(known.index[np.flatnonzero(bad)[0]])
-            if _are_codes(known[bad]):
+            # Codes of one list occur again and again; what does not is measured. No date is a code.
+            groups = distinct <= NAMES_SHARE * len(known)
+            if kind == "number" and groups and _are_codes(known[bad]):
                 return str(column[row])
             others = "nearly all others" if few else "most others"
             raise ValueError(

@@ -307,6 +307,17 @@ def test_codes_with_a_letter_first_among_numbers_are_categories_and_told(odd, re
     assert fitted.kinds_ == {"a": "category"}
 
 
+@pytest.mark.parametrize("kind", ["number", "date"])
+def test_codes_among_measured_numbers_or_dates_are_slips(kind):
+    """Such a column was left out as names, or dates were made categories, for three error codes."""
+    measured = np.random.default_rng(0).normal(size=10 * N).round(4).astype(object)
+    days = pd.date_range("2021-01-01", periods=50).strftime("%Y-%m-%d").to_numpy(object)
+    cells = measured if kind == "number" else np.resize(days, 10 * N)
+    cells[:3] = ["E01", "E02", "E07"]
+    with pytest.raises(ValueError, match=f"column a: row 0 holds 'E01', not a {kind}, as nearly"):
+        TablePreprocessor().fit(pd.DataFrame({"a": cells}))
+
+
 def test_a_place_that_is_told_is_the_rows_whatever_the_index():
     cells = numbers().astype(object)
     cells[7] = "1,5"
