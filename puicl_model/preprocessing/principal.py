@@ -9,7 +9,7 @@ from puicl_model.preprocessing.column_scaling import ColumnScaling, shorten
 # Axes with a smaller share of the variance hold rounding and copies.
 _LEAST_SHARE = 1e-5
 # Correlations are rounded to so many places: equal ones stay equal in any order of the rows, so
-# that axes which could lie anywhere lie at one place.
+# that axes which could lie anywhere lie at one place. (And -0.0 is 0.0, whose sign LAPACK heeds.)
 _PLACES = 10
 # How each kind of axes scales the columns first.
 _COLUMNS = {
@@ -88,8 +88,8 @@ def _axes(z: np.ndarray) -> np.ndarray:
     where w is large, else w."""
     n, w = z.shape
     if w <= max(n, _MANY_COLUMNS):
-        return np.linalg.eigh(np.round(z.T @ z / n, _PLACES))[1][:, ::-1]
-    variances, rows = np.linalg.eigh(np.round(z @ z.T / n, _PLACES))
+        return np.linalg.eigh(np.round(z.T @ z / n, _PLACES) + 0.0)[1][:, ::-1]
+    variances, rows = np.linalg.eigh(np.round(z @ z.T / n, _PLACES) + 0.0)
     kept = variances > _LEAST_SHARE * variances.sum()  # the others have no direction to speak of
     kept[-1] = True
     axes = z.T @ rows[:, kept][:, ::-1]
