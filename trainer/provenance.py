@@ -172,9 +172,17 @@ def _ancestor(
 def recorded_stages(card: Mapping[str, Any]) -> tuple[Config, list[int]]:
     """The config of a card that `export_weights` wrote, and the stages its record has read.
 
-    Raises `InputError` where the card has no such record, or where config, digests and numbers of
-    steps in it contradict one another.
+    Raises `InputError` where the card has no such record, as that of a mean of checkpoints never
+    has, or where config, digests and numbers of steps in it contradict one another.
     """
+    if "average_of" in card:
+        mean = card["average_of"]
+        raise InputError(
+            "the weights' card records no steps, as these are the mean of the checkpoints of steps "
+            f"{', '.join(map(str, mean['steps']))}, which no run ended with: to check it, average "
+            f"them again (`puicl average CHECKPOINTS --of {mean['weights']} --out FILE`) and "
+            "compare weights_digest in the cards"
+        )
     if not {"recorded", "config"} <= card.keys():
         raise InputError("the weights' card records no steps: `puicl weights export` writes them")
     config = parse_config(card["config"], where="the weights' card")

@@ -245,7 +245,7 @@ def test_weights_without_a_record_and_unfinished_runs_are_refused(
     copied.with_suffix(".json").write_text(json.dumps(card))
     code, told = verify(copied)
     assert code != 0
-    assert "records no steps" in told
+    assert "records no steps: `puicl weights export` writes them" in told
     run = tmp_path / "run"
     shutil.copytree(reference_run, run)
     card = json.loads((run / "model.json").read_text()) | {"steps": 7}
@@ -253,6 +253,16 @@ def test_weights_without_a_record_and_unfinished_runs_are_refused(
     with pytest.raises(InputError, match="step 7 of 18"):
         export_weights(run, all_shards, tmp_path / "out.safetensors")
     assert not (tmp_path / "out.safetensors").exists()
+
+
+def test_who_verifies_a_mean_is_told_how_to_check_one(reference_run, tmp_path):
+    mean = tmp_path / "mean.safetensors"
+    steps = average_checkpoints([reference_run], mean, "ema")
+    code, told = verify(mean)
+    assert code != 0
+    assert f"the mean of the checkpoints of steps {', '.join(map(str, steps))}, which" in told
+    assert "`puicl average CHECKPOINTS --of ema --out FILE`" in told
+    assert "weights export" not in told
 
 
 def test_a_run_that_was_stopped_for_good_can_be_exported_and_checked(
