@@ -51,7 +51,10 @@ class World:
 
 
 def join_world(device: str) -> World:
-    """Join the processes that torchrun started, over gloo on CPU and NCCL on CUDA."""
+    """Join the processes that torchrun started, over gloo on CPU and NCCL on CUDA.
+
+    Raises `InputError` where `device` is not there, and where the processes do not find together.
+    """
     rank, size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -69,7 +72,15 @@ def join_world(device: str) -> World:
     else:
         place = torch.device("cpu")
     if size > 1:
-        dist.init_process_group("nccl" if device == "cuda" else "gloo")
+        try:
+            dist.init_process_group("nccl" if device == "cuda" else "gloo")
+        except (RuntimeError, ValueError) as error:  # all of c10d's and gloo's; a bad variable
+            reason = str(error).partition("\n")[0].strip().rstrip(".?")
+            raise InputError(
+                f"the {size} processes of this run did not find together ({reason}): if another "
+                "one stopped, its own message, if it left one, says why; start the same command "
+                "again"
+            ) from error
     return World(rank, size, place)
 
 

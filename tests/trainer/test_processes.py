@@ -2,10 +2,12 @@
 
 import shutil
 import threading
+import time
 from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 
 from prior_gen.generator import generate_shards
 from puicl_config import InputError, load_config
@@ -15,7 +17,7 @@ from trainer.agreement import check_same_start, differences
 from trainer.checkpoint import checkpoints
 from trainer.data import identity
 from trainer.environment import check_same_environment, describe_environment
-from trainer.world import World
+from trainer.world import World, join_world
 
 MAIN = Path(__file__).resolve().parents[2] / "trainer" / "main.py"
 # "RANK" in an argument is the process's own.
@@ -213,6 +215,31 @@ def test_an_error_of_another_process_than_the_first_is_seen(
     assert "error: another process of this run stopped; its own message" in said
     assert "[rank" not in said  # torch's mark of a traceback
     assert not (tmp_path / "run-0").exists()
+
+
+def test_a_process_that_ends_while_others_join_it_is_one_sentence(monkeypatch):
+    meeting = [dist.TCPStore("localhost", 0, 2, is_master=True, wait_for_workers=False)]
+    place = {"MASTER_ADDR": "localhost", "MASTER_PORT": str(meeting[0].port)}
+    for name, value in {"RANK": "1", "WORLD_SIZE": "2", **place}.items():
+        monkeypatch.setenv(name, value)
+    before = meeting[0].num_keys()
+
+    def end():  # as the first process would, once this one has come and waits for it
+        while meeting[0].num_keys() == before:
+            time.sleep(0.05)
+        meeting.clear()
+
+    first = threading.Thread(target=end)
+    first.start()
+    with pytest.raises(InputError, match="processes of this run did not find together") as no:
+        join_world("cpu")
+    first.join()
+    told = str(no.value)
+    assert told.endswith("its own message, if it left one, says why; start the same command again")
+    assert "\n" not in told
+    monkeypatch.delenv("MASTER_ADDR")
+    with pytest.raises(InputError, match=r"find together \(.*MASTER_ADDR.*\): if another"):
+        join_world("cpu")
 
 
 @pytest.mark.parametrize(
