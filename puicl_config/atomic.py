@@ -9,11 +9,13 @@ from pathlib import Path
 from puicl_config.errors import InputError
 
 
-def write_atomically(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes, writer: str = "") -> None:
     """Write a file so that a reader sees the old content, the new, or nothing in between.
 
-    A link is followed and an old file's permissions are kept; what is no regular file (a pipe, a
-    device) cannot be replaced, and is written to. Raises `InputError` where its folder is missing.
+    What a kill leaves is called `.NAME.` and 32 hex digits, before them `writer` and a dot where
+    one is given: whoever alone writes under that name may sweep it. A link is followed and an old
+    file's permissions are kept; what is no regular file (a pipe, a device) cannot be replaced, and
+    is written to. Raises `InputError` where its folder is missing.
     """
     path = path.resolve()
     there = path.exists()
@@ -22,7 +24,8 @@ def write_atomically(path: Path, content: bytes) -> None:
         return
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent} to write {path.name} to")
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    own = f"{writer}." if writer else ""
+    temporary = path.with_name(f".{path.name}.{own}{uuid.uuid4().hex}")
     try:
         write_synced(temporary, content)
         if there:

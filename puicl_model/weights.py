@@ -98,17 +98,23 @@ def load_model(path: str | Path) -> tuple[PUICL, dict[str, Any]]:
     return model.eval().requires_grad_(False), card
 
 
-def save_model(path: str | Path, tensors: Mapping[str, torch.Tensor], card: dict[str, Any]) -> None:
+def save_model(
+    path: str | Path,
+    tensors: Mapping[str, torch.Tensor],
+    card: dict[str, Any],
+    writer: str = "",
+) -> None:
     """Write weights and card, each atomically, the card last: only then do they count.
 
     `card` needs the key `model`, the `ModelConfig` as plain data; the digest is added here.
+    `writer` is that of `write_atomically`.
     """
     path = Path(path)
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     card = {**card, "weights_digest": weights_digest(tensors)}
-    write_atomically(path, save(tensors))
+    write_atomically(path, save(tensors), writer)
     text = json.dumps(card, indent=1) + "\n"
-    write_atomically(path.with_suffix(".json"), text.encode())
+    write_atomically(path.with_suffix(".json"), text.encode(), writer)
 
 
 def _shape(tensors: Mapping[str, torch.Tensor], name: str) -> torch.Size | None:

@@ -26,7 +26,7 @@ from trainer.environment import describe_environment, record_environment
 from trainer.heldout import HeldoutFigures, HeldoutSet
 from trainer.ledger import Ledger, read_ledger
 from trainer.metrics import Metrics
-from trainer.run_folder import write_config
+from trainer.run_folder import WRITER, write_config
 from trainer.sampler import addresses_of_step
 from trainer.state import TrainState
 from trainer.stop import StopRequest
@@ -238,7 +238,7 @@ class Run:
             "reuse": round(self.chain.reuse, 6),
             "git_commit": self._commit,
         }
-        save_model(path, state.ema, card)
+        save_model(path, state.ema, card, WRITER)
         self._ledger.close()
         self._board.close()
         self._progress.__exit__()

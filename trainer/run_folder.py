@@ -22,9 +22,13 @@ from puicl_config.locks import take_lock
 from shard_io import MANIFEST, PARTS
 from trainer.ledger import read_ledger
 
+# Marks the weights that the trainer is about to put in place: `puicl average` may be writing others
+# to the same name, and holds no lock.
+WRITER = "trainer"
 # What `write_atomically` has not yet renamed, of the files that only the trainer itself replaces.
 _HALF_WRITTEN = re.compile(
-    r"\.((ledger|metrics)\.jsonl|config\.yaml|environment\.json)\.[0-9a-f]{32}"
+    rf"\.((ledger|metrics)\.jsonl|config\.yaml|environment\.json|model\.(safetensors|json)\.{WRITER})"
+    r"\.[0-9a-f]{32}"
 )
 
 

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+import uuid
 
 import pytest
 import torch
@@ -19,7 +20,7 @@ import torch
 import trainer.checkpoint
 import trainer.cli
 import trainer.run_folder as run_folder
-from puicl_config import InputError
+from puicl_config import InputError, atomic
 from puicl_config.workers import STOPS
 from trainer.checkpoint import (
     CheckpointState,
@@ -29,6 +30,7 @@ from trainer.checkpoint import (
     thin_checkpoints,
 )
 from trainer.environment import describe_environment, record_environment
+from trainer.fit import fit
 from trainer.ledger import Ledger, read_ledger
 from trainer.metrics import Metrics
 from trainer.run import say
@@ -130,11 +132,36 @@ def test_whoever_holds_a_run_is_named(tmp_path):
 def test_what_a_killed_trainer_left_half_written_is_removed_by_who_holds_the_lock(tmp_path):
     half = [f".{name}.{'0a' * 16}" for name in ("metrics.jsonl", "config.yaml", "environment.json")]
     half.append(f".ledger.jsonl.{'0b' * 16}")
+    half += [f".model.{kind}.trainer.{'0c' * 16}" for kind in ("safetensors", "json")]
     kept = ["ledger.jsonl", ".ledger.jsonl.old", f"ledger.jsonl.{'0a' * 16}"]
+    kept.append(f".model.safetensors.{'0d' * 16}")  # of `puicl average`, say, which may be at work
     for name in half + kept:
         (tmp_path / name).touch()
     run_folder.lock_run(tmp_path, print).close()
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([".lock", *kept])
+
+
+def test_weights_half_written_by_a_killed_trainer_are_swept_when_it_goes_on(
+    tiny, all_shards, tmp_path, monkeypatch
+):
+    config, run = trainer.cli._resolve(tiny, "cpu"), tmp_path / "run"
+    config = config.model_copy(update={"train": config.train.model_copy(update={"max_steps": 1})})
+
+    def leaving_half(path, content):  # beside it, as an earlier start that was killed would have
+        whole(path, content)
+        if path.name.startswith(".model."):
+            digits = uuid.uuid4().hex
+            path.with_name(path.name[: -len(digits)] + digits).write_bytes(content[:9])
+
+    whole = atomic.write_synced
+    monkeypatch.setattr(atomic, "write_synced", leaving_half)
+    fit(config, all_shards, run, ALONE)
+    left = [path.name for path in run.glob(".model.*")]
+    assert len(left) == 2, left
+    monkeypatch.undo()
+    fit(config, all_shards, run, ALONE)
+    assert not list(run.glob(".model.*"))
+    assert (run / "model.safetensors").is_file()
 
 
 # A process like the trainer's: it waits to be asked to stop, and says that it was. With "late" it
