@@ -1,7 +1,13 @@
 """The shard format: manifest, parts, reader, verification; zarr and webdataset alike."""
 
 from shard_io.commands import as_ranges, command_for
-from shard_io.errors import USERS_TO_MEND, ManifestLost, ShardError, told_as_shard_error
+from shard_io.errors import (
+    USERS_TO_MEND,
+    ManifestLost,
+    NoShards,
+    ShardError,
+    told_as_shard_error,
+)
 from shard_io.files import sweep_staging
 from shard_io.filtered import FilteredReader
 from shard_io.layout import MANIFEST, PARTS, Layout, PartId, PlanId
@@ -32,6 +38,7 @@ __all__ = [
     "Manifest",
     "ManifestLost",
     "Microbatch",
+    "NoShards",
     "PartEntry",
     "PartId",
     "PlanId",

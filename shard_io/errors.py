@@ -23,6 +23,10 @@ class ManifestLost(ShardError):
     """A folder's manifest is missing or damaged; its parts may be whole."""
 
 
+class NoShards(ManifestLost):
+    """There is no manifest, as a rule since nobody has made shards there yet."""
+
+
 @contextlib.contextmanager
 def told_as_shard_error(folder: object) -> Iterator[None]:
     """Tell in one sentence what the system refuses to do in `folder`: permissions, room, names."""

@@ -18,7 +18,7 @@ from puicl_config import (
     plan_of,
     sha256_of,
 )
-from shard_io.errors import ManifestLost, ShardError
+from shard_io.errors import ManifestLost, NoShards, ShardError
 from shard_io.layout import BYSTANDERS, ENTRIES, MANIFEST, OURS, Layout, PlanId, other_homes
 from shard_io.slice_index import SliceIndex, slice_from_plain
 from shard_io.store import Store, store_of
@@ -94,8 +94,8 @@ class Manifest:
 def read_manifest(folder: Path | Store) -> Manifest:
     """Read and check a folder's manifest.
 
-    Raises `ManifestLost` where there is none or it is damaged, and `ShardError` where it cannot be
-    read, or another version of the format or of the prior's algorithm wrote it.
+    Raises `NoShards` where there is none, `ManifestLost` where it is damaged, and `ShardError`
+    where it cannot be read, or another version of the format or of the prior's algorithm wrote it.
     """
     path = folder / MANIFEST
     try:
@@ -109,7 +109,7 @@ def read_manifest(folder: Path | Store) -> Manifest:
         prior, storage = header["plan"]["prior"], {**_BEFORE, **header["storage"]}
         split, canary, software = header["split"], header["canary"], header["software"]
     except FileNotFoundError:
-        raise ManifestLost(f"{folder} holds no shards: there is no {MANIFEST}") from None
+        raise NoShards(f"{folder} holds no shards: there is no {MANIFEST}") from None
     except NotADirectoryError:
         raise ShardError(f"{folder} is a file; give a folder of shards") from None
     except OSError as error:

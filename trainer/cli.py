@@ -2,7 +2,9 @@
 
 import errno
 import os
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,9 +13,10 @@ import typer
 
 from puicl_config import Config, InputError, from_home, load_config
 from puicl_config.speaking import drop_unheard, speak
-from shard_io import USERS_TO_MEND
+from shard_io import USERS_TO_MEND, NoShards, as_ranges
 from trainer.fit import fit
 from trainer.freed_memory import keep_freed_memory
+from trainer.sampler import stages_of_steps
 from trainer.stop import heed_end_of_torchrun
 from trainer.world import choose_algorithms, join_world, leave_world
 
@@ -50,7 +53,11 @@ def train(
     world = join_world(settings.train.device)
     settings = _resolve(settings, world.device.type)
     out = from_home(out) if out else Path("runs") / settings.name
-    fit(settings, shards, out, world)
+    try:
+        fit(settings, shards, out, world)
+    except NoShards as error:
+        how = _how_to_begin(settings, config, overrides or [], shards)
+        raise InputError(f"{error}; {how}") from None
     leave_world()
     drop_unheard()
 
@@ -79,6 +86,20 @@ def _exit(sentence: str) -> None:
     of = f" (process {rank})" if rank else ""
     speak(f"error{of}: {sentence}", sys.stderr)
     sys.exit(2)
+
+
+def _how_to_begin(settings: Config, config: str, overrides: Sequence[str], shards: str) -> str:
+    """What to do about a `--shards` that nobody has begun, at the end of a sentence."""
+    if shards.startswith(("http://", "https://")):  # which nobody writes to
+        return "give another --shards"
+    prior, train = settings.prior, settings.train
+    stages = as_ranges(stages_of_steps(prior, train, 0, prior.total_steps))
+    words = ["prior-gen", "--config", config]
+    for override in overrides:
+        if override.startswith(("prior", "shards")):  # the sections that prior-gen reads
+            words += ["--set", override]
+    command = shlex.join([*words, "--stages", stages, "--out", shards])
+    return f"make them with `{command}`, or give another --shards"
 
 
 def _resolve(config: Config, device: str) -> Config:

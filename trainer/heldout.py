@@ -13,7 +13,7 @@ from torch import Tensor
 from puicl_config import Config
 from puicl_model import PUICL
 from puicl_model.precision import computed_in
-from shard_io import PartId, ShardError, ShardReader, open_shards
+from shard_io import NoShards, PartId, ShardError, ShardReader, open_shards
 from trainer.loader import Batch, as_batch
 from trainer.world import World
 
@@ -37,13 +37,18 @@ class HeldoutSet:
         """Raises `ShardError` where `train.heldout` holds no held-out shards."""
         train = config.train
         assert train.heldout is not None, "made where there is one"
-        reader = open_shards(train.heldout)
+        # One stage is many tasks; that at the curriculum's end has the range of tasks of the tail.
+        how = (
+            "make held-out tasks with, say, `prior-gen --config CONFIG --split heldout --stages "
+            f"{config.prior.stages} --out FOLDER`"
+        )
+        try:
+            reader = open_shards(train.heldout)
+        except NoShards as error:
+            raise ShardError(f"train.heldout: {error}; {how}") from None
         split = reader.manifest.split
         if split != "heldout":
-            raise ShardError(
-                f"train.heldout is {reader.folder}, whose split is {split}; make held-out tasks "
-                "with `prior-gen --split heldout`"
-            )
+            raise ShardError(f"train.heldout is {reader.folder}, whose split is {split}; {how}")
         places = [
             (part, position)
             for part in reader.published_parts()

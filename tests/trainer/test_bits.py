@@ -231,7 +231,11 @@ def test_wrong_shards_are_refused_before_the_first_step(
         (all_shards, "train.sede=5"): "unknown key train.sede; did you mean train.seed?",
         (hole,): "lacks stage-0002-part-001",
         (truncated,): "bytes instead of",
-        (tmp_path / "nowhere",): "holds no shards",
+        (tmp_path / "nowhere", "prior.seed=5", "train.sampler=reverse"): (
+            f"nowhere holds no shards: there is no manifest.json; make them with `prior-gen "
+            f"--config {tiny_yaml} --set prior.seed=5 --stages 1-5 --out {tmp_path / 'nowhere'}`, "
+            "or give another --shards"
+        ),
         (heldout,): "split is heldout there, train wanted",
     }
     out = tmp_path / "run"

@@ -182,7 +182,11 @@ def heldout_lines(run):
 
 def test_a_refused_start_leaves_no_folder(tiny_yaml, all_shards, refused, tmp_path, arguments):
     sentences = {
-        f"train.heldout={all_shards}": "whose split is train",
+        f"train.heldout={all_shards}": "whose split is train; make held-out tasks with",
+        "train.heldout=nowhere": (
+            "train.heldout: nowhere holds no shards: there is no manifest.json; make held-out "
+            "tasks with, say, `prior-gen --config CONFIG --split heldout --stages 3 --out FOLDER`"
+        ),
         "train.init_from=nowhere": "there is no checkpoint nowhere",
         "train.where=d > 99": "d > 99",
     }
