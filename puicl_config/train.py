@@ -111,6 +111,17 @@ class TrainConfig(Section):
     heldout_every: Positive = 500
     heldout_microbatches: Positive = 32
 
+    @model_validator(mode="after")
+    def _graphs_compute_the_plain_loss(self):
+        """Here, as a run that is refused later has its folder, which then wants the same config."""
+        shows = self.reveal == "both" or self.reveal_negatives.share
+        if self.cuda_graphs and (shows or self.self_distillation.weight):
+            raise ValueError(
+                "cuda_graphs computes the plain loss alone: without reveal, reveal_negatives and "
+                "self_distillation"
+            )
+        return self
+
     @model_serializer(mode="wrap")
     def _without_later_defaults(self, dump):
         """Plain data; what came later is written only where it is used: older runs keep names."""

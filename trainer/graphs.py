@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from puicl_config import InputError, TrainConfig
+from puicl_config import TrainConfig
 from puicl_model.precision import computed_in
 from trainer.loader import Batch
 from trainer.state import TrainState
@@ -68,13 +68,7 @@ class RecordedGradients:
     """
 
     def __init__(self, state: TrainState, train: TrainConfig):
-        """Raises `InputError` for what `train` asks for beside the plain loss."""
-        shows = train.reveal_negatives.share > 0 or train.reveal == "both"
-        if shows or train.self_distillation.weight:
-            raise InputError(
-                "train.cuda_graphs computes the plain loss alone: without reveal and "
-                "self_distillation"
-            )
+        """`train` asks for nothing beside the plain loss, as its schema sees to."""
         self._state = state
         state.model.precision = computed_in(train.precision, state.gradient.device)
         state.model.recompute = train.recompute

@@ -25,6 +25,16 @@ def extended(**extensions):
         ({"train": {"sampler": "fixed_stage", "fixed_stage": 135}}, "plan ends with stage 134"),
         ({"train": {"sampler": "tail_only"}, "prior": {"tail_steps": 1}}, False),
         ({"train": {"phase1": {"peak": 1e-4, "floor": 1e-4, "warmup_steps": 0}}}, False),
+        ({"train": {"cuda_graphs": True, "self_distillation": {"weight": 0}}}, False),
+        ({"train": {"cuda_graphs": True, "self_distillation": {"weight": 0.1}}}, "plain loss"),
+        ({"train": {"cuda_graphs": True, "reveal": "both"}}, "plain loss"),
+        (
+            {
+                "train": {"cuda_graphs": True, "reveal_negatives": {"share": 0.1}},
+                "model": {"reveals_negatives": True},
+            },
+            "train: cuda_graphs computes the plain loss alone: without reveal, reveal_negatives",
+        ),
         ({"prior": {"n_labeled": (3, 3)}}, False),  # 1.5 unlabelled rows, of which two are made
         ({"prior": {"n_labeled": (2, 3)}}, "can fall to one unlabelled row"),
         ({"prior": {"eta_first": (0.01, 1.0)}}, "can fall to one unlabelled row"),

@@ -5,7 +5,6 @@ import functools
 import pytest
 import torch
 
-from puicl_config import InputError
 from shard_io import open_shards
 from trainer.fit import fit
 from trainer.gradient import microbatch_gradient
@@ -77,12 +76,6 @@ def test_on_a_cpu_a_run_takes_the_same_rows_few_tasks_at_a_time(
     for batch, expected in zip(seen, there, strict=True):
         assert batch.n_labeled == expected.n_labeled
         assert torch.equal(batch.x, expected.x)
-
-
-def test_recorded_graphs_refuse_what_they_do_not_compute(tiny):
-    train = tiny.train.model_copy(update={"reveal": "both"})
-    with pytest.raises(InputError, match="cuda_graphs"):
-        RecordedGradients(TrainState(tiny, torch.device("cpu")), train)
 
 
 def test_loader_processes_give_what_the_threads_give(tiny, all_shards):

@@ -189,6 +189,7 @@ def test_a_refused_start_leaves_no_folder(tiny_yaml, all_shards, refused, tmp_pa
         ),
         "train.init_from=nowhere": "there is no checkpoint nowhere",
         "train.where=d > 99": "d > 99",
+        "train={cuda_graphs: true, reveal: both}": "cuda_graphs computes the plain loss alone",
     }
     (tmp_path / "mine").mkdir()  # a folder that was there stays
     (tmp_path / "link").symlink_to("mine")
