@@ -97,7 +97,10 @@ def _resolved(model: ModelConfig) -> dict[str, Any]:
 
 
 def _weights_file(init_from: str) -> Path | None:
-    """The safetensors file that `init_from` is or names; None where it is a folder, or nothing."""
+    """The safetensors file that `init_from` is or names; None where it is a folder, or no file.
+
+    Raises `InputError` for a name that is neither that of a path nor of weights that ship.
+    """
     path = from_home(init_from)
     if path.is_dir():
         return None
@@ -105,7 +108,15 @@ def _weights_file(init_from: str) -> Path | None:
         return path
     if path.suffix == ".json" and path.with_suffix(".safetensors").is_file():
         return path.with_suffix(".safetensors")  # their card
-    return find_weights(init_from) if init_from in shipped_weights() else None
+    if init_from in shipped_weights():
+        return find_weights(init_from)
+    if path.name == init_from and not path.exists():
+        there = ", ".join(shipped_weights()) or "none"
+        raise InputError(
+            f"train.init_from: there is no checkpoint {init_from}, and the weights that ship are "
+            f"{there}"
+        )
+    return None
 
 
 def _read(weights: Path) -> tuple[str, Mapping[str, Any], Mapping[str, Tensor]]:

@@ -113,9 +113,10 @@ class TrainState:
                 if len(kept) == len(moments):
                     self._set_moments(p, kept, int(tensors.get(f"step.{name}", step)))
         if theirs_alone:
+            deeper = " of fewer blocks" if theirs_alone[0].startswith("blocks.") else ""
             raise InputError(
-                f"train.init_from: its {theirs_alone[0]} has no place in this model: is it a "
-                "network of more blocks?"
+                f"train.init_from: its {theirs_alone[0]} has no place in this model{deeper}: the "
+                "config's section model must be that of its card"
             )
 
     def _set_moments(self, parameter: Tensor, moments: dict[str, Tensor], count: int) -> None:

@@ -165,7 +165,8 @@ def test_where_no_run_can_begin(reference_run, tiny_yaml, all_shards, arguments,
     nameless.with_suffix(".json").write_text(json.dumps(card))
     sentences = {
         "default": "its unlabeled_token is [128], this model's is [16]: the config's section model",
-        "defualt": "there is no checkpoint defualt",
+        "defualt": "there is no checkpoint defualt, and the weights that ship are default, paper",
+        "defualt/": "there is no checkpoint defualt\n",
         "gone.safetensors": "gone.safetensors is missing",
         nameless: "does not say where the weights come from: it lacks run_digest",
     }
@@ -190,10 +191,17 @@ def test_a_run_says_where_its_network_reads_the_weights_in_another_way(
         assert told == f"model.row_heads {heads} (there {tiny.model.heads})"
 
 
-def test_no_run_begins_from_a_network_of_more_blocks(tiny, tiny_yaml):
-    deeper = load_config(tiny_yaml, [f"model.layers={tiny.model.layers + 1}"])
-    cpu = torch.device("cpu")
-    tensors = TrainState(deeper, cpu).tensors()
-    with pytest.raises(InputError, match=f"its blocks.{tiny.model.layers}.* has no place in this"):
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("model.layers=3", r"its blocks\.2\..* has no place in this model of fewer blocks: the"),
+        ("train.reveal=both", "its negative_token has no place in this model: the config's sect"),
+    ],
+    ids=["more blocks", "another token"],
+)
+def test_no_run_begins_from_a_network_that_has_more(override, sentence, tiny, tiny_yaml):
+    more, cpu = load_config(tiny_yaml, [override]), torch.device("cpu")
+    tensors = TrainState(more, cpu).tensors()
+    with pytest.raises(InputError, match=sentence):
         TrainState(tiny, cpu).begin_from(tensors, 3)
-    TrainState(deeper, cpu).begin_from(tensors, 3)
+    TrainState(more, cpu).begin_from(tensors, 3)
