@@ -1,4 +1,4 @@
-"""Where workers live: processes of this machine, a Dask cluster, or Ray, all through joblib."""
+"""Where workers live: processes of this machine and Ray through joblib, or a Dask cluster."""
 
 import contextlib
 import importlib.util
@@ -16,6 +16,10 @@ from puicl_config.workers.stopping import signals_deferred
 
 Backend = Literal["loky", "dask", "ray"]
 _PACKAGES = {"dask": "distributed", "ray": "ray"}
+_WHAT_IS_LEFT = (
+    "(perhaps the system ran out of memory); what is published is whole: run the same command "
+    "again to go on, perhaps with fewer --jobs"
+)
 
 
 class WorkerTraceback(Exception):
@@ -53,14 +57,24 @@ def run_all(
     check_backend(backend, address)
     if backend == "loky":
         return _run_here(work, calls, jobs)
-    with contextlib.ExitStack() as stack:
-        if backend == "dask":
-            stack.enter_context(_dask_client(jobs, address))
-            stack.enter_context(joblib.parallel_config("dask", n_jobs=-1))
-        else:
-            stack.enter_context(_ray_session(jobs, address))
-            stack.enter_context(joblib.parallel_config("ray", n_jobs=jobs))
+    if backend == "dask":
+        with _dask_client(jobs, address) as client:
+            return _run_on_dask(client, work, calls)
+    with _ray_session(jobs, address), joblib.parallel_config("ray", n_jobs=jobs):
         return joblib.Parallel()(joblib.delayed(work)(*call) for call in calls)
+
+
+def _run_on_dask(
+    client: Any, work: Callable[..., Any], calls: Iterable[tuple[Any, ...]]
+) -> list[Any]:
+    """Without joblib, whose Dask backend waits for ever once a call is lost with its workers."""
+    from distributed import KilledWorker
+
+    futures = [client.submit(work, *call, pure=False) for call in calls]
+    try:
+        return client.gather(futures)
+    except KilledWorker:  # several of them, as Dask tries again with the next
+        raise InputError(f"workers of Dask were killed from outside {_WHAT_IS_LEFT}") from None
 
 
 def _run_here(work: Callable[..., Any], calls: Iterable[tuple[Any, ...]], jobs: int) -> list[Any]:
@@ -89,11 +103,7 @@ def _run_on(
                 answers[number] = answer
     except BrokenProcessPool:
         if not line.is_cut:
-            raise InputError(
-                "a worker process was killed from outside (perhaps the system ran out of "
-                "memory); what is published is whole: run the same command again to go on, "
-                "perhaps with fewer --jobs"
-            ) from None
+            raise InputError(f"a worker process was killed from outside {_WHAT_IS_LEFT}") from None
     if failed:
         if jobs > 1:
             failed.error.__cause__ = WorkerTraceback(failed.traceback)
@@ -106,7 +116,7 @@ def _numbered(number: int, work: Callable[..., Any], *call: Any) -> tuple[int, A
 
 
 @contextlib.contextmanager
-def _dask_client(jobs: int, address: str | None) -> Iterator[None]:
+def _dask_client(jobs: int, address: str | None) -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
     if address:
@@ -115,13 +125,13 @@ def _dask_client(jobs: int, address: str | None) -> Iterator[None]:
         except (OSError, ValueError) as error:
             raise InputError(f"no Dask scheduler answers at {address}: {error}") from None
         with client:
-            yield
+            yield client
         return
     with (
         LocalCluster(n_workers=jobs, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster),
+        Client(cluster) as client,
     ):
-        yield
+        yield client
 
 
 @contextlib.contextmanager
