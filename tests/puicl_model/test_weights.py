@@ -66,10 +66,10 @@ def test_the_card_is_written_last_so_that_weights_without_one_do_not_count(
 ):
     model, card = load_model(saved)
 
-    def full(path, content):
+    def full(path, content, *writer):
         if path.suffix == ".json":
             raise OSError("no space left")
-        write_atomically(path, content)
+        write_atomically(path, content, *writer)
 
     monkeypatch.setattr("puicl_model.weights.write_atomically", full)
     new = tmp_path / "new.safetensors"
