@@ -101,21 +101,20 @@ def zone_of(column: pd.Series) -> str | None:
     return name
 
 
-def have_zones(column: pd.Series) -> bool | None:
-    """Whether the dates of `column` have a time zone or an offset; None: some do, or none is there.
+def have_zones(column: pd.Series) -> set[bool]:
+    """Whether dates of `column` have a time zone or an offset: {True, False} where some have.
 
-    A date without a time has none.
+    A date without a time has none. Empty where no date is there.
     """
     known = column[~is_missing(column)]
     if column.dtype.kind == "M":
-        return isinstance(column.dtype, pd.DatetimeTZDtype) if len(known) else None
-    found = {
+        return {isinstance(column.dtype, pd.DatetimeTZDtype)} if len(known) else set()
+    return {
         bool(_OFFSET.search(cell))
         if isinstance(cell, str)
         else getattr(cell, "tzinfo", None) is not None
         for cell in known
     }
-    return found.pop() if len(found) == 1 else None
 
 
 def no_dates(column: pd.Series) -> np.ndarray:

@@ -136,7 +136,8 @@ class DateColumn(Column):
     zoned: bool | None = None  # and did not ask
 
     def __init__(self, column: pd.Series, indicator_share: float):
-        self.zone, self.zoned = zone_of(column), have_zones(column)
+        zoned = have_zones(column)
+        self.zone, self.zoned = zone_of(column), zoned.pop() if len(zoned) == 1 else None
         seconds = as_seconds(column)
         known = np.sort(seconds[~np.isnan(seconds)])
         self.fill = float(known[(len(known) - 1) // 2])
@@ -174,8 +175,8 @@ class DateColumn(Column):
         return np.column_stack(outputs + [missing] * self.indicator).astype(float)
 
     def other_clock(self, column: pd.Series) -> bool:
-        """Whether its dates have a time zone where none of the fit had one, or the reverse."""
-        return self.zoned is not None and have_zones(column) is (not self.zoned)
+        """Whether a date has a time zone where none of the fit had one, or the reverse."""
+        return self.zoned is not None and (not self.zoned) in have_zones(column)
 
 
 class CategoryColumn(Column):

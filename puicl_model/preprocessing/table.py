@@ -142,7 +142,12 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                 self.kinds_[name] = f"equal to {twin}" if twin else RARE if rare else "constant"
                 del self._encoders[j]
         self.dropped_ = {name: kind for name, kind in self.kinds_.items() if kind not in ENCODERS}
-        doubts = self._left_out(), self._taken_for_categories(), self._taken_for_numbers()
+        doubts = (
+            self._left_out(),
+            self._taken_for_categories(),
+            self._taken_for_numbers(),
+            self._of_two_clocks(),
+        )
         self.doubts_ = list(filter(None, doubts))
         if not outputs:
             # Constant tables are legal: nothing tells their rows apart.
@@ -294,6 +299,17 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             f"taken for numbers: {', '.join(self._identifiers)} (whole, each in one row alone); "
             "leave out what only names the rows"
         )
+
+    def _of_two_clocks(self) -> str:
+        """A sentence on columns in which some dates alone have a time zone; or nothing."""
+        told = [
+            self._names[j]
+            for j, encoder in self._encoders.items()
+            if isinstance(encoder, DateColumn) and encoder.zoned is None
+        ]
+        if not told:
+            return ""
+        return f"dates with and without a time zone: {', '.join(told)}; the latter are read as UTC"
 
     def _category(self, column: pd.Series) -> CategoryColumn:
         return CategoryColumn(column, self.one_hot_levels, self.rare_below)

@@ -1,5 +1,6 @@
 import datetime
 import json
+import warnings
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -114,6 +115,26 @@ def test_new_dates_by_another_clock_than_the_fits_are_told(form):
             fitted.transform(pd.DataFrame({"d": same}))
         with pytest.warns(UserWarning, match=f"column d holds {sentence} are read as UTC"):
             fitted.transform(pd.DataFrame({"d": forms[form](others)}))
+        one_of_them = pd.Series([dates[0], others[1]], dtype=object)
+        with pytest.warns(UserWarning, match=f"column d holds {sentence} are read as UTC"):
+            fitted.transform(pd.DataFrame({"d": one_of_them}))
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_column_of_which_some_dates_have_a_time_zone_is_told(as_text):
+    """A local time beside one with its zone is hours off."""
+    dates = pd.Series(pd.date_range("2021-03-01", periods=N, freq="7h"), dtype=object)
+    dates[::2] = [moment.tz_localize("Asia/Tokyo") for moment in dates[::2]]
+    table = pd.DataFrame({"d": dates.map(str) if as_text else dates, "other": dates.map(str)[0]})
+    sentence = "dates with and without a time zone: d; the latter are read as UTC"
+    with pytest.warns(UserWarning, match=f"^{sentence}$"):
+        fitted = TablePreprocessor().fit(table)
+    assert fitted.doubts_ == [sentence]
+    assert fitted.kinds_["d"] == "date"
+    fitted = TablePreprocessor.from_state(json.loads(json.dumps(fitted.state())))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # once is enough
+        fitted.transform(table)
 
 
 def test_dates_of_several_zones_and_of_a_zone_without_a_name_are_read_by_utc():
