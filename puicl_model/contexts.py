@@ -226,7 +226,7 @@ def turnable(X: np.ndarray) -> np.ndarray:
     there a code may stand for the same in several columns, as "1" does in the MONK's problems, and
     a rule may count how often it occurs.
     """
-    return two_valued(X) & ~graded(X)
+    return two_valued(X) & (not graded(X))
 
 
 def graded(X: np.ndarray) -> bool:

@@ -201,7 +201,9 @@ def test_columns_of_two_values_are_not_turned_among_columns_of_few_levels_alone(
         ([yes_no, yes_no], [True, True]),  # nothing but two values
         ([grades, grades], [False, False]),
     ):
-        assert turnable(table_of(*columns)).tolist() == expected
+        found = turnable(table_of(*columns))
+        assert found.dtype == bool
+        assert found.tolist() == expected
     # Eleven values are measurements, not levels; units do not matter.
     for n_values, unit in product((10, 11), (1, 0.3, 1e9)):
         counted = [min(value, n_values) * unit for value in range(1, 15)]
