@@ -171,27 +171,6 @@ def test_an_unknown_config_names_the_shipped_ones():
         load_config("papr")
 
 
-def test_the_plan_digest_names_the_data_and_nothing_else():
-    base = load_config("paper")
-    for override in ("shards.format=webdataset", "shards.parts_per_stage=3", "train.seed=1"):
-        assert plan_digest(load_config("paper", [override]).prior) == plan_digest(base.prior)
-    for override in ("prior.seed=1", "prior.sigma_init=0.9", "prior.tail_steps=0"):
-        assert plan_digest(load_config("paper", [override]).prior) != plan_digest(base.prior)
-
-
-def test_extensions_are_off_in_every_shipped_config_and_part_of_the_plan_once_on():
-    base = load_config("paper")
-    assert base.prior.extensions == ExtensionsConfig()
-    assert base.prior.extensions.share == 0
-    switched = ["prior.extensions.discrete=0.5", "prior.extensions.levels=[2, 3]"]
-    assert plan_digest(load_config("paper", switched).prior) == plan_digest(base.prior)
-    digests = set()
-    for share in (0.5, 0.6):
-        config = load_config("paper", [*switched, f"prior.extensions.share={share}"])
-        digests |= {plan_digest(config.prior), run_digest(config)}
-    assert len({plan_digest(base.prior), run_digest(base), *digests}) == 6
-
-
 def test_the_extensions_page_documents_every_key_and_its_example_loads():
     page = (ROOT / "docs" / "prior_extensions.md").read_text(encoding="utf-8")
     for key, value in ExtensionsConfig().model_dump().items():
@@ -201,45 +180,6 @@ def test_the_extensions_page_documents_every_key_and_its_example_loads():
     example = yaml.safe_load(page.split("```yaml")[1].split("```")[0])
     extensions = ExtensionsConfig.model_validate(example["prior"]["extensions"])
     assert all(getattr(extensions, name) for name in EXTENSIONS)
-
-
-def test_the_run_digest_ignores_stopping_logging_and_loading():
-    base = run_digest(load_config("paper"))
-    # The name that this run always had: keys that came later stand in it only where they are used.
-    assert base == "e2ebfa8183733742300a02f12771246bade86712e307d6e8e7631d07bed61839"
-    for override in (
-        "train.max_steps=5",
-        "train.max_seconds=5",
-        "train.log_every=1",
-        "train.digest_every=1",
-        "train.checkpoint_every=7",
-        "train.keep_checkpoints=1",
-        "train.loader_threads=4",
-        "train.recompute=true",
-        "train.follow=true",
-        "train.follow_timeout=9",
-        "train.heldout=somewhere",
-        "train.heldout_every=9",
-        "train.heldout_microbatches=9",
-        "shards.format=webdataset",
-        "name=other",
-    ):
-        assert run_digest(load_config("paper", [override])) == base, override
-    for overrides in (
-        ["train.seed=1"],
-        ["train.round_rows=8"],
-        ["model.layers=4"],
-        ["prior.seed=1"],
-        ["train.sampler=shuffled"],
-        ["train.sampler=fixed_stage", "train.fixed_stage=3"],
-        ["train.where=causal"],
-        ["train.reveal=both"],
-        ["train.precision=bfloat16"],
-        ["train.deterministic=false"],
-        ["train.compile=true"],
-        ["train.tasks_per_forward=1"],
-    ):
-        assert run_digest(load_config("paper", overrides)) != base, overrides
 
 
 def test_what_concerns_no_single_key_is_told_without_an_empty_name():
@@ -294,30 +234,6 @@ def test_what_does_not_go_together_is_refused(overrides, sentence):
     with pytest.raises(InputError) as caught:
         load_config("paper", overrides)
     assert sentence in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "override", ["train.loader_processes=2", "train.init_from=default", "train.loader_threads=0"]
-)
-def test_where_data_and_weights_lie_is_no_part_of_a_runs_name(override):
-    assert run_digest(load_config("paper", [override])) == run_digest(load_config("paper"))
-
-
-def test_what_a_run_began_from_is_part_of_its_name():
-    config = load_config("paper")
-    names = {run_digest(config, lineage) for lineage in (None, "a" * 64, "b" * 64)}
-    assert len(names) == 3
-
-
-def test_parameters_of_what_is_off_are_no_part_of_the_plans_name():
-    base = plan_digest(load_config("paper", [HALF, "prior.extensions.sar=0.5"]).prior)
-    for key, value in (("graph_noise", "[0.1, 0.2]"), ("graph_hidden", "[3, 4]")):
-        override = f"prior.extensions.{key}={value}"
-        off = load_config("paper", [HALF, "prior.extensions.sar=0.5", override])
-        assert plan_digest(off.prior) == base
-        on = [HALF, "prior.extensions.graph=0.5"]
-        graph = load_config("paper", on)
-        assert plan_digest(load_config("paper", [*on, override]).prior) != plan_digest(graph.prior)
 
 
 def test_numbers_are_read_as_yaml_1_2_reads_them():

@@ -1,13 +1,10 @@
-"""What a run keeps in its folder, on disks that misbehave; and the signals it listens to."""
+"""What a run keeps in its folder, on disks that misbehave and beside processes that are killed."""
 
-import contextlib
 import errno
 import fcntl
-import io
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -21,7 +18,6 @@ import trainer.checkpoint
 import trainer.cli
 import trainer.run_folder as run_folder
 from puicl_config import InputError, atomic
-from puicl_config.workers import STOPS
 from trainer.checkpoint import (
     CheckpointState,
     checkpoints,
@@ -33,8 +29,6 @@ from trainer.environment import describe_environment, record_environment
 from trainer.fit import fit
 from trainer.ledger import Ledger, read_ledger
 from trainer.metrics import Metrics
-from trainer.run import say
-from trainer.stop import StopRequest
 from trainer.world import World
 
 ALONE = World(0, 1, torch.device("cpu"))
@@ -298,71 +292,3 @@ def test_a_run_that_was_begun_among_shards_goes_on_there(own_shards):
     run.mkdir()
     (run / "config.yaml").write_text("name: x\n")
     run_folder.lock_run(run, print).close()
-
-
-ON = "what was saved before, if anything, is whole, and the same command goes on from there"
-
-
-def refuse(monkeypatch, number):
-    def refused(**_):
-        raise OSError(number, "whatever", "runs/a")
-
-    monkeypatch.setattr(trainer.cli, "app", refused)
-
-
-@pytest.mark.parametrize(
-    ("number", "advice"),
-    [(errno.ENOSPC, ON), (errno.EFBIG, ON), (errno.ELOOP, "give another path")],
-)
-def test_what_the_system_refuses_is_one_sentence(monkeypatch, capsys, number, advice):
-    refuse(monkeypatch, number)
-    with pytest.raises(SystemExit) as stop:
-        trainer.cli.main()
-    assert stop.value.code == 2
-    reason = os.strerror(number).lower()
-    assert capsys.readouterr().err == f"error: {reason}: runs/a; {advice}\n"
-
-
-def test_what_is_a_mistake_of_ours_is_no_sentence(monkeypatch):
-    refuse(monkeypatch, errno.EBADF)
-    with pytest.raises(OSError, match="whatever"):
-        trainer.cli.main()
-
-
-@contextlib.contextmanager
-def a_closed_terminal_means(handler):
-    """Whatever the tests themselves run under: `nohup` ignores it for them, too."""
-    before = signal.signal(signal.SIGHUP, handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGHUP, before)
-
-
-def test_signals_mean_what_they_meant_before_a_run():
-    with a_closed_terminal_means(signal.SIG_DFL):
-        before = [signal.getsignal(number) for number in STOPS]
-        for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1"):
-            with StopRequest(None, breaks_off=True) as asked:
-                assert not asked()
-                signal.raise_signal(getattr(signal, name))
-                assert asked()
-                assert asked.at_once()
-        assert [signal.getsignal(number) for number in STOPS] == before
-
-
-def test_under_nohup_a_closed_terminal_stops_nothing():
-    with a_closed_terminal_means(signal.SIG_IGN), StopRequest(None) as asked:
-        signal.raise_signal(signal.SIGHUP)
-        assert not asked()
-
-
-def test_what_the_trainer_says_may_be_lost(monkeypatch):
-    class Gone(io.StringIO):
-        def write(self, _):
-            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
-
-    monkeypatch.setattr("sys.stdout", Gone())
-    say(ALONE, "a step")
-    sys.stdout.close()
-    say(ALONE, "another")
