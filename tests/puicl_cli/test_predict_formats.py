@@ -13,8 +13,6 @@ import pytest
 from puicl_model.files import read_table
 from puicl_model.preprocessing import TablePreprocessor
 
-N = 60
-
 
 @pytest.mark.parametrize(
     ("positive", "other", "label"),
