@@ -111,7 +111,8 @@ def auc(score: np.ndarray, y: np.ndarray) -> float:
     n_positive = int(positive.sum())
     from scipy.stats import rankdata  # a second, which most runs need not wait for
 
-    ranks = rankdata(score)[positive].sum()
+    # SciPy 1.18 ranks in the dtype of the scores, in which float32 would add ranks up.
+    ranks = rankdata(np.asarray(score, dtype=np.float64))[positive].sum()
     wins = ranks - n_positive * (n_positive + 1) / 2
     return float(wins / (n_positive * (len(y) - n_positive)))
 
