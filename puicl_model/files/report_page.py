@@ -123,12 +123,18 @@ def permutation_importance(classifier: PUICLClassifier, features: pd.DataFrame) 
 
 
 def _how(classifier: PUICLClassifier) -> str:
-    how = f"{classifier.n_estimators} forward passes of a frozen network averaged"
-    if classifier.n_estimators == 1:
+    report = classifier.report_
+    largest = report["largest_context"]
+    how = f"{report['forward_passes']} forward passes of a frozen network averaged"
+    if report["forward_passes"] == 1:
         how = "A single forward pass of a frozen network"
     if classifier._blend is not None:
         how += ", blended by rank with trees and nearest rows that learn it on this table"
-    return f"{how}. P(positive) of each unlabelled row, from all rows read together."
+    rows = "from all rows read together"
+    if any(largest[kind] < report[f"n_{kind}"] for kind in ("labeled", "unlabeled")):
+        most = f"{largest['labeled']} labelled and {largest['unlabeled']} unlabelled rows"
+        rows = f"from the table read in parts of up to {most}"
+    return f"{how}. P(positive) of each unlabelled row, {rows}."
 
 
 def _figures(classifier: PUICLClassifier) -> str:

@@ -64,6 +64,24 @@ def test_figures_and_rows_of_the_page_are_those_of_the_scores(fit, patients):
     assert "same" in kinds["constant"]
 
 
+def test_the_page_says_how_many_rows_and_passes_an_answer_is_from(weights):
+    def page(n, **parameters):
+        table = pd.DataFrame(np.random.default_rng(0).normal(size=(n, 2)), columns=["a", "b"])
+        classifier = PUICLClassifier(weights, scalings=("standard",), **parameters)
+        classifier.fit(table, np.arange(n) < 12)
+        scores = pd.DataFrame({"row": np.arange(n)}).assign(p_positive=0.5)
+        return report_page(classifier, table, scores, None, "t.csv", [])
+
+    together = "P(positive) of each unlabelled row, from all rows read together."
+    whole = page(60, n_estimators=1)
+    assert "A single forward pass of a frozen network." in whole
+    assert together in whole
+    parts = page(1013, n_estimators=1)
+    assert "2 forward passes of a frozen network averaged." in parts
+    assert together not in parts
+    assert "read in parts of up to 12 labelled and 501 unlabelled rows." in parts
+
+
 def test_warnings_and_names_stand_on_the_page_as_text(fit, patients):
     odd = '<b onclick="x()">'
     table = patients[["age", "crp"]].rename(columns={"age": odd})
