@@ -1,4 +1,4 @@
-"""`python -m trainer.compact CHECKPOINT OUT`: a checkpoint in bfloat16, a third of the size or so.
+"""`python -m trainer.compact CHECKPOINT OUT`: a checkpoint in bfloat16, about half the size.
 
 To carry a run elsewhere: `train.init_from=OUT` goes on from it, as a new and recorded lineage.
 The run itself does not resume from it (that is refused): its bits are rounded.
