@@ -31,8 +31,8 @@ def draw_difficulty(sample: Sample, scored: Sequence[ScoredTask]) -> Picture:
     above.set(xlabel="stage", ylabel="AUC on the unlabelled rows")
     above.set_xlim(0, sample.prior.total_stages + 1)
     present = [source for source in SOURCES if any(t.source == source for t in scored)]
-    for side, (name, (label, colour, marker, _)) in enumerate(LOOKS.items()):
-        _by_source(below, scored, present, name, label, colour, marker, side)
+    for side, (name, (_, colour, marker, _)) in enumerate(LOOKS.items()):
+        _by_source(below, scored, present, name, colour, marker, side)
     counts = {source: sum(task.source == source for task in scored) for source in present}
     below.set_xticks(range(len(present)), [f"{s}\n{counts[s]} tasks" for s in present])
     below.set(ylabel="AUC on the unlabelled rows", xlim=(-0.6, len(present) - 0.4))
@@ -92,7 +92,7 @@ def _by_stage(axes: Axes, scored, groups, name, label, colour, marker, line) -> 
     )
 
 
-def _by_source(axes: Axes, scored, present, name, label, colour, marker, side) -> None:
+def _by_source(axes: Axes, scored, present, name, colour, marker, side) -> None:
     for place, source in enumerate(present):
         values = np.array([task.auc[name] for task in scored if task.source == source])
         values = values[~np.isnan(values)]

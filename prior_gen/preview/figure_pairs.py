@@ -3,7 +3,7 @@
 import numpy as np
 
 from prior_gen.preview.examples import Example
-from prior_gen.preview.figure_tasks import SOURCE_WORDS, layers_of
+from prior_gen.preview.figure_tasks import SOURCE_WORDS
 from prior_gen.preview.style import (
     ROW_MARKS,
     Picture,
@@ -66,7 +66,7 @@ def _origin(example: Example) -> str:
     tags = example.seen.tags
     words = [f"source {example.source}"]
     if example.seen.has_scm:
-        layers = layers_of(tags)
+        layers = tags["hidden_layers"]
         words += [f"{tags['input_distribution']} causes", f"L_g = {layers}"]
         words += [f"h = {tags['hidden_width']}"]
         words += [f"activations {', '.join(tags['activations'][: layers - 1])}"]

@@ -82,7 +82,7 @@ def _draw_one(axes, example: Example) -> None:
         bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5},
     )
     tags = example.seen.tags
-    depth = f"$L_g$ = {layers_of(tags)}, " if example.seen.has_scm else ""
+    depth = f"$L_g$ = {tags['hidden_layers']}, " if example.seen.has_scm else ""
     negative = 1 - example.y.mean()
     axes.set_title(
         f"stage {example.seen.stage}, {depth}d = {tags['n_features']}\n"
@@ -90,11 +90,6 @@ def _draw_one(axes, example: Example) -> None:
         fontsize=8,
         pad=3,
     )
-
-
-def layers_of(tags: dict) -> int:
-    """L_g of a microbatch: its own where that is an extension."""
-    return (tags.get("extensions") or {}).get("shallow", tags)["hidden_layers"]
 
 
 def _from_to(stages: list[int]) -> str:
