@@ -9,7 +9,7 @@ from shard_io.store import Store
 
 
 def as_ranges(numbers: Iterable[int]) -> str:
-    """Numbers as `prior-gen --stages` takes them: `1-3,7`."""
+    """Numbers as `prior-gen --stages` takes them, and a slice's manifest keeps them: `1-3,7`."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and number == runs[-1][1] + 1:

@@ -1,10 +1,10 @@
 """The index of a slice: which microbatches of each stage survived, and which one answers."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shard_io.commands import as_ranges
 from shard_io.layout import Layout
 
 
@@ -29,7 +29,7 @@ class SliceIndex:
             "where": self.where,
             "stages": {
                 str(stage): {
-                    "survivors": _as_text(numbers),
+                    "survivors": as_ranges(numbers),
                     "count": len(numbers),
                     "of": layout.microbatches_in_stage(stage),
                     "reuse": round(self.reuse(layout, stage), 6),
@@ -53,17 +53,6 @@ def slice_from_plain(raw: Any, layout: Layout) -> SliceIndex | None:
     if index.to_plain(layout) != raw:
         raise ValueError("its slice contradicts itself")
     return index
-
-
-def _as_text(numbers: Sequence[int]) -> str:
-    """(0, 1, 2, 7) as `0-2,7`: one line a stage, however many survive."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
 
 
 def _from_text(text: str, total: int) -> tuple[int, ...]:
