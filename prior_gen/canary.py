@@ -24,10 +24,11 @@ _blas = ThreadpoolController()
 
 
 def canary_digest(prior: PriorConfig) -> str:
-    """Hex SHA-256 of a small microbatch that passes through every activation and read-out.
+    """Hex SHA-256 of two small tasks that pass through every activation of the plan.
 
-    It hashes the tasks in full precision, before they are rounded for storage, so that a machine
-    whose last bit differs is told apart even where float16 would hide it for a while.
+    One is causal and its columns are hidden nodes, the other has a readout head. It hashes them
+    in full precision, before they are rounded for storage, so that a machine whose last bit differs
+    is told apart even where float16 would hide it for a while.
     """
     d = prior.n_features[1]
     width = max(prior.hidden_width[1], d + 1)
@@ -72,8 +73,8 @@ def tasks_digest(prior: PriorConfig) -> str:
 
     In full precision. `canary_digest` is of two tasks of the largest sizes and of the plan's own
     activations; small products, which libraries sum in other orders, and what extensions compute
-    (graphs, factor models, soft borders) show here. Of plans with extensions half of the sample is
-    extended, however few of the plan's microbatches are.
+    (graphs, factor models, soft borders) show here. Of plans with extensions at least half of the
+    sample is extended, however few of the plan's microbatches are.
     """
     few = (min(prior.n_labeled[0], _FEW[0]), min(prior.n_labeled[1], _FEW[1]))
     tasks = min(prior.tasks_per_microbatch, _TASKS)

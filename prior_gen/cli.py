@@ -76,7 +76,10 @@ def generate(
     ] = None,
     split: Annotated[
         Literal["train", "heldout"] | None,
-        typer.Option(help="Seed domain: train, or heldout, which is never trained on."),
+        typer.Option(
+            help="Seed domain: train (the default, but for DIR/manifest.json its own), or heldout, "
+            "which is never trained on."
+        ),
     ] = None,
     jobs: Jobs = None,
     backend: Annotated[

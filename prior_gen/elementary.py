@@ -1,11 +1,11 @@
 """Elementary functions whose bits neither numpy nor the processor's instruction set can change.
 
 numpy's exp, tanh, sin and their like are other code on processors with AVX2, with AVX-512 and with
-neither, and differ in the last place. These are made of additions, multiplications, divisions and
-roundings alone, each of which IEEE 754 fixes to the bit, in an order of their own. `activate` uses
-those of float32, each a whole activation (numba's cache does not notice where a function it
-inlined from another file has changed), the warps those of float64, where `prior.arithmetic` is
-"portable", and normal scores always.
+neither, and differ in the last place. These are made of additions, multiplications, divisions,
+square roots and roundings alone, each of which IEEE 754 fixes to the bit, in an order of their own.
+Where `prior.arithmetic` is "portable", `activate` uses those of float32, each a whole activation
+(numba's cache does not notice where a function it inlined from another file has changed), and the
+warps those of float64. Normal scores and the skewed roots of graphs use these always.
 """
 
 import numpy as np

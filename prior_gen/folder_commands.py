@@ -61,7 +61,7 @@ def info(
         typer.Option(min=1, help="The n of its --part-range i/n: say only who owes what."),
     ] = None,
 ) -> None:
-    """Say what a folder holds and lacks: stages, tasks, bytes, tags and config."""
+    """Say what a folder holds and lacks: stages, parts, tasks, bytes and tags."""
     folder = folder_of(place)
     if (stages is None) != (shares is None):
         raise InputError("--stages and --shares go together: those that the array was begun with")

@@ -111,7 +111,7 @@ class Todo:
 def look_ahead(
     folder: Path | Store, manifest: Manifest, stages: Sequence[int], share: PartRange = WHOLE
 ) -> Todo:
-    """What a run would find; nothing is written. Raises `ShardError` where it would be refused."""
+    """What a run would find; nothing is written. Raises `InputError` where it would be refused."""
     # Shares are cut from all parts, not from those missing now: jobs of one array start at
     # different times and must still agree on whose a part is.
     wanted = [part for stage in stages for part in manifest.layout.parts_of_stage(stage)]

@@ -53,7 +53,8 @@ class StageProgress:
 def watching(folder: Path | Store, tasks: Mapping[PartId, int]) -> Iterator[ProgressReport]:
     """Show, while inside, how many of the `tasks` of each part are published.
 
-    A part that is made again (repair) counts once its entry is newer than the start.
+    A part that is made again (repair) counts once its entry is newer than the start; in a store
+    that does not tell when a file was written (`Store.present`), from the start.
     """
     store, start, over = store_of(folder), time.time(), threading.Event()
     waiting, stages = list(tasks), StageProgress(tasks, time.monotonic())

@@ -175,7 +175,8 @@ def check_claim(folder: Path | Store, manifest: Manifest) -> Manifest | None:
     """The folder's manifest, or None where `claim_folder` would begin it; nothing is written.
 
     Folders in it that have a manifest of their own, other shards, do not matter to it.
-    Raises `ShardError` where the folder holds anything else, or cannot be written to at all.
+    Raises `ShardError` where the folder holds anything else, `InputError` where it is a URL that
+    can only be read.
     """
     store = store_of(folder)
     names = store.names()

@@ -36,7 +36,8 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
 def group_heads(rng: np.random.Generator, parameters: dict, n: int) -> np.ndarray:
     """For each of n rows the first row of its group, int [n]; a row that is alone has itself.
 
-    Groups are uneven: the number of a row's is the square of a uniform number.
+    Groups are uneven: a row's is drawn by the square of a uniform number, so that the first groups
+    have the most rows.
     """
     groups = max(round(n / parameters["size"]), 1)
     own = np.floor(groups * rng.random(n) ** 2).astype(int)

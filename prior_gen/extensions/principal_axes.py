@@ -13,7 +13,8 @@ from puicl_config import ExtensionsConfig
 # Axes with a smaller share of the variance hold rounding and copies: the classifier leaves them
 # out, here they are constant.
 _LEAST_SHARE = 1e-5
-_SWEEPS = 60  # six to ten are enough; all that is lost without an end is orthogonality
+# Six to ten are enough as a rule. Were these not, the axes would be correlated a little.
+_SWEEPS = 60
 
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict | None:
