@@ -1,6 +1,6 @@
 """The section `train`: optimizer, schedule, sampler, and when to stop, log and save."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field, model_serializer, model_validator
 
@@ -42,8 +42,8 @@ class SelfDistillationConfig(Section):
     passes: Positive = 4
 
 
-SAMPLERS = ("curriculum", "shuffled", "reverse", "fixed_stage", "tail_only", "interleaved")
 Sampler = Literal["curriculum", "shuffled", "reverse", "fixed_stage", "tail_only", "interleaved"]
+SAMPLERS: tuple[Sampler, ...] = get_args(Sampler)
 
 
 class TrainConfig(Section):
