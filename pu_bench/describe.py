@@ -15,7 +15,7 @@ _SEES = {"class_prior": "the true share of positives", "labels": "the hidden lab
 
 
 def tasks_table() -> str:
-    """Markdown: name, title, size, positive class, where it is fetched, licence, checksum."""
+    """Markdown: name, title, size, positive class, who published it, sources, licence, checksum."""
     rows = [
         [
             f"`{spec.name}`",
@@ -35,7 +35,7 @@ def tasks_table() -> str:
 
 
 def methods_table() -> str:
-    """Markdown: name, title, paper, what it is given beyond P and U."""
+    """Markdown: name, title, paper, whether it tells probabilities, what it sees beyond P and U."""
     rows = [
         [
             f"`{method.name}`",

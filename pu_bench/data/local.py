@@ -49,7 +49,8 @@ def read_index(folder: Path) -> dict[str, dict[str, Any]] | None:
     """A folder's `index.json`, or None where it has none.
 
     It maps each table's name to `positive` (the positive class as text) and, if any,
-    `categorical` (columns whose numbers are codes). Raises `InputError` where it says otherwise.
+    `categorical` (columns whose numbers are codes) and `title`. Raises `InputError` where it
+    says otherwise.
     """
     path = folder / INDEX
     if not path.is_file():
