@@ -17,7 +17,10 @@ def average(
         typer.Option(help="The trained weights, or their moving averages."),
     ] = "model",
 ) -> None:
-    """Average the weights of several checkpoints of one run; use `train.keep_checkpoints`."""
+    """Average the weights of several checkpoints of one run.
+
+    How many a run keeps is `train.keep_checkpoints`.
+    """
     from trainer import average_checkpoints
 
     steps = average_checkpoints(checkpoints, out, of)

@@ -92,9 +92,10 @@ _INT, _FLOAT = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
 
 
 class _YamlLoader(yaml.SafeLoader):
-    """Safe loading that reads numbers as YAML 1.2 does and refuses a key written twice.
+    """Safe loading without YAML 1.1's surprising numbers that refuses a key written twice.
 
-    1e-4 is a number (YAML 1.1 wants 1.0e-4); 010 is ten, not eight, and 1:30 is no number.
+    1e-4 is a number (YAML 1.1 wants 1.0e-4); 010 is text, which where a number is wanted is ten,
+    not eight; 1:30 is no number.
     """
 
     def construct_mapping(self, node, deep=False):

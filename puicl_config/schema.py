@@ -15,10 +15,11 @@ class ShardsConfig(Section):
     format: Literal["zarr", "webdataset"] = "zarr"
     parts_per_stage: Positive = 8
     x_dtype: Literal["float16", "float32"] = "float16"
-    # How zarr packs: a folder keeps what it began with, whatever a later config says.
+    # How zarr packs. Of the first two a folder keeps what it began with, whatever a later config
+    # says; another `chunk_cells` is refused.
     zstd_level: int = Field(default=1, ge=1, le=22)
     shuffle: Literal["bytes", "bits"] = "bytes"  # what of `x` is regrouped before zstd
-    chunk_cells: int = Field(default=2**17, ge=2**10, le=2**28)
+    chunk_cells: int = Field(default=2**17, ge=2**10, le=2**28)  # of one chunk
 
 
 class ModelConfig(Section):

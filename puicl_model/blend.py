@@ -108,9 +108,9 @@ class Blend:
 def weights_of(network: np.ndarray, students: Sequence[np.ndarray]) -> np.ndarray:
     """Whole numbers [1 + k], what the ranks of the network and of each student weigh.
 
-    A student weighs its part of `SHARE` as far as its ranks [n_u] go with the network's. A network
-    answers rows that are alike alike: who cannot say what it says has missed what matters in this
-    table, and is not the one who smooths out noise.
+    A student weighs its part of `SHARE` as far as its ranks [n_u] go with the network's. The
+    network gives similar rows similar answers, so that a student who cannot follow it does not
+    merely smooth out noise, but has missed what matters in this table.
     """
     weights = [0]
     for student in students:

@@ -142,9 +142,10 @@ def plan_views(
     """One list of views for each estimator; the first estimator takes columns and rows as given.
 
     turnable: boolean [w], which columns could as well be the other way round: the estimators after
-    the first turn each of them or not at random. Of principal axes and rotations none is turned.
-    mirrored: whether every other estimator, from the second on, reads all columns from the other
-    end. leading: of principal axes, how many of the first are read, in turn; by default all.
+    the first turn each of them or not at random, but for principal axes and rotations.
+    mirrored: whether every other estimator, from the second on, reads all columns, those too, from
+    the other end. leading: of principal axes, how many of the first are read, in turn; by default
+    all.
 
     relevance: for each scaling [w], how well each of its columns alone tells labelled from
     unlabelled rows, from 0 to 1. Where there are more columns than the network reads at once, an
@@ -255,7 +256,7 @@ def relevance_in(
 def column_relevance(X: np.ndarray, labeled: np.ndarray, most_rows: int = 20_000) -> np.ndarray:
     """[w]: |2 AUC - 1| of each column alone, labelled against unlabelled rows.
 
-    X: [n, w]; labeled: boolean [n]. Takes about `most_rows` rows, evenly spaced in each class.
+    X: [n, w]; labeled: boolean [n]. Takes up to `most_rows` rows of each class, evenly spaced.
     """
     rows = [np.flatnonzero(labeled), np.flatnonzero(~labeled)]
     rows = [r[:: max(1, len(r) * 2 // most_rows)] for r in rows]

@@ -82,7 +82,8 @@ def labeled_mask(
     are unlabelled. Errors call it `name`. `warns`: of two kinds of unlabelled rows, one of which
     may have been meant as negative.
 
-    Raises `ValueError` where `s` has another shape, another value, or never `positive_label`.
+    Raises `ValueError` where `s` has another shape, another value, or never `positive_label`, and
+    `TypeError` where it is a sparse matrix.
     """
     if sparse.issparse(s):
         raise TypeError("Sparse labels are not supported: give s.toarray().ravel()")

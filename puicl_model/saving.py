@@ -60,8 +60,9 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     """Write the fitted `classifier` to `path`, atomically.
 
     Raises `ValueError` where it has a preprocessing of the user's own, parameters that are no plain
-    data, or more than the file's header holds (100 MB); scikit-learn's `NotFittedError` before
-    the fit.
+    data, or more than the file's header holds (100 MB); `IsADirectoryError` where `path` is a
+    folder, `InputError` where its folder is missing; scikit-learn's `NotFittedError` before the
+    fit.
     """
     check_is_fitted(classifier)
     if classifier.preprocessor_ is not None and not isinstance(

@@ -126,7 +126,7 @@ def _steps(
     stop: int,
     asked: StopRequest,
 ) -> None:
-    """Steps up to `stop`, or until SIGTERM, SIGINT or `max_seconds`; every process agrees when.
+    """Steps up to `stop`, or until a signal or `max_seconds` ends them; every process agrees when.
 
     On a CPU a signal breaks the step off, which leaves no trace: it is done anew on going on.
     Where a shard cannot be read, or another process is gone, the steps so far are saved first.

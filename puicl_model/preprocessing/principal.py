@@ -31,9 +31,9 @@ class PrincipalAxes:
     "principal_quantile" or "principal_uniform", of the columns in quantile or uniform scaling,
     where only their cells' ranks count. Fitted without labels. Where columns are nearly copies of
     each other, a class that shows only in their difference lies along an axis of its own. Of each
-    axis the largest loading is positive. `most`: how many of them are kept, by default all. More
-    columns than rows, and more than 1,000, are at most as many axes as rows, in memory and time of
-    rows instead of columns by columns.
+    axis the largest loading is positive. `most`: how many of them are kept, by default all. Of
+    more columns than rows, if these are more than 1,000, there are at most as many axes as rows,
+    found through a matrix of rows by rows instead of columns by columns.
     """
 
     def __init__(self, X: np.ndarray, kind: str = "principal", most: int | None = None):

@@ -58,7 +58,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
     ----------
     categorical_features : sequence of int or str, or of bool, or None
         Columns of numbers that are codes of categories, by name or position, or as a mask. A
-        number is a position, whatever the columns' names. Text is always taken for categories.
+        number is a position, whatever the columns' names. Text need not be given unless it
+        reads as numbers, dates or times.
     one_hot_levels : int
         Categories of up to so many levels make one column a level (of two levels, one in all),
         others one of codes; missing cells are a level, and so are rare ones together.
