@@ -37,7 +37,7 @@ def convert_shards(
     webdataset's have the tags that `prior.extensions` writes in another order: there these are
     sorted. Content digests are the same.
     Started again it goes on, part by part. Raises `ShardError` where `out` holds anything else,
-    or where a part of `source` is damaged.
+    or where a part of `source` is damaged, `InputError` where `out` is a URL to read from.
     """
     store_of(out).check_writable()
     reader = open_shards(source)
@@ -66,7 +66,10 @@ def convert_shards(
 def convert_part(
     source: Path | Store, manifest: Manifest, folder: Path | Store, part: PartId
 ) -> PartEntry:
-    """Store one part of `source` as `manifest` says; the work of one worker in one go."""
+    """Store one part of `source` as `manifest` says; the work of one worker in one go.
+
+    Raises `ShardError` where the part is not whole, `Dropped` where the run ends meanwhile.
+    """
     reader = open_shards(source)
     stored = reader.part(part)
     microbatches = []

@@ -70,9 +70,9 @@ def generate_shards(
     `backend` and `address` say where the workers live: see `puicl_config.workers`. `share` (i, n)
     leaves all but the i-th of n shares of the parts to others.
 
-    Raises `InputError` where the backend is not installed, before anything is written;
-    `ShardError` where the folder holds other shards, the disk has too little room or runs
-    full, or this machine makes other bits than the folder's first writer.
+    Raises `InputError` where the backend is not installed or `folder` is a URL to read from,
+    before anything is written; `ShardError` where the folder holds other shards, the disk has too
+    little room or runs full, or this machine makes other bits than the folder's first writer.
     """
     check_backend(backend, address)
     with signals_deferred():  # looking for libraries, Python loses exceptions
@@ -196,7 +196,7 @@ def make_microbatches(manifest: Manifest, part: PartId) -> list[Microbatch]:
 
 
 def check_canary(manifest: Manifest) -> None:
-    """Refuse to write where this process would make other bits than the folder holds."""
+    """Raise `ShardError` where this process would make other bits than the folder holds."""
     prior = manifest.config.prior
     # Older versions did not write the latter down.
     tasks = manifest.software.get(TASKS)

@@ -40,7 +40,7 @@ def parse_stages(text: str, prior: PriorConfig) -> list[int]:
 
 
 def tail_stages(prior: PriorConfig) -> list[int]:
-    """The stages above K."""
+    """The stages above K; raises `InputError` where the plan has none."""
     if not prior.tail_steps:
         raise InputError("--tail: this plan has no tail (prior.tail_steps is 0)")
     return list(range(prior.stages + 1, prior.total_stages + 1))

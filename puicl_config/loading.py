@@ -19,7 +19,10 @@ _SHIPPED = (Path(__file__).parent / "configs", Path(__file__).parent.parent / "c
 
 
 def find_config(name: str | Path) -> Path:
-    """Resolve `name`: a path, `configs/NAME[.yaml]` here, or a shipped one, in this order."""
+    """Resolve `name`: a path, `configs/NAME[.yaml]` here, or a shipped one, in this order.
+
+    Raises `InputError` where there is none.
+    """
     wanted = Path(name)
     file_name = wanted.name if wanted.suffix else f"{wanted.name}.yaml"
     places = [wanted, Path("configs") / file_name, *(folder / file_name for folder in _SHIPPED)]
@@ -67,7 +70,7 @@ def load_config(name: str | Path = "paper", overrides: Sequence[str] = ()) -> Co
 
 def parse_config(raw: dict[str, Any], where: str, overrides: Sequence[str] = ()) -> Config:
     """Validate plain data; `where` names its origin in error messages, `overrides` what of it was
-    given with the command."""
+    given with the command. Raises `InputError` as `load_config` does."""
     try:
         return Config.model_validate(raw)
     except ValidationError as error:

@@ -110,7 +110,8 @@ def _instruction_sets() -> list[str]:
 def record_environment(path: Path, environment: dict[str, Any], step: int) -> list[str]:
     """Append to the run's list where it differs from the last; returns what differs.
 
-    What an earlier version did not write down is not known to differ.
+    What an earlier version did not write down is not known to differ. Raises `InputError` where the
+    list is damaged.
     """
     try:
         stretches = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []

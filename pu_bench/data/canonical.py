@@ -111,7 +111,7 @@ def encode(
     Categorical columns (text, or named in `categorical`) with more than 10 levels are dropped,
     the others coded 0, 1, ... in sorted order, a missing cell being a level of its own that comes
     first; missing numbers take the median of the column. `positive_class` makes the boolean [n]
-    of the positive class out of the target's texts.
+    of the positive class out of the target's texts. Raises `ValueError` where no column is left.
     """
     kept, values = [], []
     for column in table.columns[:-1]:

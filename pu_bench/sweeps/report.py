@@ -27,7 +27,10 @@ PAGE, MARKDOWN, PICTURES = "sweeps.html", "sweeps.md", "figures"
 
 
 def write_sweep_report(folder: Path) -> Path:
-    """Write sweeps.html, sweeps.md and their pictures from sweeps.csv; returns the page's path."""
+    """Write sweeps.html, sweeps.md and their pictures from sweeps.csv; returns the page's path.
+
+    Raises `InputError` where there are no sweeps.
+    """
     if not (folder / SWEEP_RESULTS).is_file():
         raise InputError(f"{folder} holds no sweeps: there is no {SWEEP_RESULTS}")
     cells = read_cells(folder / SWEEP_RESULTS)

@@ -50,7 +50,10 @@ class Place:
 
 
 def find_tables(data: Path, out: Path) -> list[Place]:
-    """The CSV and Parquet files in `data` and below, by name; not hidden ones, nor _names."""
+    """The CSV and Parquet files in `data` and below, by name; not hidden ones, nor _names.
+
+    Raises `InputError` where there are none, and where `out` is no place for their scores.
+    """
     here, there = data.resolve(), out.resolve()
     if here == there or here in there.parents or there in here.parents:
         raise InputError(f"--out {out} and --data {data} lie in each other; give another folder")
@@ -88,7 +91,8 @@ def _files(data: Path) -> list[Path]:
 
 
 def claim(out: Path, settings: dict[str, Any]) -> None:
-    """Note in `out` how its scores are made; `InputError` where others were made in another way.
+    """Note in `out` how its scores are made; `InputError` where others were made in another way,
+    and where nothing can be written.
 
     Where there are none, as after a run with a column's name misspelled, any way will do.
     """

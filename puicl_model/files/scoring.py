@@ -122,7 +122,7 @@ class Scored:
 
 
 def split_columns(table: pd.DataFrame, source: str, options: Options) -> pd.DataFrame:
-    """The features of `table`; `InputError` where a column that the options name is not there."""
+    """The features of `table`; `InputError` where there are none, or the options name another."""
     apart = [name for name in (options.label_column, options.id_column) if name]
     for column in (*apart, *options.categorical_columns):
         if column not in table.columns:
