@@ -45,14 +45,14 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
     """Numbers, booleans, text categories and dates to finite float64 columns, without labels.
 
     A column of text that can be read as numbers is one of numbers; one like 2024-05-31, of dates.
-    Left out, with a warning that names them: free-form text and names (more than half of the
-    cells are distinct), row numbers (distinct whole numbers without gaps; with gaps, too, in a
-    column without a name or called index), and categories whose levels are all rare. Left out
-    silently: columns without two distinct values, and columns equal to an earlier one. Text like
-    9:30, 09:30:15 or 1 day, 2:03:04 is a time of day or a duration (seconds); text like `10 %`,
-    `18 kg`, `1.234,5` or `31.12.2020` is taken for categories, with a warning. Whole numbers that
-    occur once each, in a column that is called like an identifier (`patient_id`) or as text with
-    zeros in front, are numbers, with a warning.
+    Left out, with a warning that names them: free-form text and names (more than half of the cells
+    are distinct), row numbers (distinct whole numbers without gaps; with gaps, too, in a column
+    without a name or called index), both in columns of 20 cells or more, and categories whose
+    levels are all rare. Left out silently: columns without two distinct values, and columns equal
+    to an earlier one. Text like 9:30, 09:30:15 or 1 day, 2:03:04 is a time of day or a duration
+    (seconds); text like `10 %`, `18 kg`, `1.234,5` or `31.12.2020` is taken for categories, with a
+    warning. Whole numbers that occur once each, in a column that is called like an identifier
+    (`patient_id`) or as text with zeros in front, are numbers, with a warning.
 
     Parameters
     ----------
