@@ -106,7 +106,8 @@ def plan_contexts(
 
     One context of all rows, in their order, where the table lies within the range. Else the
     unlabelled rows are dealt out at random to contexts of nearly equal size, and each gets
-    labelled positives in turn from a random order, so that all are used equally often.
+    labelled positives in turn from a random order, so that none is used more than once more often
+    than another.
     """
     lowest, highest = trained.eta
     n_positives = min(n_labeled, trained.n_labeled)

@@ -295,7 +295,10 @@ def _unit(values: np.ndarray) -> np.ndarray:
 
 
 def _conditions(rng: np.random.Generator, codes: np.ndarray) -> np.ndarray:
-    """Whether each column's code is in a random set that is neither empty nor all: bool [n, m]."""
+    """Whether each column's code is in a random set of its codes: bool [n, m].
+
+    The set is neither empty nor all of them, but of a column with one code.
+    """
     holds = np.empty(codes.shape, dtype=bool)
     for column in range(codes.shape[1]):
         levels = int(codes[:, column].max()) + 1

@@ -104,7 +104,7 @@ def shard_pools(shards: str) -> tuple[list[Pool], str]:
     """Every task of a folder of held-out shards, and the digest of their plan.
 
     Labelled and hidden positives of a task are alike, so they are one pool again. Raises
-    `InputError` for shards of the training split.
+    `InputError` for shards of the training split, and where no part is published.
     """
     reader = open_shards(shards)
     if reader.manifest.split != "heldout":

@@ -99,7 +99,10 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         self.drop_identifiers = drop_identifiers
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Read the table `X` [n, d]. Raises `ValueError` for cells that cannot be read."""
+        """Read the table `X` [n, d].
+
+        Raises `ValueError` for cells that cannot be read, `TypeError` for sparse matrices.
+        """
         self.fit_transform(X)
         return self
 
