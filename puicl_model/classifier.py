@@ -69,9 +69,9 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     blend : {None, "trees"}
         "trees" averages the network's ranks with those of two students that learn its
         probabilities on the table, cross-fitted extremely randomised trees and the mean of the
-        twenty nearest rows. Each weighs a fifth, less where it does not follow the network
-        (`puicl_model.blend`). Tables of levels alone (at most ten values a column) are left to the
-        network, which reads rules there.
+        twenty nearest rows (a tenth of the rows, where that is less). Each weighs a fifth, less
+        where it does not follow the network (`puicl_model.blend`). Tables of levels alone (at most
+        ten values a column) are left to the network, which reads rules there.
     positive_label : object or None
         The entry of `s` that marks labelled positives, all else being unlabelled; None: 1, True.
     preprocessing : "auto", None or a scikit-learn transformer

@@ -146,7 +146,7 @@ def choose_extensions(
     # One number each, in a fixed order, whether it is on or not.
     luck = dict(zip(EXTENSIONS, rng.random(len(EXTENSIONS)), strict=True))
     names = {name for name in EXTENSIONS if luck[name] < getattr(config, name)}
-    # Labels come from a tree, a rule, clusters or the SCM: one number decides between the four.
+    # Labels come from a tree, a rule, clusters or a score: one number decides between the four.
     names -= set(LABEL_SOURCES)
     reached = 0.0
     for source in LABEL_SOURCES:
