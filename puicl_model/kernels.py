@@ -2,8 +2,9 @@
 
 In bfloat16 the weights are rounded where they are used; what a matrix product or a norm sums up is
 float32 inside. Fused attention in bfloat16 is slow on CPUs, and everywhere it wastes its tiles on
-the few cells of a row, so scores are written out there, with a hand-written gradient. What is
-chosen depends on shapes, types and the microbatch's own values, never on the number of processes.
+the few cells of a row, so scores are written out there, on CPUs with a hand-written gradient.
+(`fused` and `cell_attention` come first where they can.) What is chosen depends on shapes, types
+and the microbatch's own values, never on the number of processes.
 
 L is the axis attended over (l of its places ask), D the size of a head, N everything before.
 """
