@@ -36,7 +36,7 @@ def verify(
         typer.Option(help="Where the checkpoint or weights lie that the run began from."),
     ] = None,
 ) -> None:
-    """Check weights against their card: digest, first shards, and first steps.
+    """Check weights against their card: digest, first shards and, with --replay, first steps.
 
     Exits with 1, naming it, where shards or steps made again differ, and with 2 where it does not
     come to that: files are missing or damaged, weights have another digest than the card says, or
