@@ -50,8 +50,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         scaled one by one, those of two values are read as they are or the other way round, at
         random. Not so in tables of levels alone of which some column has more than two: of these
         every other pass reads all columns from the other end, where the network was trained on
-        such (`prior.extensions.mirrored`). The first has columns and rows as given; 1 is the single
-        forward pass of the paper.
+        such (`prior.extensions.mirrored`). The first has columns and rows as given; 1 is a
+        single forward pass, as in the paper, which has no scaling before the network's own.
     scalings : "auto" or sequence of str
         Taken in turn by the estimators. "standard", "robust", "quantile" and "uniform" (ranks)
         scale each column by itself; "principal", "principal_quantile" and "principal_uniform" turn

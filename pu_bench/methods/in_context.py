@@ -37,7 +37,7 @@ class PUICLMethod(Method):
 
 
 class PUICLSinglePass(PUICLMethod):
-    """The same in one forward pass, columns as they stand."""
+    """The same in one forward pass, columns in their own order, in quantile scaling."""
 
     name = "puicl_single"
     title = "PUICL, one pass"
