@@ -18,7 +18,8 @@ _WHOLE = re.compile(r"^\s*[+-]?\d+\s*$")
 # 007 and 7 are two codes, 7.0 and 7 one: only the first of a batch without text was read as text.
 _WHOLE_FLOAT = re.compile(r"([+-]?(?:0|[1-9]\d*))\.0*")
 _FRACTION = re.compile(r"[+-]?(?:0|[1-9]\d*)\.\d+")
-_PADDED = re.compile(r"0+(\d+(?:\.\d+)?)")
+# No digit may be read in two ways: of many zeros, the tries would grow with their square.
+_PADDED = re.compile(r"0+((?:0|[^\D0]\d*)(?:\.\d+)?)")
 _BOOLEANS = {"TRUE": "True", "true": "True", "FALSE": "False", "false": "False"}
 _ISO_DATE = re.compile(r"^\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}([T ]\d{1,2}:\d{2}.*)?\s*$")
 # Behind a time: Z, UTC, +02:00, -0500

@@ -14,9 +14,10 @@ _SPLIT = re.compile(f"({_NUMBER})")
 _BELOW = ("<", "≤", "under", "below", "less than", "fewer than", "up to")
 _ABOVE = (">", "≥", "over", "above", "more than", "at least")
 # What stands in front of a band's first number, which may be .5 or 1e+06: "<", "Under $", "[".
+# Blanks belong to the sign before them alone, or many of them could be shared out in many ways.
 _BAND = re.compile(
     rf"(?:(?P<below>{'|'.join(_BELOW)})|(?P<above>{'|'.join(_ABOVE)}))?=?"
-    rf"\s*[\[(]?\s*[$€£]?\s*(?P<number>[+-]?(?:{_NUMBER}|\.\d+)(?:e[+-]\d+)?)",
+    rf"\s*(?:[\[(]\s*)?(?:[$€£]\s*)?(?P<number>[+-]?(?:{_NUMBER}|\.\d+)(?:e[+-]\d+)?)",
     re.IGNORECASE,
 )
 # As pandas and R write what they have cut: (-inf, 0.5], (50,100], (500,1e+03]. R's comma parts no

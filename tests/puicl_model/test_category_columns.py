@@ -1,4 +1,5 @@
 import json
+import time
 import tracemalloc
 import warnings
 
@@ -227,3 +228,12 @@ def test_an_unknown_level_among_codes_is_the_median_code():
     fitted, _ = fit(a=["a"] * 5 + ["b"] * 5 + ["c"] * 5 + ["d"] * 25)
     with pytest.warns(UserWarning, match="holds 'new'"):
         assert fitted.transform(pd.DataFrame({"a": ["new"]}))[0, 0] == 3
+
+
+@pytest.mark.parametrize(
+    "long", ["0" * 20_000 + "x", "<" + " " * 1_000 + "x"], ids=["zeros", "blanks"]
+)
+def test_a_long_cell_is_read_once_not_as_often_as_it_could_be_shared_out(long):
+    began = time.perf_counter()
+    fit(a=np.resize(["low", "middle", "high", long], N), b=numbers())
+    assert time.perf_counter() - began < 2  # some hundredths, where it was five seconds and more
