@@ -200,7 +200,8 @@ def _markdown_cell(cell: Cell) -> str:
 
 
 def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    # A name of the user's may hold what would end the cell, or the table.
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 
 def _anchor(text: str) -> str:

@@ -84,7 +84,9 @@ def dots_by_task(results: Results) -> Picture:
                 auc[name], y, s=size, color=colour, zorder=3, label=results.title(name),
                 edgecolors="white", linewidths=0.4,
             )  # fmt: skip
-        axes.set_yticks(range(len(tasks)), [results.task_title(task) for task in tasks])
+        # A pair of $ in a user's titles would set in italics what is between, or fail to.
+        titles = [results.task_title(task).replace("$", r"\$") for task in tasks]
+        axes.set_yticks(range(len(tasks)), titles)
         lowest = float(np.nanmin(auc.to_numpy())) if auc.notna().any(axis=None) else 0.4
         axes.set(xlabel="AUC", ylim=(len(tasks) - 0.4, -0.6), xlim=(min(lowest, 0.5) - 0.02, 1.01))
         axes.tick_params(axis="y", length=0)

@@ -1,6 +1,7 @@
 """The report: one page that stands alone, the same in Markdown, and tables made from it."""
 
 import html.parser
+import json
 import re
 from pathlib import Path
 
@@ -166,6 +167,19 @@ def test_a_run_of_which_every_cell_failed_has_a_report(results_folder):
     assert results.count("empu") == {"cells": 2, "failed": 2, "collapsed": 0, "tasks": 0}
     write_report(results_folder)
     assert "&lt;no&gt;" in (results_folder / "report.html").read_text()
+
+
+def test_a_title_may_hold_what_pictures_and_tables_take_for_their_own(results_folder):
+    path = results_folder / "run.json"
+    run = json.loads(path.read_text())
+    first = next(iter(run["tables"].values()))
+    first["title"] = "Income ($) \\frac{ rent ($)\n|<script>"
+    path.write_text(json.dumps(run))
+    write_report(results_folder)
+    assert (
+        "| Income ($) \\frac{ rent ($) \\|<script> |" in (results_folder / "report.md").read_text()
+    )
+    assert "<script>" not in (results_folder / "report.html").read_text()
 
 
 def test_the_average_beside_the_paper_is_over_the_tasks_that_both_have(results_folder):
