@@ -110,9 +110,15 @@ def staging_folder(root: Path) -> Iterator[Path]:
 
 
 def sweep_staging(root: Path) -> None:
-    """Remove what writers that were killed left in ROOT/.staging."""
+    """Remove what writers that were killed left in ROOT/.staging.
+
+    No link is followed, which no writer makes: a folder that somebody else has packed could have
+    one that leads anywhere.
+    """
+    if (root / STAGING).is_symlink():
+        return
     try:
-        folders = list((root / STAGING).iterdir())
+        folders = [path for path in (root / STAGING).iterdir() if not path.is_symlink()]
     except FileNotFoundError:
         return
     for folder in folders:

@@ -40,6 +40,20 @@ def test_whatever_a_killed_writer_left_is_swept(tmp_path, left):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("link", [".staging", ".staging/dead"])
+def test_a_sweep_follows_no_link_out_of_the_folder(tmp_path, link):
+    elsewhere, shards = tmp_path / "elsewhere", tmp_path / "shards"
+    work = elsewhere if link == ".staging/dead" else elsewhere / "work"
+    for folder in (work, elsewhere / "empty", (shards / link).parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    (work / LOCK).write_text("")
+    (work / "thesis").write_text("years")
+    (shards / link).symlink_to(elsewhere)
+    sweep_staging(shards)
+    assert (work / "thesis").read_text() == "years"
+    assert (elsewhere / "empty").is_dir()
+
+
 def test_a_sweep_between_creation_and_lock_takes_no_writer_its_folder(tmp_path, monkeypatch):
     real, sweeps = fcntl.flock, []
 
