@@ -30,7 +30,7 @@ _checksum: Callable[[Any], int] = (
 )
 # What libraries say of bytes that they cannot decode.
 _UNREADABLE = (
-    *(RuntimeError, ValueError, TypeError, LookupError, EOFError),
+    *(RuntimeError, ValueError, TypeError, LookupError, EOFError, ArithmeticError),
     *(struct.error, tarfile.TarError, zlib.error),
 )
 

@@ -72,9 +72,13 @@ class ZarrChunks:
             return np.zeros(self._cells, self._dtype)
         packed = self._file.read(offset, size)
         out = np.empty(self._cells, self._dtype)
-        # Blosc's own header says how much it is, and which compressor and shuffle it was.
-        if int.from_bytes(packed[4:8].tobytes(), "little") != out.nbytes:
+        # Blosc's own header says how much it is, packed and unpacked, and which compressor and
+        # shuffle it was. Blosc believes it, and would read on behind `packed`.
+        unpacked, _, n_packed = struct.unpack("<III", packed[4:16].tobytes())
+        if unpacked != out.nbytes:
             raise ValueError(f"a chunk at {offset} is not of {self._cells} cells")
+        if n_packed != size:
+            raise ValueError(f"a chunk at {offset} is not of {size} bytes, as the index says")
         Blosc().decode(packed, out)
         return out
 

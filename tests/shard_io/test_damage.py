@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import re
 import signal
+import struct
 import time
 
 import pytest
@@ -82,14 +83,42 @@ def test_a_file_cut_short_or_gone_after_its_opening_is_found(stored, kept, monke
         reader[2, 0, 0]
 
 
-def test_what_cannot_be_decoded_is_told_in_a_sentence_by_reader_and_verify(own_shards):
+def no_header(content):
+    return b"\0" * 16 + content[16:]
+
+
+def longer_than_it_is(content):
+    """A chunk that Blosc is told to copy as it is, of more bytes than there are."""
+    flags, n_bytes = content[2] | 2, int.from_bytes(content[4:8], "little")
+    return (
+        content[:2]
+        + bytes([flags])
+        + content[3:12]
+        + struct.pack("<I", 16 + n_bytes)
+        + content[16:]
+    )
+
+
+def chunks_of_nothing(content):
+    about = json.loads(content)
+    about["codecs"][0]["configuration"]["chunk_shape"] = [0]
+    return json.dumps(about).encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "damaged"),
+    [("c/0", no_header), ("c/0", longer_than_it_is), ("zarr.json", chunks_of_nothing)],
+)
+def test_what_cannot_be_decoded_is_told_in_a_sentence_by_reader_and_verify(
+    own_shards, name, damaged
+):
     part = PartId(2, 0)
-    path = next(path for path in files_of(own_shards, part) if path.match("x/c/0"))
-    path.write_bytes(b"\0" * 16 + path.read_bytes()[16:])
+    path = own_shards / part.data_path("zarr") / "x" / name
+    path.write_bytes(damaged(path.read_bytes()))
     entry = json.loads((own_shards / part.entry_path).read_text())
-    for file in entry["files"]:
-        if file["path"].endswith("x/c/0"):  # whoever wrote it hashed what it wrote
-            file["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    for file in entry["files"]:  # whoever wrote it hashed what it wrote
+        content = (own_shards / file["path"]).read_bytes()
+        file["bytes"], file["sha256"] = len(content), hashlib.sha256(content).hexdigest()
     text = json.dumps(entry, sort_keys=True, separators=(",", ":")) + "\n"
     (own_shards / part.entry_path).write_text(text)
     said = f"{part.data_path('zarr')} cannot be decoded .*; `prior-gen repair {own_shards}`"
