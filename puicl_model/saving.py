@@ -25,7 +25,7 @@ from puicl_model.neighbors import Neighbors
 from puicl_model.precision import set_precision
 from puicl_model.preprocessing import ROTATED, TablePreprocessor, scaling_from_state
 from puicl_model.trees import Forest
-from puicl_model.weights import weights_digest
+from puicl_model.weights import network_of, weights_digest
 
 _FAMILY = "puicl-classifier-"
 _FORMAT = f"{_FAMILY}1"
@@ -248,6 +248,8 @@ def _restored(cls: type, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
         )
         classifier._blend = Blend.from_arrays(**blend)
         classifier._students = Students(Forest(**forest), Neighbors(**neighbors))
+        if classifier._students.forest.has_circles():  # a row would never arrive
+            raise InputError("the saved classifier's trees lead in circles")
     classifier.preprocessor_ = None
     if about["preprocessor"] is not None:
         classifier.preprocessor_ = TablePreprocessor.from_state(about["preprocessor"])
@@ -278,20 +280,19 @@ def _unpacked(value: Any, arrays: dict[str, np.ndarray]) -> Any:
 
 
 def _network(arrays: dict[str, np.ndarray], card: dict[str, Any], device: str) -> PUICL:
-    model = PUICL(parse_config({"model": card["model"]}, where="the saved classifier").model)
+    config = parse_config({"model": card["model"]}, where="the saved classifier").model
     prefix = "network."
-    model.load_state_dict(
-        {
-            name.removeprefix(prefix): torch.from_numpy(array.copy())
-            for name, array in arrays.items()
-            if name.startswith(prefix)
-        }
-    )
+    tensors = {
+        name.removeprefix(prefix): torch.from_numpy(array.copy())
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
+    model = network_of(config, tensors, "the saved classifier has another network than it says")
     try:
         place = resolve_device(device)
     except ValueError as error:
         raise InputError(f"{error}; load(path, device=...) takes another one") from None
-    return model.eval().requires_grad_(False).to(place)
+    return model.to(place)
 
 
 def _digest(arrays: dict[str, np.ndarray]) -> str:

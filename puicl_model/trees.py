@@ -36,6 +36,11 @@ class Forest:
         for name in self.arrays:
             setattr(self, name, arrays[name])
 
+    def has_circles(self) -> bool:
+        """Whether some node does not lead further down, as in no tree that was grown."""
+        onwards = np.minimum(self.left, self.right) > np.arange(len(self.feature))
+        return not onwards[self.feature >= 0].all()
+
     @classmethod
     def of(cls, forests: list[ExtraTreesRegressor], origin: np.ndarray) -> Self:
         """All trees of all `forests`, whose columns lay that far from 0."""

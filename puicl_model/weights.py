@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 
-from puicl_config import InputError, parse_config, write_atomically
+from puicl_config import InputError, ModelConfig, parse_config, write_atomically
 from puicl_model.model import PUICL
 
 # What comes with the package: NAME.safetensors and NAME.json.
@@ -83,19 +83,48 @@ def load_model(path: str | Path) -> tuple[PUICL, dict[str, Any]]:
     ).model
     if weights_digest(tensors) != card["weights_digest"]:
         raise InputError(f"the weights at {path} do not match the digest in {card_path.name}")
-    model = PUICL(config)
-    shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
-    odd = [name for name in sorted(shapes | tensors) if _shape(tensors, name) != shapes.get(name)]
-    for name, tensor in tensors.items():
+    told = f"{path} does not hold the network that {card_path.name} describes"
+    model = network_of(config, tensors, told)
+    for name, tensor in model.state_dict().items():
         if not tensor.isfinite().all():
             raise InputError(f"the weights at {path} are of no use: {name} is not finite")
-    if odd:
-        raise InputError(
-            f"{path} does not hold the network that {card_path.name} describes: {odd[0]} is "
-            f"{_shape(tensors, odd[0])} instead of {shapes.get(odd[0])}"
-        )
+    return model, card
+
+
+def network_of(config: ModelConfig, tensors: Mapping[str, torch.Tensor], told: str) -> PUICL:
+    """The network of `config` that holds `tensors`, frozen and in evaluation mode.
+
+    Raises `InputError`, which begins with `told`, where they are not its own. What makes it large
+    is looked at before it is made: a card of some bytes may name any size.
+    """
+    _check_shapes(_large(config), tensors, told)
+    model = PUICL(config)
+    own = model.state_dict()
+    names = sorted(own.keys() | tensors.keys())
+    _check_shapes(((name, _shape(own, name)) for name in names), tensors, told)
     model.load_state_dict(tensors)
-    return model.eval().requires_grad_(False), card
+    return model.eval().requires_grad_(False)
+
+
+def _large(config: ModelConfig) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Names and shapes of tensors that all others are in proportion to, block by block."""
+    width, inner = config.embedding_size, config.feedforward_size
+    yield "feature_encoder.weight", (width, len(config.feature_group))
+    if config.thinking_rows:
+        yield "thinking_rows", (config.thinking_rows, width)
+    for number in range(config.layers):
+        yield f"blocks.{number}.row_attention.qkv.weight", (3 * width, width)
+        yield f"blocks.{number}.feedforward.inner.weight", (inner, width)
+
+
+def _check_shapes(
+    expected: Iterable[tuple[str, tuple[int, ...] | None]],
+    tensors: Mapping[str, torch.Tensor],
+    told: str,
+) -> None:
+    for name, shape in expected:
+        if _shape(tensors, name) != shape:
+            raise InputError(f"{told}: {name} is {_shape(tensors, name)} instead of {shape}")
 
 
 def save_model(
@@ -117,5 +146,5 @@ def save_model(
     write_atomically(path.with_suffix(".json"), text.encode(), writer)
 
 
-def _shape(tensors: Mapping[str, torch.Tensor], name: str) -> torch.Size | None:
-    return tensors[name].shape if name in tensors else None
+def _shape(tensors: Mapping[str, torch.Tensor], name: str) -> tuple[int, ...] | None:
+    return tuple(tensors[name].shape) if name in tensors else None

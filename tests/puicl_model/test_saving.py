@@ -1,3 +1,4 @@
+import hashlib
 import json
 
 import numpy as np
@@ -225,6 +226,39 @@ def test_a_file_that_says_something_else_of_its_arrays_is_refused(weights, tmp_p
     save_file(arrays, path, {"puicl": "[]"})
     with pytest.raises(InputError, match="no saved classifier: it lacks the format"):
         PUICLClassifier.load(path, device="cpu")
+
+
+def larger(about, arrays):
+    about["card"]["model"]["feedforward_size"] = 2**40
+
+
+def in_circles(about, arrays):
+    arrays["forest.left"] = np.arange(len(arrays["forest.left"]), dtype=np.int32)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            larger,
+            r"another network than it says: blocks\.0\.feedforward.* instead of \(1099511627776",
+        ),
+        (in_circles, "trees lead in circles"),
+    ],
+)
+def test_a_file_made_to_take_all_memory_or_time_is_refused(weights, tmp_path, change, told):
+    path = tmp_path / "c"
+    PUICLClassifier(weights, blend="trees").fit(frame(), S).save(path)
+    with safe_open(path, framework="np") as file:
+        about = json.loads(file.metadata()["puicl"])
+    arrays = load_file(path)
+    change(about, arrays)
+    del about["arrays_digest"]
+    text = json.dumps(about)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    save_file(arrays, path, {"puicl": text, "puicl_digest": digest})
+    with pytest.raises(InputError, match=told):
+        PUICLClassifier.load(path)
 
 
 def test_what_fails_beside_the_file_is_not_called_damage(weights, tmp_path, monkeypatch):

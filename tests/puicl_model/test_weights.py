@@ -183,8 +183,14 @@ def test_a_card_without_a_digest_is_refused(saved):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"layers": 3}, {"feedforward_size": 13}, {"layers": -1}, {"heads": 3}, {"layer": 2}],
-    ids=["more layers", "another size", "negative", "not a divisor", "unknown key"],
+    [
+        *({"layers": 3}, {"feedforward_size": 13}, {"layers": -1}, {"heads": 3}, {"layer": 2}),
+        *({"feedforward_size": 2**40}, {"embedding_size": 2**24}, {"thinking_rows": 2**40}),
+    ],
+    ids=[
+        *("more layers", "another size", "negative", "not a divisor", "unknown key"),
+        *("beyond memory", "wide beyond memory", "long beyond memory"),
+    ],
 )
 def test_a_card_of_another_model_is_refused_in_one_line(saved, changes):
     edit_card(saved, model={**CONFIG.model_dump(), **changes})
