@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import reprlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,10 @@ from puicl_config.schema import Config
 
 # Keys whose values are expressions, written as they are.
 _EXPRESSIONS = ("train.where",)
+# Written out, a list of lists that YAML's aliases make of a few lines could fill all memory.
+_SHOWN = reprlib.Repr()
+_SHOWN.maxlevel, _SHOWN.maxlist, _SHOWN.maxtuple = 2, 20, 20
+_SHOWN.maxstring = _SHOWN.maxlong = _SHOWN.maxother = 200
 # Inside an installed wheel the shipped configs lie in the package; in a checkout beside it.
 _SHIPPED = (Path(__file__).parent / "configs", Path(__file__).parent.parent / "configs")
 
@@ -53,7 +58,7 @@ def load_config(name: str | Path = "paper", overrides: Sequence[str] = ()) -> Co
     path = find_config(name)
     try:
         raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_YamlLoader)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError) as error:  # no text; no date, too long a number
         raise InputError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
     except RecursionError:
         raise InputError(f"{path} is not valid YAML: it is nested too deeply") from None
@@ -145,7 +150,7 @@ def _apply(raw: dict[str, Any], override: str) -> None:
         raise InputError(f"override {override!r} has no value; null is one")
     try:
         value = yaml.load(text, Loader=_YamlLoader)
-    except (yaml.YAMLError, RecursionError):
+    except (yaml.YAMLError, ValueError, RecursionError):
         if key.strip() not in _EXPRESSIONS:
             raise InputError(f"override {override!r}: {text!r} is not a YAML value") from None
         value = text  # 'tanh' in activations, say, which YAML takes for a quoted text and more
@@ -175,7 +180,7 @@ def _sentences(error: ValidationError) -> Iterator[str]:
             reason = problem["msg"].removeprefix("Value error, ")
             reason = reason[:1].lower() + reason[1:]
             got = problem["input"]
-            shown = "" if isinstance(got, dict | BaseModel) else f", got {got!r}"
+            shown = "" if isinstance(got, dict | BaseModel) else f", got {_SHOWN.repr(got)}"
             place = ".".join(_readable(path))
             yield f"{place}: {reason}{shown}" if place else f"{reason}{shown}"
 

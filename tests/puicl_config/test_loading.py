@@ -143,6 +143,24 @@ def test_yaml_that_is_nested_too_deeply_and_names_that_are_too_long_are_refused(
         load_config("a" * 300)
 
 
+def test_what_aliases_make_large_is_told_shortly(tmp_path):
+    lines = ["x0: &x0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]"]
+    lines += [f"x{n + 1}: &x{n + 1} [{', '.join([f'*x{n}'] * 10)}]" for n in range(6)]
+    (tmp_path / "wide.yaml").write_text("\n".join([*lines, "prior: {seed: *x6}"]))
+    with pytest.raises(InputError, match=r"prior\.seed: input should be a valid int") as refused:
+        load_config(tmp_path / "wide.yaml")
+    assert len(str(refused.value)) < 5000
+
+
+@pytest.mark.parametrize("value", ["2024-13-45", "9" * 5000], ids=["no day", "no number"])
+def test_what_yaml_takes_for_a_value_that_python_has_not_is_refused(value, tmp_path):
+    (tmp_path / "odd.yaml").write_text(f"prior: {{seed: {value}}}")
+    with pytest.raises(InputError, match=r"odd\.yaml is not valid YAML: "):
+        load_config(tmp_path / "odd.yaml")
+    with pytest.raises(InputError, match="is not a YAML value"):
+        load_config("paper", [f"prior.seed={value}"])
+
+
 def test_overrides_reach_nested_values_and_read_scientific_notation():
     config = load_config("paper", ["train.phase1.peak=1e-3", "model.layers=4"])
     assert config.train.phase1.peak == 0.001
