@@ -17,7 +17,7 @@ from prior_gen.rebuild import rebuild_manifest
 from prior_gen.regenerate import regenerate_parts
 from prior_gen.settings import Overrides, read_settings
 from prior_gen.stages import parse_stages
-from puicl_config import InputError, plan_digest
+from puicl_config import InputError, plan_digest, visible
 from puicl_config.workers import stops_with
 from shard_io import (
     ManifestLost,
@@ -170,7 +170,7 @@ def repair(
         check_canary(reader.manifest)
     result = write_parts(reader.manifest, folder, parts, jobs)
     for problem in stray_files(folder):
-        print(f"left alone: {problem}")
+        print(visible(f"left alone: {problem}"))
     print(f"{folder}: made {len(result.written)} parts again")
 
 
@@ -255,7 +255,7 @@ def preview(
 def _print_all(sentences: Iterable[str]) -> int:
     count = 0
     for sentence in sentences:
-        print(sentence, flush=True)
+        print(visible(sentence), flush=True)
         count += 1
     return count
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from puicl_config import InputError, write_atomically
+from puicl_config import InputError, visible, write_atomically
 
 
 def predict(
@@ -168,7 +168,7 @@ def predict(
     except OSError as error:
         raise InputError(f"the answer cannot be written: {error}") from None
     for doubt in scored.doubts:
-        print(f"warning: {doubt}", file=sys.stderr)
+        print(visible(f"warning: {doubt}"), file=sys.stderr)
     print(scored.says(out), file=sys.stderr if out == STREAM else sys.stdout)
 
 

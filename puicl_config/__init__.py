@@ -9,7 +9,7 @@ from puicl_config.digests import (
     run_digest,
     sha256_of,
 )
-from puicl_config.errors import InputError, exit_on_input_error
+from puicl_config.errors import InputError, exit_on_input_error, visible
 from puicl_config.extensions import (
     EXTENSIONS,
     LABEL_SOURCES,
@@ -67,5 +67,6 @@ __all__ = [
     "plan_of",
     "run_digest",
     "sha256_of",
+    "visible",
     "write_atomically",
 ]

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator
 from typing import TextIO
 
+from puicl_config.errors import visible
+
 
 @contextlib.contextmanager
 def heard_or_not(stream: TextIO | None) -> Iterator[None]:
@@ -26,7 +28,7 @@ def heard_or_not(stream: TextIO | None) -> Iterator[None]:
 def speak(sentence: str, stream: TextIO | None) -> None:
     """Print a line at once, if anybody can read it."""
     with heard_or_not(stream):
-        print(sentence, file=stream, flush=True)
+        print(visible(sentence), file=stream, flush=True)
 
 
 def drop_unheard() -> None:

@@ -17,7 +17,7 @@ import joblib
 import numpy as np
 import pandas as pd
 
-from puicl_config import InputError, write_atomically
+from puicl_config import InputError, visible, write_atomically
 from puicl_config.workers import (
     Backend,
     drop_if_told,
@@ -65,7 +65,7 @@ def score_folder(
     if others := passed_over(data):
         named = ", ".join(others[:_MOST_NAMED]) + ", ..." * (len(others) > _MOST_NAMED)
         print(
-            f"warning: passed over {named}: of a folder CSV and Parquet files are read",
+            visible(f"warning: passed over {named}: of a folder CSV and Parquet files are read"),
             file=sys.stderr,
         )
     settings = options.as_dict() | {"one_table": one_table, "weights": _weights_digest(options)}
@@ -98,7 +98,7 @@ def score_folder(
         f"unlabelled rows; class priors and warnings are in {Path(out) / SUMMARY}"
     )
     for sentence in failed:
-        print(sentence, file=sys.stderr)
+        print(visible(sentence), file=sys.stderr)
     if failed:
         raise InputError(
             f"{len(failed)} of {len(places)} tables could not be scored (see above): mend or "

@@ -67,6 +67,17 @@ def check_refused(result, folder: Path, *mentioned: str) -> None:
     assert {path.name for path in folder.iterdir()} <= {"table.csv", "shelf"}
 
 
+def test_a_columns_name_gives_no_orders_to_the_terminal(predict, tmp_path):
+    """What clears the screen, say, in a table from somebody else."""
+    head, *lines = TABLE.splitlines()
+    table = "\n".join([f"{head},\x1b[2Jc", *(f"{line},{k}x" for k, line in enumerate(lines))])
+    check_refused(predict(table, **{"label-column": "t"}), tmp_path, "it has a, s, b, \\x1b[2Jc\n")
+    code, _, err = predict(table)
+    assert code == 0
+    assert "left out: \\x1b[2Jc (" in err
+    assert "\x1b" not in err
+
+
 def test_scores_stand_in_the_inputs_order_and_are_the_classifiers(predict, tmp_path, weights):
     code, _, err = predict()
     assert code == 0

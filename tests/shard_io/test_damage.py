@@ -258,6 +258,19 @@ def test_a_stray_file_is_named(own_shards):
     ]
 
 
+@pytest.mark.parametrize("command", ["verify", "repair"])
+def test_a_stray_files_name_gives_no_orders_to_the_terminal(
+    own_shards, command, monkeypatch, capsys
+):
+    (own_shards / "\x1b[2J").write_text("stranger")
+    monkeypatch.setattr("sys.argv", ["prior-gen", command, str(own_shards)])
+    with pytest.raises(SystemExit):
+        main()
+    out = capsys.readouterr().out
+    assert f"{own_shards}/\\x1b[2J belongs to no published part" in out
+    assert "\x1b" not in out
+
+
 def test_a_full_disk_leaves_only_whole_parts_and_one_sentence(tiny, tmp_path, monkeypatch):
     folder, real = tmp_path / "shards", shard_io.store.publish_files
     calls = []
