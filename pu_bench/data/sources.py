@@ -100,6 +100,8 @@ class Archive:
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
                 for member in self.members:
                     name = _find(archive.namelist(), member)
+                    if archive.getinfo(name).file_size > _LARGEST:
+                        raise ValueError(f"{name} is larger than {_LARGEST / 1e6:.0f} MB")
                     text = archive.read(name).decode("utf-8-sig", errors="replace")
                     if self.arff:
                         text = _after_data(text)

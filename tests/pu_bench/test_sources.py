@@ -209,6 +209,16 @@ def test_what_cannot_be_had_is_named_with_its_reason(server, toy, path, content,
     assert mentioned in reason
 
 
+def test_a_small_archive_of_a_huge_member_is_not_unpacked(server, toy, monkeypatch):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("t", "0" * 100_000)
+    server.content["/t.zip"] = out.getvalue()
+    monkeypatch.setattr("pu_bench.data.sources._LARGEST", 10_000)
+    toy(Archive(f"{server.url}/t.zip", ("t",)))
+    assert "t is larger than 0 MB" in load_collection(None, ["toy"]).unavailable["toy"]
+
+
 def test_a_damaged_cache_is_fetched_again(server, toy, own_cache):
     server.content["/t.zip"] = zipped(t=csv_of(ROWS))
     toy(Archive(f"{server.url}/t.zip", ("t",)))
