@@ -35,13 +35,13 @@ class RemoteStore:
 
     def __init__(self, url: str):
         parts = urlsplit(url)
-        if parts.scheme not in _KINDS:
-            raise InputError(f"{url}: shards are read from {', '.join(_KINDS)} or a folder")
-        if "@" in parts.netloc or parts.query:
+        if "@" in parts.netloc or parts.query:  # first: any other sentence would show them
             raise InputError(
                 f"{parts.scheme}://{parts.hostname}: credentials belong in the environment, not "
                 "in the URL"
             )
+        if parts.scheme not in _KINDS:
+            raise InputError(f"{url}: shards are read from {', '.join(_KINDS)} or a folder")
         self._url, self._kind = url.rstrip("/"), parts.scheme
 
     def __str__(self) -> str:

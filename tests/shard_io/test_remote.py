@@ -191,6 +191,7 @@ def test_a_server_that_fails_is_not_taken_for_one_that_lacks_a_part(own_shards, 
         ("ftp://host/x", "shards are read from s3, http, https or a folder"),
         ("http://someone:secret@host/x", "credentials belong in the environment"),
         ("https://host/x?token=secret", "credentials belong in the environment"),
+        ("gs://someone:secret@host/x", "credentials belong in the environment"),
     ],
 )
 def test_other_urls_and_urls_with_credentials_are_refused(url, sentence):
