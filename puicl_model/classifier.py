@@ -249,7 +249,10 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         return float(roc_auc_score(truth, self.decision_function(X), sample_weight=sample_weight))
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted classifier, weights included; see `puicl_model.saving`."""
+        """Write the fitted classifier, weights and rows of its table included.
+
+        See `puicl_model.saving`.
+        """
         from puicl_model.saving import save_classifier
 
         save_classifier(self, path)
