@@ -11,9 +11,10 @@ _CONTROLS = {n: f"\\x{n:02x}" for n in (*range(32), *range(127, 160)) if chr(n) 
 def visible(text: str) -> str:
     """`text` for a terminal, which would obey its control characters: those are written as \\x1b.
 
-    Names of columns, files and tasks are whatever somebody has chosen.
+    Names of columns, files and tasks are whatever somebody has chosen. Bytes of files' names that
+    are no UTF-8 are written as \\udc.. .
     """
-    return text.translate(_CONTROLS)
+    return text.encode("utf-8", "backslashreplace").decode().translate(_CONTROLS)
 
 
 class InputError(ValueError):

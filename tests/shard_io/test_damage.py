@@ -263,11 +263,13 @@ def test_a_stray_files_name_gives_no_orders_to_the_terminal(
     own_shards, command, monkeypatch, capsys
 ):
     (own_shards / "\x1b[2J").write_text("stranger")
+    (own_shards / "\udcff").write_text("one whose name is no text")
     monkeypatch.setattr("sys.argv", ["prior-gen", command, str(own_shards)])
     with pytest.raises(SystemExit):
         main()
     out = capsys.readouterr().out
     assert f"{own_shards}/\\x1b[2J belongs to no published part" in out
+    assert f"{own_shards}/\\udcff belongs to no published part" in out
     assert "\x1b" not in out
 
 
