@@ -13,7 +13,8 @@ def predict(
     data: Annotated[
         str,
         typer.Option(
-            help="CSV file with a header, or Parquet file; - is CSV from stdin; a folder of such."
+            help="CSV file with a header, Parquet or Excel file; - is CSV from stdin; a folder of "
+            "CSV and Parquet files."
         ),
     ],
     label_column: Annotated[
@@ -81,6 +82,9 @@ def predict(
     encoding: Annotated[
         str, typer.Option(help="The encoding of CSV, such as latin-1 or utf-16.")
     ] = "utf-8",
+    sheet: Annotated[
+        str | None, typer.Option(help="Of an Excel file; default: the only one with entries.")
+    ] = None,
     backend: Annotated[
         Literal["loky", "dask", "ray"], typer.Option(help="For folders: where the workers live.")
     ] = "loky",
@@ -131,6 +135,7 @@ def predict(
         precision=precision,
         random_state=random_state,
         dialect=Dialect(separator, decimal, encoding),
+        sheet=sheet,
     )
     if data != STREAM and Path(data).is_dir():
         # Only here: what spreads work over processes takes its time to load.
@@ -140,6 +145,8 @@ def predict(
             raise InputError("--report is for one table: give it with that file as --data")
         if out == STREAM:
             raise InputError(f"--out {out} is for one table: give a folder for those of {data}")
+        if sheet is not None:
+            raise InputError(f"--sheet is for an Excel file, but {data} is a folder")
         score_folder(Path(data), out, options, jobs, backend, address, one_table)
         return
     for_folders = {"--backend": backend != "loky", "--jobs": jobs, "--address": address}

@@ -10,13 +10,15 @@ import pandas as pd
 
 from puicl_config import InputError, write_atomically
 from puicl_model.files.csv_files import STREAM, Dialect, read_csv, rounded
+from puicl_model.files.excel_files import read_excel
 
 _PARQUET = (".parquet", ".pq")
+_EXCEL = (".xlsx", ".xlsm")
 # What tables' files end in, in a folder of them.
 SUFFIXES = (".csv", *_PARQUET)
 # What a file's name promises and is not written here.
 _OTHERS = frozenset(
-    (".tsv", ".tab", ".gz", ".zip", ".bz2", ".xz", ".zst", ".xls", ".xlsx", ".ods", ".json")
+    (".tsv", ".tab", ".gz", ".zip", ".bz2", ".xz", ".zst", ".xls", *_EXCEL, ".ods", ".json")
 ) | {".jsonl", ".feather", ".arrow"}
 # These may hold CSV all the same, or say themselves why not.
 _TRIED = frozenset((".tsv", ".tab", ".gz"))
@@ -37,8 +39,11 @@ def read_table(
     label_column: str | None = None,
     id_column: str | None = None,
     dialect: Dialect | None = None,
+    sheet: str | None = None,
 ) -> pd.DataFrame:
-    """The CSV or Parquet file `source`, or CSV from stdin where it is "-".
+    """The CSV, Parquet or Excel file `source`, or CSV from stdin where it is "-".
+
+    sheet: of an Excel file, by default the only one with entries (`read_excel`).
 
     In CSV, written as `dialect` says (by default with commas, decimal points and UTF-8), the label
     column is text, missing where nothing is written or NA and the like; the id column is text as
@@ -47,10 +52,15 @@ def read_table(
     Raises `InputError` where it cannot be read, has no rows, or a column's name twice.
     """
     ending = "" if source == STREAM else Path(source).suffix.lower()
-    if ending in _OTHERS - _TRIED:
-        raise InputError(f"{source}: files ending in {ending} are not read here; give CSV")
+    if sheet is not None and ending not in _EXCEL:
+        name = "stdin" if source == STREAM else source
+        raise InputError(f"--sheet {sheet}: {name} is no Excel file (.xlsx)")
+    if ending in _OTHERS - _TRIED - {*_EXCEL}:
+        raise InputError(f"{source}: files ending in {ending} are not read here; give CSV or .xlsx")
     if ending in _PARQUET:
         table = _read_parquet(Path(source), (label_column, id_column))
+    elif ending in _EXCEL:
+        table = read_excel(Path(source), sheet)
     else:
         table = read_csv(source, label_column, id_column, dialect or Dialect())
     if table.empty:

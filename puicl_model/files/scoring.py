@@ -35,6 +35,7 @@ class Options:
     categorical_columns: tuple[str, ...] = ()
     random_state: int | None = None
     dialect: Dialect = field(default_factory=Dialect)
+    sheet: str | None = None
 
     def __post_init__(self):
         if self.class_prior is not None and not (
@@ -68,7 +69,7 @@ class Options:
 
     def read(self, source: str) -> pd.DataFrame:
         """`read_table` of `source`, whose label and id column these are; labels: `positive`."""
-        table = read_table(source, self.label_column, self.id_column, self.dialect)
+        table = read_table(source, self.label_column, self.id_column, self.dialect, self.sheet)
         if self.dialect.decimal == "," and self.label_column in table:
             labels = table[self.label_column]
             if labels.dtype == object or isinstance(labels.dtype, pd.StringDtype):

@@ -1,0 +1,101 @@
+"""Excel workbooks as people keep tables in them: which sheet, which line is the header."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import pandas as pd
+
+from puicl_config import InputError
+
+# What a formula that failed leaves in its cell says nothing of the row.
+_ERRORS = frozenset(("#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A"))
+
+
+def read_excel(path: Path, sheet: str | None = None) -> pd.DataFrame:
+    """The table on `sheet` of the workbook `path`; None: on the only visible one with entries.
+
+    The first line with an entry is the header. Lines without any, and columns with neither a name
+    nor an entry, are left out. Of formulas the values count that were last saved.
+
+    Raises `InputError` where the file cannot be read, there is no such sheet or more than one, a
+    title stands above the header, or a column's name stands there twice.
+    """
+    if not path.is_file():
+        raise InputError(f"no file {path}")
+    sheets = _sheets(path, sheet)
+    if sheet is not None and sheet not in sheets:
+        there = ", ".join(map(repr, sheets))
+        raise InputError(f"{path} has no sheet {sheet!r}; it has {there}")
+    filled = {name: lines for name, lines in sheets.items() if lines}
+    if sheet is None and len(filled) > 1:
+        there = ", ".join(map(repr, filled))
+        raise InputError(f"{path} has {len(filled)} sheets: give one of {there} as --sheet")
+    name = next(iter(filled), None) if sheet is None else sheet
+    if name not in filled:
+        raise InputError(f"{path} has no entries" + ("" if sheet is None else f" on {sheet!r}"))
+    return _table(filled[name], f"{path}, sheet {name!r},")
+
+
+def _sheets(path: Path, sheet: str | None) -> dict[str, list[list[Any]]]:
+    """The lines of each sheet that may be meant by its name; of others than `sheet` none."""
+    try:
+        from openpyxl import load_workbook
+    except ImportError:
+        raise InputError(
+            "Excel files need openpyxl: pip install openpyxl, or save the sheet as CSV"
+        ) from None
+    found = {}
+    try:
+        with closing(load_workbook(path, read_only=True, data_only=True)) as book:
+            for place in book.worksheets:
+                if place.title == sheet or (sheet is None and place.sheet_state == "visible"):
+                    place.reset_dimensions()  # which some programs write wrongly
+                    found[place.title] = list(_lines(place.iter_rows(values_only=True)))
+                elif sheet is not None:
+                    found[place.title] = []
+    except BadZipFile:
+        raise InputError(
+            f"{path} cannot be read as Excel: it is no .xlsx file, or has a password"
+        ) from None
+    except Exception as error:  # of many kinds, where it is damaged
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"{path} cannot be read as Excel: {reason}") from None
+    return found
+
+
+def _lines(rows: Iterator[Sequence[Any]]) -> Iterator[list[Any]]:
+    """Cells of each row up to the last entry; of rows without any nothing."""
+    for row in rows:
+        cells = [None if _says_nothing(cell) else cell for cell in row]
+        while cells and cells[-1] is None:
+            cells.pop()
+        if cells:
+            yield cells
+
+
+def _says_nothing(cell: Any) -> bool:
+    return isinstance(cell, str) and (not cell.strip() or cell in _ERRORS)
+
+
+def _table(lines: list[list[Any]], place: str) -> pd.DataFrame:
+    header, *rows = lines
+    width = max(map(len, lines))
+    if len(header) == 1 < width:
+        raise InputError(
+            f"{place} begins with {header[0]!r} alone: remove lines above the columns' names"
+        )
+    columns: dict[str, pd.Series] = {}
+    for j in range(width):
+        cells = [row[j] if j < len(row) else None for row in rows]
+        name = header[j] if j < len(header) else None
+        if name is None:
+            if all(cell is None for cell in cells):
+                continue
+            name = f"Unnamed: {j}"  # as pandas calls it in a CSV file
+        if str(name) in columns:
+            raise InputError(f"{place} has more than one column {str(name)!r}")
+        columns[str(name)] = pd.Series(cells, dtype=object).infer_objects()
+    return pd.DataFrame(columns)

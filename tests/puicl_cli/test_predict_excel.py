@@ -1,0 +1,166 @@
+"""Excel workbooks: which sheet and which lines are the table, and what their cells say."""
+
+import datetime
+import re
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from puicl_config import InputError
+from puicl_model.files import read_table
+
+openpyxl = pytest.importorskip("openpyxl")
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Write a workbook of sheets, each a list of lines; the first is called "Sheet"."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(name: str, lines, hidden=(), **others) -> str:
+        book = openpyxl.Workbook()
+        for title, own in {"Sheet": lines, **others}.items():
+            sheet = book["Sheet"] if title == "Sheet" else book.create_sheet(title)
+            sheet.sheet_state = "hidden" if title in hidden else "visible"
+            for line in own:
+                sheet.append(line)
+        book.save(name)
+        return name
+
+    return write
+
+
+def lines_of(table: pd.DataFrame) -> list[list]:
+    cells = table.astype(object).where(table.notna(), None)
+    return [list(table.columns), *cells.to_numpy().tolist()]
+
+
+def test_a_workbook_gives_the_scores_of_csv(predict, patients, write):
+    patients.to_csv("p.csv", index=False)
+    expected = predict(data="p.csv", out="-", **{"id-column": "patient"})
+    assert expected[0] == 0, expected
+    write("p.xlsx", lines_of(patients), notes=[])
+    assert predict(data="p.xlsx", out="-", **{"id-column": "patient"}) == expected
+    shutil.copy("p.xlsx", "p.XLSM")
+    assert predict(data="p.XLSM", out="-", **{"id-column": "patient"}) == expected
+    # Numbers as labels, and nothing for the others.
+    marked = patients.assign(state=[1 if state == "sick" else None for state in patients.state])
+    write("p.xlsx", lines_of(marked))
+    options = {"id-column": "patient", "positive-label": None}
+    assert predict(data="p.xlsx", out="-", **options) == expected
+
+
+def test_lines_and_columns_without_entries_are_no_part_of_a_table(write):
+    day, hour = datetime.datetime(2024, 5, 31), datetime.time(9, 30)
+    read = read_table(
+        write(
+            "t.xlsx",
+            [
+                [],
+                [None, "code", "age", None, 2019, "day", "hour", "done"],
+                [7, "038", 1, None, "#N/A", day, hour, True],
+                [None, " "],
+                [8, "V57", None, None, 2.5, None, None, False, None, "  "],
+                [9, "x"],
+            ],
+        )
+    )
+    expected = pd.DataFrame(
+        {
+            "Unnamed: 0": [7, 8, 9],
+            "code": ["038", "V57", "x"],
+            "age": [1, None, None],
+            "2019": [None, 2.5, None],
+            "day": [day, None, None],
+            "hour": [hour, None, None],
+            "done": [True, False, None],
+        }
+    )
+    assert list(read.columns) == list(expected.columns)
+    assert read["age"].dtype == read["2019"].dtype == float
+    for name in expected:
+        known = read[name].notna()
+        assert known.tolist() == expected[name].notna().tolist()
+        assert read[name][known].tolist() == expected[name][known].tolist()
+
+
+def test_the_sheet_is_the_only_one_that_is_seen_and_filled_or_the_one_that_is_named(write):
+    own, other = [["a", "s"], [1, 1]], [["b", "s"], [2, 1]]
+    assert list(read_table(write("t.xlsx", [], empty=[], filled=other))) == ["b", "s"]
+    hidden = write("t.xlsx", own, hidden=["old"], old=other)
+    assert list(read_table(hidden)) == ["a", "s"]
+    assert list(read_table(hidden, sheet="old")) == ["b", "s"]
+    several = write("t.xlsx", own, second=other)
+    assert list(read_table(several, sheet="second")) == ["b", "s"]
+    for sheet, sentence in (
+        (None, "t.xlsx has 2 sheets: give one of 'Sheet', 'second' as --sheet"),
+        ("third", "t.xlsx has no sheet 'third'; it has 'Sheet', 'second'"),
+    ):
+        with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
+            read_table(several, sheet=sheet)
+
+
+@pytest.mark.parametrize(
+    ("lines", "sheet", "sentence"),
+    [
+        (
+            [["Patients of 2024"], ["age", "s"], [1, 1]],
+            None,
+            "begins with 'Patients of 2024' alone",
+        ),
+        ([["a", "s", "a"], [1, 1, 1]], None, "has more than one column 'a'"),
+        ([[2019, "2019"], [1, 1]], None, "has more than one column '2019'"),
+        ([[], [" "]], None, "t.xlsx has no entries"),
+        ([], "Sheet", "t.xlsx has no entries on 'Sheet'"),
+        ([["a", "s"]], None, "t.xlsx has no rows"),
+    ],
+)
+def test_what_is_no_table_is_refused(write, lines, sheet, sentence):
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        read_table(write("t.xlsx", lines), sheet=sheet)
+
+
+def test_what_is_no_workbook_is_refused_in_one_sentence(predict, patients, write, monkeypatch):
+    patients.to_csv("p.csv", index=False)
+    shutil.copy("p.csv", "p.xlsx")
+    write("whole.xlsx", lines_of(patients))
+    with zipfile.ZipFile("whole.xlsx") as whole, zipfile.ZipFile("cut.xlsx", "w") as cut:
+        for name in whole.namelist():
+            content = whole.read(name)
+            cut.writestr(name, content[:-200] if name.endswith("sheet1.xml") else content)
+    Path("folder").mkdir()
+    shutil.copy("p.csv", "folder")
+    for options, sentence in (
+        ({"data": "p.xlsx"}, "p.xlsx cannot be read as Excel: it is no .xlsx file, or has a pass"),
+        ({"data": "cut.xlsx"}, "cut.xlsx cannot be read as Excel: "),
+        ({"data": "none.xlsx"}, "no file none.xlsx"),
+        ({"data": "p.csv", "sheet": "a"}, "--sheet a: p.csv is no Excel file (.xlsx)"),
+        ({"data": "-", "sheet": "a"}, "--sheet a: stdin is no Excel file (.xlsx)"),
+        ({"data": "folder", "sheet": "a"}, "--sheet is for an Excel file, but folder is a folder"),
+        ({"data": "p.csv", "out": "a.xlsx"}, "files ending in .xlsx are not written here"),
+    ):
+        code, out, err = predict(**{"out": "scores", **options})
+        assert (code, out) == (2, "")
+        assert sentence in err
+        assert err.count("\n") == 1
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    code, _, err = predict(data="whole.xlsx", out="scores")
+    assert code == 2
+    assert err.startswith("error: Excel files need openpyxl: pip install openpyxl, or save the")
+
+
+def test_a_sheet_may_say_that_it_is_smaller_than_it_is(write):
+    """Some programs write A1 for its extent, which openpyxl believes."""
+    write("t.xlsx", [["a", "s"], [1, 1], [2, 0]])
+    with zipfile.ZipFile("t.xlsx") as whole, zipfile.ZipFile("small.xlsx", "w") as small:
+        for name in whole.namelist():
+            content = whole.read(name)
+            if name.endswith("sheet1.xml"):
+                assert b'ref="A1:B3"' in content
+                content = content.replace(b'ref="A1:B3"', b'ref="A1"')
+            small.writestr(name, content)
+    assert read_table("small.xlsx").to_numpy().tolist() == [[1, 1], [2, 0]]
