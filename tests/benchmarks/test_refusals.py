@@ -84,6 +84,7 @@ def test_figures_are_not_measured_where_they_cannot_be_written(tmp_path):
         ("many_tables", ("--model",)),
         ("mixtures_of_passes", ("standard 1", "--passes", "never", "--data", ".", "--model")),
         ("noisy_sums", ("--models",)),
+        ("other_machine", ("--against",)),
         ("overlapping_classes", ("--model",)),
         ("rare_shares", ("--data", ".", "--model")),
         ("separate_classes", ("--models",)),
