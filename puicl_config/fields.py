@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticSerializationError
 
 
 def _ordered(interval: tuple) -> tuple:
@@ -57,3 +58,16 @@ class Section(BaseModel):
         if any(isinstance(one, bool) for one in values) and field.annotation is not bool:
             raise ValueError("neither true nor false has a place here")
         return value
+
+    def model_dump(self, **options: Any) -> dict[str, Any]:
+        """As pydantic's, but for a signal that comes meanwhile: it stays what it is."""
+        try:
+            return super().model_dump(**options)
+        except PydanticSerializationError as error:
+            # Whatever is raised within a serializer of ours comes out so; of one that another calls
+            # the words alone are left.
+            kinds: list[type[KeyboardInterrupt]] = [KeyboardInterrupt]
+            for kind in kinds + KeyboardInterrupt.__subclasses__():
+                if f": {kind.__name__}: " in str(error):
+                    raise kind from None
+            raise

@@ -1,6 +1,8 @@
 """What names a plan and a run: which keys are part of their digests, and which are not."""
 
 import pytest
+from pydantic import model_serializer
+from pydantic_core import PydanticSerializationError
 
 from puicl_config import (
     ExtensionsConfig,
@@ -8,6 +10,8 @@ from puicl_config import (
     plan_digest,
     run_digest,
 )
+from puicl_config.fields import Section
+from puicl_config.workers.stopping import Terminated
 
 HALF = "prior.extensions.share=0.5"
 
@@ -94,3 +98,26 @@ def test_parameters_of_what_is_off_are_no_part_of_the_plans_name():
         on = [HALF, "prior.extensions.graph=0.5"]
         graph = load_config("paper", on)
         assert plan_digest(load_config("paper", [*on, override]).prior) != plan_digest(graph.prior)
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, Terminated, OSError])
+def test_a_signal_amid_writing_a_config_out_stays_a_signal(raised):
+    """A run that is stopped while it compares plans says so, instead of ending in a traceback."""
+
+    class Inner(Section):
+        @model_serializer(mode="wrap")
+        def _stopped(self, dump):
+            raise raised
+
+    class Outer(Section):
+        inner: Inner = Inner()
+
+        @model_serializer(mode="wrap")
+        def _whole(self, dump):
+            return dump(self)
+
+    expected = PydanticSerializationError if raised is OSError else raised
+    for section in (Inner(), Outer()):
+        with pytest.raises(expected) as met:
+            section.model_dump(mode="json")
+        assert met.type is expected
