@@ -6,10 +6,12 @@ would fight them for the cores. So they are asked to do our work, too.
 
 import ctypes
 import functools
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-import torch  # noqa: F401  (its OpenMP is the one to find)
+import torch
 from llvmlite import ir
 
 from puicl_model.machine_code import I32, I64, finished
@@ -17,6 +19,8 @@ from puicl_model.machine_code import I32, I64, finished
 # What a worker is told: two functions of OpenMP's, ours, its arguments, and into how many parts
 # the work falls.
 _TOLD = ("place", "size", "function", "numbers", "bounds", "scratch", "stride", "parts")
+
+_CALLED = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
 
 
 @functools.cache
@@ -27,15 +31,13 @@ def team() -> Callable[[int, Any, tuple[int, ...]], None] | None:
     scratch, `stride` bytes apart, and the part's two bounds. None without an OpenMP in the process
     that speaks GCC's protocol, as on Linux it does.
     """
-    try:
-        runtime = ctypes.CDLL(None)
-        parallel = runtime.GOMP_parallel
-        asked = [
-            _address(getattr(runtime, name))
-            for name in ("omp_get_thread_num", "omp_get_num_threads")
-        ]
-    except (AttributeError, OSError, TypeError):  # TypeError: Windows has no such library
+    runtime = _runtime()
+    if runtime is None:
         return None
+    parallel = runtime.GOMP_parallel
+    asked = [
+        _address(getattr(runtime, name)) for name in ("omp_get_thread_num", "omp_get_num_threads")
+    ]
     worker = _worker()
     parallel.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)
     parallel.restype = None
@@ -47,6 +49,20 @@ def team() -> Callable[[int, Any, tuple[int, ...]], None] | None:
 
     run.worker = worker  # type: ignore[attr-defined]  # its code lives as long
     return run
+
+
+def _runtime() -> ctypes.CDLL | None:
+    """PyTorch's OpenMP: among all names of the process, or, as on ARM, in its own file alone."""
+    own = sorted(map(str, Path(torch.__file__).parent.glob("lib/libgomp*")))
+    for name in (None, *own):
+        try:
+            # What is not loaded yet is nobody's, and its threads would be others.
+            loaded = ctypes.CDLL(name, getattr(os, "RTLD_NOLOAD", 0) | os.RTLD_LAZY)
+            if all(hasattr(loaded, function) for function in _CALLED):
+                return loaded
+        except (AttributeError, OSError, TypeError):  # Windows has no such library, nor such modes
+            continue
+    return None
 
 
 def _address(function: Any) -> int:

@@ -55,5 +55,5 @@ def test_pytorchs_threads_are_found_on_linux():
 
 
 def test_without_openmp_there_is_no_team(monkeypatch):
-    monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
+    monkeypatch.setattr(ctypes, "CDLL", lambda name, mode: object())
     assert openmp.team.__wrapped__() is None
