@@ -47,13 +47,13 @@ def _sheets(path: Path, sheet: str | None) -> dict[str, list[list[Any]]]:
         raise InputError(
             "Excel files need openpyxl: pip install openpyxl, or save the sheet as CSV"
         ) from None
-    found = {}
+    found: dict[str, list[Sequence[Any]]] = {}
     try:
         with closing(load_workbook(path, read_only=True, data_only=True)) as book:
             for place in book.worksheets:
                 if place.title == sheet or (sheet is None and place.sheet_state == "visible"):
                     place.reset_dimensions()  # which some programs write wrongly
-                    found[place.title] = list(_lines(place.iter_rows(values_only=True)))
+                    found[place.title] = list(place.iter_rows(values_only=True))
                 elif sheet is not None:
                     found[place.title] = []
     except BadZipFile:
@@ -63,10 +63,10 @@ def _sheets(path: Path, sheet: str | None) -> dict[str, list[list[Any]]]:
     except Exception as error:  # of many kinds, where it is damaged
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(f"{path} cannot be read as Excel: {reason}") from None
-    return found
+    return {title: list(_lines(rows)) for title, rows in found.items()}
 
 
-def _lines(rows: Iterator[Sequence[Any]]) -> Iterator[list[Any]]:
+def _lines(rows: Sequence[Sequence[Any]]) -> Iterator[list[Any]]:
     """Cells of each row up to the last entry; of rows without any nothing."""
     for row in rows:
         cells = [None if _says_nothing(cell) else cell for cell in row]
