@@ -21,7 +21,8 @@ def read_excel(path: Path, sheet: str | None = None) -> pd.DataFrame:
     nor an entry, are left out. Of formulas the values count that were last saved.
 
     Raises `InputError` where the file cannot be read, there is no such sheet or more than one, a
-    title stands above the header, or a column's name stands there twice.
+    title stands above the header, a column's name stands there twice, or all that a column holds
+    are formulas whose values were never saved.
     """
     if not path.is_file():
         raise InputError(f"no file {path}")
@@ -36,11 +37,18 @@ def read_excel(path: Path, sheet: str | None = None) -> pd.DataFrame:
     name = next(iter(filled), None) if sheet is None else sheet
     if name not in filled:
         raise InputError(f"{path} has no entries" + ("" if sheet is None else f" on {sheet!r}"))
-    return _table(filled[name], f"{path}, sheet {name!r},")
+    place = f"{path}, sheet {name!r},"
+    table = _table(filled[name], place)
+    if any(table[column].isna().all() for column in table) and len(table):
+        _refuse_uncomputed(path, name, table, place)
+    return table
 
 
-def _sheets(path: Path, sheet: str | None) -> dict[str, list[list[Any]]]:
-    """The lines of each sheet that may be meant by its name; of others than `sheet` none."""
+def _sheets(path: Path, sheet: str | None, *, formulas: bool = False) -> dict[str, list[list[Any]]]:
+    """The lines of each sheet that may be meant by its name; of others than `sheet` none.
+
+    formulas: these as they are written, instead of their values.
+    """
     try:
         from openpyxl import load_workbook
     except ImportError:
@@ -49,7 +57,7 @@ def _sheets(path: Path, sheet: str | None) -> dict[str, list[list[Any]]]:
         ) from None
     found: dict[str, list[Sequence[Any]]] = {}
     try:
-        with closing(load_workbook(path, read_only=True, data_only=True)) as book:
+        with closing(load_workbook(path, read_only=True, data_only=not formulas)) as book:
             for place in book.worksheets:
                 if place.title == sheet or (sheet is None and place.sheet_state == "visible"):
                     place.reset_dimensions()  # which some programs write wrongly
@@ -64,6 +72,17 @@ def _sheets(path: Path, sheet: str | None) -> dict[str, list[list[Any]]]:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(f"{path} cannot be read as Excel: {reason}") from None
     return {title: list(_lines(rows)) for title, rows in found.items()}
+
+
+def _refuse_uncomputed(path: Path, sheet: str, table: pd.DataFrame, place: str) -> None:
+    """Programs that write formulas without computing them leave cells that read as missing."""
+    written = _table(_sheets(path, sheet, formulas=True)[sheet], place)
+    for name in table.columns.intersection(written.columns):
+        if table[name].isna().all() and written[name].astype(str).str.startswith("=").any():
+            raise InputError(
+                f"{place} holds formulas in column {name!r} whose values were never computed: "
+                "open the workbook in a spreadsheet program, save it, and try again"
+            )
 
 
 def _lines(rows: Sequence[Sequence[Any]]) -> Iterator[list[Any]]:

@@ -164,3 +164,13 @@ def test_a_sheet_may_say_that_it_is_smaller_than_it_is(write):
                 content = content.replace(b'ref="A1:B3"', b'ref="A1"')
             small.writestr(name, content)
     assert read_table("small.xlsx").to_numpy().tolist() == [[1, 1], [2, 0]]
+
+
+def test_formulas_that_nobody_computed_are_no_missing_values(write):
+    """As openpyxl itself writes them; what was empty from the start stays missing."""
+    lines = [["a", "double", "none", "s"], [1, "=A2*2", None, 1], [2, "=A3*2", None, 0]]
+    sentence = r"t.xlsx, sheet 'Sheet', holds formulas in column 'double' whose values were never"
+    with pytest.raises(InputError, match=sentence):
+        read_table(write("t.xlsx", lines))
+    empty = read_table(write("t.xlsx", [[line[0], *line[2:]] for line in lines]))
+    assert empty["none"].isna().all()
