@@ -40,6 +40,11 @@ class Cell:
         return f"{self.task}:{self.method}:{self.repeat}"
 
 
+def cell_of(record: Record) -> Cell:
+    """The cell that a record is of."""
+    return Cell(record["task"], record["method"], record["repeat"])
+
+
 def run_cell(cell: Cell, method: Method, split: PUTask) -> Record:
     """Run one method on one split, in one thread, and judge it: a record of plain JSON values.
 

@@ -14,7 +14,7 @@ import numpy as np
 from pu_bench.data import Collection
 from pu_bench.methods import METHODS, Method
 from pu_bench.protocol import PUTask, split_pu
-from pu_bench.run.cells import Cell, refuse_other_rows, run_cell
+from pu_bench.run.cells import Cell, cell_of, refuse_other_rows, run_cell
 from pu_bench.run.environment import describe_environment
 from pu_bench.run.files import (
     CELLS,
@@ -102,14 +102,14 @@ def run_benchmark(plan: Plan, out: Path) -> list[Record]:
     log = CellLog(out / CELLS)
     with only_run_in(out):
         _claim(out, plan, log)
-        done = log.records(_cell_of)
+        done = log.records(cell_of)
         wanted = list(plan.cells())
         todo = [cell for cell in wanted if not is_done(done.get(cell), plan.retry_failed)]
         refuse_other_rows(out, todo, done.values(), lambda cell: _split(plan, cell))
         try:
-            _run(todo, plan, log, n_done=len(wanted) - len(todo))
+            run_and_keep("bench", todo, lambda c: (c, _split(plan, c), {}), log, plan, len(wanted))
         finally:
-            done = log.records(_cell_of)
+            done = log.records(cell_of)
             write_results(out, list(done.values()))
     return [done[cell] for cell in wanted]
 
@@ -119,19 +119,26 @@ def run_only(cell: Cell, plan: Plan) -> Record:
     return run_cell(cell, make_method(cell.method, plan.model), _split(plan, cell))
 
 
-def _run(todo: Sequence[Cell], plan: Plan, log: CellLog, n_done: int) -> None:
-    def jobs() -> Iterator[Any]:
-        for cell in todo:
-            yield joblib.delayed(_run_and_keep)(cell, plan.model, _split(plan, cell), log)
+def run_and_keep(
+    what: str,
+    todo: Sequence[Any],
+    asked: Callable[[Any], tuple[Cell, PUTask, dict[str, Any]]],
+    log: CellLog,
+    plan: Any,
+    total: int,
+) -> None:
+    """Run what is `todo` of `total` with the `plan`'s model and jobs; each is kept at once.
 
+    `asked` gives the cell, its rows and further facts for its record, as a worker becomes free.
+    """
     failed = 0
-    total = n_done + len(todo)
     with (
-        ProgressReport("bench", total, "cells", done=n_done) as progress,
+        ProgressReport(what, total, "cells", done=total - len(todo)) as progress,
         joblib.parallel_config(backend="loky", inner_max_num_threads=1),
     ):
         parallel = joblib.Parallel(n_jobs=plan.jobs, return_as="generator_unordered", batch_size=1)
-        for error in parallel(jobs()) if todo else ():
+        work = (joblib.delayed(_run_and_keep)(*asked(each), plan.model, log) for each in todo)
+        for error in parallel(work) if todo else ():
             failed += error is not None
             progress.advance(note=f"{failed} failed" if failed else "")
 
@@ -141,8 +148,10 @@ def _split(plan: Plan, cell: Cell) -> PUTask:
     return split_pu(table.x, table.positive, cell.split_seed)
 
 
-def _run_and_keep(cell: Cell, model: Path | None, split: PUTask, log: CellLog) -> str | None:
-    record = run_cell(cell, make_method(cell.method, model), split)
+def _run_and_keep(
+    cell: Cell, split: PUTask, facts: dict[str, Any], model: Path | None, log: CellLog
+) -> str | None:
+    record = {**run_cell(cell, make_method(cell.method, model), split), **facts}
     log.append(record)
     return record["error"]
 
@@ -164,10 +173,6 @@ def _problem(name: str, model: Path | None) -> str | None:
 
 def _takes_weights(name: str) -> bool:
     return "model" in inspect.signature(METHODS[name].__init__).parameters
-
-
-def _cell_of(record: Record) -> Cell:
-    return Cell(record["task"], record["method"], record["repeat"])
 
 
 def _claim(out: Path, plan: Plan, log: CellLog) -> None:
@@ -201,7 +206,7 @@ def _claim(out: Path, plan: Plan, log: CellLog) -> None:
             now = _continued(before, now, out)
             now = give_way(out, log, before, now, plan.new_weights)
             # Before run.json names other weights, no file may hold figures of those before.
-            write_results(out, list(log.records(_cell_of).values()))
+            write_results(out, list(log.records(cell_of).values()))
     write_atomically(path, (json.dumps(now, indent=1) + "\n").encode())
     _record_environment(out / ENVIRONMENT, plan.jobs)
 

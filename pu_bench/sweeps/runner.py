@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 
 from pu_bench.data.canonical import task_digest
 from pu_bench.protocol import PUTask
-from pu_bench.run.cells import Cell, refuse_other_rows, run_cell, seed_of
+from pu_bench.run.cells import Cell, cell_of, refuse_other_rows, seed_of
 from pu_bench.run.environment import describe_environment
 from pu_bench.run.files import (
     SWEEP_CELLS,
@@ -25,11 +24,11 @@ from pu_bench.run.files import (
     value_of,
 )
 from pu_bench.run.networks import give_way, network_facts
-from pu_bench.run.runner import PROTOCOL, make_method
+from pu_bench.run.runner import PROTOCOL, make_method, run_and_keep
 from pu_bench.run.store import CellLog, Record, is_done, only_run_in
 from pu_bench.sweeps.pools import Composition, Pool, draw
 from pu_bench.sweeps.sweeps import SWEEPS
-from puicl_config import InputError, ProgressReport, write_atomically
+from puicl_config import InputError, write_atomically
 
 COLUMNS = (
     *("sweep", "kind", "value", "pool", "method", "repeat"),
@@ -81,16 +80,16 @@ def run_sweeps(plan: SweepPlan, out: Path) -> list[Record]:
     wanted = list(plan.cells())
     with only_run_in(out):
         _claim(out, plan, log)
-        done = log.records(_cell_of)
+        done = log.records(cell_of)
         todo = [e for e in wanted if not is_done(done.get(e[-1]), plan.retry_failed)]
         draws = {cell: (pool, composition) for *_, pool, composition, cell in todo}
         refuse_other_rows(
             out, draws, done.values(), lambda cell: split_of(*draws[cell], cell.repeat)
         )
         try:
-            _run(todo, plan, log, len(wanted) - len(todo))
+            run_and_keep("sweep", todo, _asked, log, plan, len(wanted))
         finally:
-            done = log.records(_cell_of)
+            done = log.records(cell_of)
             write_atomically(out / SWEEP_RESULTS, _csv(list(done.values())))
     return [done[entry[-1]] for entry in wanted]
 
@@ -100,32 +99,11 @@ def split_of(pool: Pool, composition: Composition, repeat: int) -> PUTask:
     return draw(pool, composition, np.random.default_rng(seed_of("sweep", pool.name, repeat)))
 
 
-def _run(todo: Sequence, plan: SweepPlan, log: CellLog, n_done: int) -> None:
-    def jobs():
-        for name, value, pool, composition, cell in todo:
-            split = split_of(pool, composition, cell.repeat)
-            facts = {"sweep": name, "value": value, "pool": pool.name, "kind": pool.kind}
-            yield joblib.delayed(_run_and_keep)(cell, plan.model, split, facts, log)
-
-    failed = 0
-    with (
-        ProgressReport("sweep", n_done + len(todo), "cells", done=n_done) as progress,
-        joblib.parallel_config(backend="loky", inner_max_num_threads=1),
-    ):
-        parallel = joblib.Parallel(n_jobs=plan.jobs, return_as="generator_unordered", batch_size=1)
-        for error in parallel(jobs()) if todo else ():
-            failed += error is not None
-            progress.advance(note=f"{failed} failed" if failed else "")
-
-
-def _run_and_keep(cell: Cell, model: Path | None, split: PUTask, facts: dict, log: CellLog):
-    record = {**run_cell(cell, make_method(cell.method, model), split), **facts}
-    log.append(record)
-    return record["error"]
-
-
-def _cell_of(record: Record) -> Cell:
-    return Cell(record["task"], record["method"], record["repeat"])
+def _asked(entry: tuple[str, float, Pool, Composition, Cell]) -> tuple[Cell, PUTask, dict]:
+    """A cell, its rows and what its record says of the sweep."""
+    name, value, pool, composition, cell = entry
+    facts = {"sweep": name, "value": value, "pool": pool.name, "kind": pool.kind}
+    return cell, split_of(pool, composition, cell.repeat), facts
 
 
 def _claim(out: Path, plan: SweepPlan, log: CellLog) -> None:
@@ -159,7 +137,7 @@ def _claim(out: Path, plan: SweepPlan, log: CellLog) -> None:
         now = give_way(out, log, before, now, plan.new_weights)
         if before:
             # Before sweeps.json names other weights, no file may hold figures of those before.
-            write_atomically(out / SWEEP_RESULTS, _csv(list(log.records(_cell_of).values())))
+            write_atomically(out / SWEEP_RESULTS, _csv(list(log.records(cell_of).values())))
     write_atomically(path, (json.dumps(now, indent=1) + "\n").encode())
 
 
