@@ -15,15 +15,13 @@ these microbatches change.
 """
 
 import argparse
-from pathlib import Path
 
 import torch
-from split_heads import log_odds, microbatches
+from split_heads import microbatches, parsed, write_and_compare
 from torch import Tensor
-from where_to import output_file
 
 from puicl_config import exit_on_input_error
-from puicl_model import PUICL, find_weights, load_model, save_model
+from puicl_model import PUICL, find_weights, load_model
 
 
 @exit_on_input_error
@@ -37,14 +35,7 @@ def main() -> None:
         default=[3, 5],
         help="numbers of the blocks, from 1, that a new one follows: 3,5",
     )
-    parser.add_argument("--shards", required=True)
-    parser.add_argument("--microbatches", type=int, default=24)
-    parser.add_argument(
-        "--bfloat16", action="store_true", help="round what is written: half the size"
-    )
-    parser.add_argument("--out", type=Path, required=True)
-    arguments = parser.parse_args()
-    output_file(arguments.out)
+    arguments = parsed(parser)
     network, card = load_model(find_weights(arguments.model))
     layers = len(network.blocks)
     if card["model"]["norm"] != "rmsnorm":
@@ -68,22 +59,7 @@ def main() -> None:
     for number, held in enumerate(blocks):
         tensors |= {f"blocks.{number}.{name}": tensor.clone() for name, tensor in held.items()}
     card["model"]["layers"] = len(blocks)
-    if arguments.bfloat16:
-        tensors = {name: tensor.bfloat16() for name, tensor in tensors.items()}
-    save_model(arguments.out, tensors, card)
-    other, _ = load_model(arguments.out)
-    with torch.no_grad():
-        before = [log_odds(network, *batch).flatten() for batch in batches]
-        change = torch.cat(
-            [
-                (log_odds(other, *batch).flatten() - odds).abs()
-                for batch, odds in zip(batches, before, strict=True)
-            ]
-        )
-    print(
-        f"log-odds change by {change.mean():.4f} on average, {change.max():.3f} at most "
-        f"(their standard deviation is {torch.cat(before).std():.2f}): {arguments.out}"
-    )
+    write_and_compare(arguments, network, tensors, card, batches)
 
 
 @torch.no_grad()

@@ -37,14 +37,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="default")
     parser.add_argument("--parts", type=int, default=4)
-    parser.add_argument("--shards", required=True)
-    parser.add_argument("--microbatches", type=int, default=24)
-    parser.add_argument(
-        "--bfloat16", action="store_true", help="round what is written: half the size"
-    )
-    parser.add_argument("--out", type=Path, required=True)
-    arguments = parser.parse_args()
-    output_file(arguments.out)
+    arguments = parsed(parser)
     network, card = load_model(find_weights(arguments.model))
     heads = card["model"]["row_heads"] or card["model"]["heads"]
     size = card["model"]["embedding_size"] // heads
@@ -60,17 +53,43 @@ def main() -> None:
         tensors[f"{name}.weight"], tensors[f"{name}.bias"] = weight.float(), bias.float()
         print(f"block {block}: " + ", ".join(f"{share:.5f}" for share in kept))
     card["model"]["row_heads"] = heads * arguments.parts
+    write_and_compare(arguments, network, tensors, card, batches)
+
+
+def parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """The command line, with what each script has that changes a network."""
+    parser.add_argument("--shards", required=True)
+    parser.add_argument("--microbatches", type=int, default=24)
+    parser.add_argument(
+        "--bfloat16", action="store_true", help="round what is written: half the size"
+    )
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    output_file(arguments.out)
+    return arguments
+
+
+def write_and_compare(
+    arguments: argparse.Namespace,
+    network: PUICL,
+    tensors: dict[str, Tensor],
+    card: dict,
+    batches: list[tuple[Tensor, int]],
+) -> None:
+    """Write a network made of `network`, and print by how much its log-odds are others."""
     if arguments.bfloat16:
         tensors = {name: tensor.bfloat16() for name, tensor in tensors.items()}
     save_model(arguments.out, tensors, card)
     other, _ = load_model(arguments.out)
     with torch.no_grad():
-        changes = [(log_odds(other, *b) - log_odds(network, *b)).abs() for b in batches]
-        spread = torch.cat([log_odds(network, *batch).flatten() for batch in batches]).std()
-    change = torch.cat([each.flatten() for each in changes])
+        before, after = (
+            torch.cat([log_odds(each, *batch).flatten() for batch in batches])
+            for each in (network, other)
+        )
+    change = (after - before).abs()
     print(
         f"log-odds change by {change.mean():.4f} on average, {change.max():.3f} at most "
-        f"(their standard deviation is {spread:.2f}): {arguments.out}"
+        f"(their standard deviation is {before.std():.2f}): {arguments.out}"
     )
 
 
