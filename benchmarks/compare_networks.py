@@ -19,9 +19,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from ensembling import thin
 from how_many import count
-from real_tables import data_digest, digest, measured, read_split, table_names
+from real_tables import data_digest, digest, measured, read_split, table_names, thin
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from puicl_config import exit_on_input_error
@@ -75,8 +74,8 @@ def measure(
     warnings.simplefilter("ignore")
     x, s, y = read_split(folder, name, split)
     if rows:
-        kept = thin(len(s) - len(y), len(y), rows)
-        x, s, y = x.iloc[kept], s[kept], y[kept[kept >= len(s) - len(y)] - (len(s) - len(y))]
+        kept, _, y = thin(len(s) - len(y), y, rows)
+        x, s = x.iloc[kept], s[kept]
     fitted = PUICLClassifier(models[weights], n_estimators=n, random_state=split).fit(x, s)
     return [figures_of(fitted.unlabeled_proba_, y)]
 

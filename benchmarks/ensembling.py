@@ -17,7 +17,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 from how_many import count
-from real_tables import data_digest, digest, measured, read_split, table_names
+from real_tables import data_digest, digest, measured, read_split, table_names, thin
 from scipy.special import expit, logit
 from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
@@ -29,13 +29,6 @@ from puicl_model.preprocessing import TablePreprocessor
 from puicl_model.trees import cross_fitted
 
 _MEMBERS = 4
-
-
-def thin(n_labeled: int, n_unlabeled: int, most: int) -> np.ndarray:
-    """Places of at most `most` rows of a split, labelled ones first, as many of each as before."""
-    share = min(1.0, most / (n_labeled + n_unlabeled))
-    labeled, unlabeled = (max(2, int(share * n)) for n in (n_labeled, n_unlabeled))
-    return np.concatenate([np.arange(labeled), n_labeled + np.arange(unlabeled)])
 
 
 def variants(model: Path, x: pd.DataFrame, s: np.ndarray, seed: int) -> dict[str, np.ndarray]:
@@ -130,10 +123,8 @@ def main() -> None:
     def measure(weights: str, rows: int, data: str, name: str, seed: int) -> list[tuple]:
         """Variant and AUC of each."""
         x, s, y = read_split(folder, name, seed)
-        n_labeled = int(s.sum())
-        kept = thin(n_labeled, len(y), rows)
+        kept, _, y = thin(int(s.sum()), y, rows)
         x, s = x.iloc[kept].reset_index(drop=True), s[kept]
-        y = y[kept[kept >= n_labeled] - n_labeled]
         found = variants(model, x, s, seed).items()
         print(f"{name}, split {seed}: {time.monotonic() - start:.0f} s", flush=True)
         return [(variant, roc_auc_score(y, score)) for variant, score in found]

@@ -18,8 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from ensembling import thin
-from real_tables import weights_file
+from real_tables import thin, weights_file
 from sklearn.metrics import roc_auc_score
 
 from pu_bench import split_pu
@@ -76,10 +75,8 @@ def main() -> None:
     start = time.monotonic()
     for name, table in load_collection(arguments.data, arguments.tables).tables.items():
         task = split_pu(table.x, table.positive, 0)
-        kept = thin(task.n_labeled, len(task.y), arguments.rows)
+        kept, n_labeled, y = thin(task.n_labeled, task.y, arguments.rows)
         own = TablePreprocessor().fit_transform(task.x)[kept].astype(float)
-        y = task.y[kept[kept >= task.n_labeled] - task.n_labeled]
-        n_labeled = int((kept < task.n_labeled).sum())
         if y.min() == y.max():
             continue
         for way, make in ways.items():

@@ -63,6 +63,18 @@ def split_rows(
     return table.iloc[task.x[:, 0].astype(int)].reset_index(drop=True), task.s, task.y
 
 
+def thin(n_labeled: int, y: np.ndarray, most: int) -> tuple[np.ndarray, int, np.ndarray]:
+    """Places of at most `most` rows of a split, labelled ones first, in the same proportion.
+
+    y: classes of the unlabelled rows. Returned with the places: how many are of labelled rows, and
+    the classes of the others.
+    """
+    share = min(1.0, most / (n_labeled + len(y)))
+    labeled, unlabeled = (max(2, int(share * n)) for n in (n_labeled, len(y)))
+    kept = np.concatenate([np.arange(labeled), n_labeled + np.arange(unlabeled)])
+    return kept, labeled, y[:unlabeled]
+
+
 def digest(model: str) -> str:
     """The first digits of the SHA-256 of a network's weights. Raises `InputError` as below."""
     return hashlib.sha256(weights_file(model).read_bytes()).hexdigest()[:16]

@@ -25,9 +25,8 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from ensembling import thin
 from how_many import count
-from real_tables import weights_file
+from real_tables import thin, weights_file
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
@@ -69,9 +68,7 @@ def main() -> None:
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         for number, (x, n_labeled, y) in enumerate(tasks, start=1):
-            kept = thin(n_labeled, len(y), arguments.rows)
-            y = y[kept[kept >= n_labeled] - n_labeled]
-            n_labeled = int((kept < n_labeled).sum())
+            kept, n_labeled, y = thin(n_labeled, y, arguments.rows)
             if y.min() == y.max():
                 continue
             for variant, score in variants(arguments, Path(folder), x[kept], n_labeled).items():
