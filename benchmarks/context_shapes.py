@@ -11,15 +11,13 @@ that `fit` keeps, in which they may stand already. The defaults take some five m
 """
 
 import argparse
-import json
-import shutil
 import tempfile
 import warnings
 from pathlib import Path
 
 import numpy as np
 from how_many import count
-from real_tables import read_tables, split_rows, table_names, weights_file
+from real_tables import read_tables, split_rows, table_names, weights_file, with_range
 from sklearn.metrics import roc_auc_score
 
 from puicl_config import exit_on_input_error
@@ -32,18 +30,6 @@ TRIED = {
     (5, 200): [(5, 200), (5, 100), (5, 40), (5, 20)],
     (200, 40): [(200, 40), (100, 40), (80, 40), (40, 40)],
 }
-
-
-def with_range(model: Path, folder: Path, n_labeled: int, n_unlabeled: int) -> Path:
-    """A copy of the weights whose card says that they know contexts of this shape."""
-    copy = folder / f"{n_labeled}-{n_unlabeled}.safetensors"
-    if not copy.exists():
-        shutil.copy(model, copy)
-        card = json.loads(model.with_suffix(".json").read_text(encoding="utf-8"))
-        shape = {"n_labeled": n_labeled, "n_unlabeled": n_unlabeled, "eta": [0.0001, 10_000]}
-        card["trained_range"] = card.get("trained_range", {}) | shape
-        copy.with_suffix(".json").write_text(json.dumps(card), encoding="utf-8")
-    return copy
 
 
 @exit_on_input_error
@@ -80,7 +66,8 @@ def measure(arguments, folder: Path, there: tuple[int, int], limits: list[tuple[
             if len(labeled) < 0.7 * there[0] or len(y) < 0.7 * there[1]:
                 continue
             for limit in limits:
-                model = with_range(arguments.model, folder, *limit)
+                shape = {"n_labeled": limit[0], "n_unlabeled": limit[1], "eta": [0.0001, 10_000]}
+                model = with_range(arguments.model, folder, shape)
                 fitted = PUICLClassifier(model, n_estimators=1, random_state=seed).fit(x, s)
                 # `predict_proba` would know them.
                 new = fitted._new_rows(

@@ -7,6 +7,8 @@ positives and adds as many negatives as positives are left. They hold other rows
 """
 
 import hashlib
+import json
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -86,6 +88,17 @@ def weights_file(model: str) -> Path:
     if not path.is_file():
         raise InputError(f"there are no weights at {path}")
     return path
+
+
+def with_range(model: Path, folder: Path, known: dict[str, Any]) -> Path:
+    """A copy of the weights in `folder` whose card says that they know tables like `known`."""
+    copy = folder / f"{'-'.join(map(str, known.values()))}.safetensors"
+    if not copy.exists():
+        shutil.copy(model, copy)
+        card = json.loads(model.with_suffix(".json").read_text(encoding="utf-8"))
+        card["trained_range"] = card.get("trained_range", {}) | known
+        copy.with_suffix(".json").write_text(json.dumps(card), encoding="utf-8")
+    return copy
 
 
 def data_digest(folder: Path, name: str) -> str:

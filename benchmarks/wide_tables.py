@@ -14,8 +14,6 @@ The defaults take some five minutes on one core; `--tasks 40 --rows 1000` is the
 """
 
 import argparse
-import json
-import shutil
 import sys
 import tempfile
 import time
@@ -26,7 +24,7 @@ from typing import Literal
 
 import numpy as np
 from how_many import count
-from real_tables import thin, weights_file
+from real_tables import thin, weights_file, with_range
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
@@ -106,7 +104,7 @@ def variants(arguments, folder: Path, x: np.ndarray, n_labeled: int) -> dict[str
         columns: Literal["random", "relevant"] = "random",
         scaling: str = "quantile",
     ) -> np.ndarray:
-        model = with_width(arguments.model, folder, k)
+        model = with_range(arguments.model, folder, {"n_features": k})
         fitted = PUICLClassifier(
             model, n_estimators=1, columns=columns, preprocessing=None, scalings=(scaling,)
         )
@@ -126,17 +124,6 @@ def variants(arguments, folder: Path, x: np.ndarray, n_labeled: int) -> dict[str
         }
     scores, _ = cross_fitted(x, s, s, np.random.default_rng(0))
     return found | {_TREES: scores[~s]}
-
-
-def with_width(model: Path, folder: Path, k: int) -> Path:
-    """A copy of the weights whose card says that they know k columns."""
-    copy = folder / f"{k}.safetensors"
-    if not copy.exists():
-        shutil.copy(model, copy)
-        card = json.loads(model.with_suffix(".json").read_text(encoding="utf-8"))
-        card["trained_range"] = card.get("trained_range", {}) | {"n_features": k}
-        copy.with_suffix(".json").write_text(json.dumps(card), encoding="utf-8")
-    return copy
 
 
 def synthetic(folder: str, most: int) -> Iterator[tuple[np.ndarray, int, np.ndarray]]:
