@@ -28,8 +28,14 @@ def some_tasks():
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of so few rows
 @pytest.mark.parametrize(
     ("overrides", "share"),
-    [([REVEALS], 0.7), (["train.reveal=both"], 0.5), ([SOFT], 0.0), ([SOFT, REVEALS], 0.7)],
-    ids=["negatives", "both", "soft", "soft and negatives"],
+    [
+        ([], 0.0),
+        ([REVEALS], 0.7),
+        (["train.reveal=both"], 0.5),
+        ([SOFT], 0.0),
+        ([SOFT, REVEALS], 0.7),
+    ],
+    ids=["plain", "negatives", "both", "soft", "soft and negatives"],
 )
 def test_slices_give_the_gradient_of_the_whole(tiny_yaml, overrides, share):
     state, train = begun(tiny_yaml, *overrides)

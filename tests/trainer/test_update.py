@@ -61,13 +61,6 @@ def test_an_update_is_clipped_adamw_and_the_ema_follows_the_weights(settings):
         np.testing.assert_allclose(flat_ema(state), ema, atol=2e-6)
 
 
-def test_every_parameter_decays(settings):
-    state = TrainState(settings, CPU)
-    before = flat(state)
-    state.update(torch.zeros_like(state.gradient), 1.0)
-    np.testing.assert_allclose(flat(state), before * (1 - 1e-4), atol=1e-7)
-
-
 def test_the_loss_is_the_mean_cross_entropy_of_the_unlabelled_rows(settings, all_shards):
     state = TrainState(settings, CPU)
     batch = load(open_shards(all_shards), (1, 0, 0))
@@ -82,17 +75,6 @@ def test_the_loss_is_the_mean_cross_entropy_of_the_unlabelled_rows(settings, all
         ]
         per_task.append(sum(losses) / len(losses))
     assert vector[-1].item() == pytest.approx(sum(per_task) / len(per_task), abs=1e-6)
-
-
-@pytest.mark.parametrize("slices", [1, 2])
-def test_slices_of_tasks_give_the_gradient_of_the_whole(settings, all_shards, slices):
-    # Three tasks in slices of two: the last slice is short.
-    state = TrainState(settings, CPU)
-    batch = load(open_shards(all_shards), (1, 0, 0))
-    whole = microbatch_gradient(state, batch, settings.train)
-    sliced = settings.train.model_copy(update={"tasks_per_forward": slices})
-    parts = microbatch_gradient(state, batch, sliced)
-    torch.testing.assert_close(parts, whole, atol=2e-6, rtol=1e-4)
 
 
 @pytest.fixture
@@ -300,11 +282,3 @@ def test_paper_yamls_optimizer_is_plain_adamw_with_nothing_revealed():
     assert train.optimizer == "adamw"
     assert train.reveal_negatives.share == 0
     assert TrainConfig().init_from is None
-
-
-def test_gradients_are_clipped_to_the_norm_of_the_config(tiny_yaml):
-    state = TrainState(_resolve(load_config(tiny_yaml, ["train.clip_norm=0.25"]), "cpu"), CPU)
-    state.update(torch.ones_like(state.gradient), 1e-3)
-    moments = [t.flatten() for name, t in state.tensors().items() if name.startswith("exp_avg.")]
-    norm = torch.cat(moments).double().norm().item()
-    assert norm == pytest.approx((1 - 0.9) * 0.25, rel=1e-4)
