@@ -3,12 +3,8 @@
 import errno
 import hashlib
 import json
-import multiprocessing
-import os
 import re
-import signal
 import struct
-import time
 
 import pytest
 from folders import folder_bytes
@@ -250,14 +246,6 @@ def test_a_damaged_manifest_is_refused(own_shards):
             open_shards(own_shards)
 
 
-def test_a_stray_file_is_named(own_shards):
-    (own_shards / "README.md").write_text("bystander")
-    (own_shards / "parts" / "stage-0001-part-009.tar").write_text("stranger")
-    assert list(stray_files(own_shards)) == [
-        f"{own_shards / 'parts' / 'stage-0001-part-009.tar'} belongs to no published part"
-    ]
-
-
 @pytest.mark.parametrize("command", ["verify", "repair"])
 def test_a_stray_files_name_gives_no_orders_to_the_terminal(
     own_shards, command, monkeypatch, capsys
@@ -292,23 +280,6 @@ def test_a_full_disk_leaves_only_whole_parts_and_one_sentence(tiny, tmp_path, mo
     generate_shards(tiny, folder, [1, 2, 3], jobs=1)
     assert all(verify_part(folder, part) is None for part in open_shards(folder).published_parts())
     assert len(open_shards(folder).published_parts()) == 9
-
-
-def _generate(config, folder):
-    generate_shards(config, folder, [1, 2, 3, 4, 5], jobs=1)
-
-
-def test_a_generator_killed_at_any_moment_goes_on_to_the_same_bytes(tiny, all_shards, tmp_path):
-    folder = tmp_path / "killed"
-    context = multiprocessing.get_context("fork")
-    for delay in (0.02, 0.05, 0.1, 0.15, 0.2, 0.25):
-        child = context.Process(target=_generate, args=(tiny, folder))
-        child.start()
-        time.sleep(delay)
-        os.kill(child.pid, signal.SIGKILL)
-        child.join()
-    generate_shards(tiny, folder, [1, 2, 3, 4, 5], jobs=1)
-    assert folder_bytes(folder) == folder_bytes(all_shards)
 
 
 def sealed_again(path, raw):
