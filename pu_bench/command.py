@@ -10,6 +10,7 @@ from pu_bench.data import load_collection
 from pu_bench.methods import METHODS
 from pu_bench.report import write_report
 from pu_bench.run import Cell, Plan, run_benchmark, run_only, usable_methods
+from pu_bench.run.cells import cell_of
 from pu_bench.run.files import CELLS, RESULTS, SWEEP_RESULTS, read_results, to_six_digits
 from pu_bench.run.metrics import METRICS
 from pu_bench.run.store import CellLog
@@ -83,9 +84,9 @@ def only(text: str, data: Path | None, model: Path | None, out: Path) -> bool:
     print(json.dumps(record, indent=1))
     log = CellLog(out / CELLS)
     if log.path.exists() or not (out / RESULTS).is_file():
-        recorded = log.records(lambda r: Cell(r["task"], r["method"], r["repeat"]))
+        recorded = log.records(cell_of)
     else:
-        recorded = {Cell(r["task"], r["method"], r["repeat"]): r for r in read_results(out)}
+        recorded = {cell_of(record): record for record in read_results(out)}
         record = to_six_digits(record)
     before = recorded.get(cell)
     if before is None:

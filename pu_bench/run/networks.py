@@ -9,7 +9,8 @@ from typing import Any
 
 from pu_bench.methods import Method
 from pu_bench.methods.in_context import PUICLMethod
-from pu_bench.run.store import CellLog, Record
+from pu_bench.run.cells import cell_of
+from pu_bench.run.store import CellLog
 from puicl_config import InputError, sha256_of
 from puicl_model import TURNED, PUICLClassifier, TrainedRange, auto_scalings, find_weights
 
@@ -69,7 +70,7 @@ def give_way(
             "--new-weights"
         )
     if others:
-        log.rewrite(r for r in log.records(_line).values() if r["method"] not in others)
+        log.rewrite(r for r in log.records(cell_of).values() if r["method"] not in others)
     return {**now, **{fact: {**before.get(fact, {}), **now[fact]} for fact in NETWORK}}
 
 
@@ -107,7 +108,3 @@ def _inference(method: PUICLMethod, weights: Path) -> dict[str, Any]:
 
 def _turns(scalings: Sequence[str], n_estimators: int) -> list[str]:
     return [scalings[number % len(scalings)] for number in range(n_estimators)]
-
-
-def _line(record: Record) -> tuple[str, str, int]:
-    return record["task"], record["method"], record["repeat"]
