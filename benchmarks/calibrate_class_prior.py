@@ -25,8 +25,10 @@ from pathlib import Path
 import numpy as np
 from how_many import count
 from joblib import Memory, Parallel, delayed
+from overlapping_classes import calibration_error
 from real_tables import digest, weights_file
 from scipy.special import expit
+from weak_spots import spread
 from where_to import output_folder
 
 from pu_bench.data import load_collection
@@ -151,12 +153,9 @@ def show_left_out(swept: list[Answer], splits: list[Answer], interval: dict) -> 
 def synthetic(folder: str, count: int) -> Iterator[Task]:
     """`count` tasks, as many of each microbatch or one more, evenly spaced over the shards."""
     shards = open_shards(folder)
-    places = [
-        (part, position) for part in shards.published_parts() for position in shards.positions(part)
-    ]
-    chosen = np.linspace(0, len(places) - 1, min(count, len(places))).round().astype(int)
-    for number, place in enumerate(chosen):
-        part, position = places[place]
+    places = [(part, n) for part in shards.published_parts() for n in shards.positions(part)]
+    chosen = spread(places, count)
+    for number, (part, position) in enumerate(chosen):
         batch = shards.part(part)[position]
         each = min(len(batch.x), (count + number) // len(chosen))
         for x, y in zip(batch.x[:each].astype(float), batch.y[:each], strict=True):
@@ -198,13 +197,11 @@ def show(name: str, answers: list[Answer], interval: dict) -> None:
     by_band = [covered[bands == band] for band in range(len(BANDS) + 1)]
     told = ", ".join(f"{some.mean():.2f}" if len(some) else "-" for some in by_band)
     p, y = np.concatenate(probabilities), np.concatenate([a.y for a in answers])
-    bins = np.minimum((10 * p).astype(int), 9)
-    gaps = [abs(p[bins == b].sum() - y[bins == b].sum()) for b in range(10)]
     accuracy = np.mean([((a.log_odds >= 0) == a.y).mean() for a in answers])
     print(
         f"| {len(answers)} {name} | {np.abs(errors).mean():.3f} | {errors.mean():.3f} | "
         f"{covered.mean():.2f} (nominal {_COVERAGE}) | {told} | {width.mean():.2f} | "
-        f"{sum(gaps) / len(p):.3f} | {accuracy:.3f} |",
+        f"{calibration_error(p, y):.3f} | {accuracy:.3f} |",
         flush=True,
     )
 

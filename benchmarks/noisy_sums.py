@@ -9,7 +9,7 @@ unlabelled too. `table_kinds.py` says what is measured.
 """
 
 import numpy as np
-from table_kinds import compare, options
+from table_kinds import compare, options, seen
 
 from puicl_config import exit_on_input_error
 
@@ -32,14 +32,7 @@ def noisy_sum(rng: np.random.Generator, signal: float) -> tuple[np.ndarray, np.n
     total = x @ rng.normal(size=d)
     total = signal * (total - total.mean()) / total.std() + rng.logistic(size=n)
     positive = total > np.quantile(total, rng.uniform(0.4, 0.7))
-    for column in range(d):
-        seen = rng.random()
-        if seen < 0.5:
-            cuts = np.quantile(x[:, column], np.sort(rng.random(int(rng.integers(1, 5)))))
-            x[:, column] = np.searchsorted(cuts, x[:, column])
-        elif seen < 0.7:
-            x[:, column] = np.exp(x[:, column])
-    return x, positive
+    return seen(rng, x, binned=0.5), positive
 
 
 if __name__ == "__main__":

@@ -53,7 +53,8 @@ def main() -> None:
             given.append(classifier.fit(x, s, class_prior=true).unlabeled_proba_)
             classes.append(y)
         p, y = np.concatenate(free), np.concatenate(classes)
-        mean, errors = np.mean(found, axis=0), (error(p, y), error(np.concatenate(given), y))
+        mean = np.mean(found, axis=0)
+        errors = [calibration_error(each, y) for each in (p, np.concatenate(given))]
         cells = [*mean, y[p >= 0.8].mean() if (p >= 0.8).any() else np.nan, *errors]
         print(f"| {share} | {' | '.join(f'{cell:.2f}' for cell in cells)} |", flush=True)
 
@@ -72,7 +73,7 @@ def drawn(
     return x, np.arange(len(x)) < n_labeled, y
 
 
-def error(p: np.ndarray, y: np.ndarray) -> float:
+def calibration_error(p: np.ndarray, y: np.ndarray) -> float:
     """Expected calibration error of probabilities p [n] of classes y [n], in ten bins."""
     bins = np.minimum((10 * p).astype(int), 9)
     return sum(abs(p[bins == b].sum() - y[bins == b].sum()) for b in range(10)) / len(p)

@@ -189,14 +189,14 @@ def scored(rng: np.random.Generator, hidden: int) -> tuple[np.ndarray, np.ndarra
     return x, (score - score.mean()) / score.std()
 
 
-def seen(rng: np.random.Generator, x: np.ndarray) -> np.ndarray:
-    """Three tenths of the columns in bins, a fifth on another scale; in place."""
+def seen(rng: np.random.Generator, x: np.ndarray, binned: float = 0.3) -> np.ndarray:
+    """A share of the columns in bins, a fifth on another scale; in place."""
     for column in range(x.shape[1]):
         how = rng.random()
-        if how < 0.3:
+        if how < binned:
             cuts = np.quantile(x[:, column], np.sort(rng.random(int(rng.integers(1, 5)))))
             x[:, column] = np.searchsorted(cuts, x[:, column])
-        elif how < 0.5:
+        elif how < binned + 0.2:
             x[:, column] = np.exp(x[:, column])
     return x
 

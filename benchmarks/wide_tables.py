@@ -27,6 +27,7 @@ from how_many import count
 from real_tables import thin, weights_file, with_range
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
+from weak_spots import spread
 
 from pu_bench import split_pu
 from pu_bench.data import load_collection
@@ -130,8 +131,7 @@ def synthetic(folder: str, most: int) -> Iterator[tuple[np.ndarray, int, np.ndar
     """Features, number of labelled rows and classes of the others."""
     shards = open_shards(folder)
     places = [(part, n) for part in shards.published_parts() for n in shards.positions(part)]
-    evenly = np.linspace(0, len(places) - 1, min(most, len(places))).round().astype(int)
-    for part, position in (places[number] for number in evenly):
+    for part, position in spread(places, most):
         batch = shards.part(part)[position]
         yield batch.x[0].astype(float), batch.n_labeled, batch.y[0]
 
