@@ -100,6 +100,28 @@ def own_shards(all_shards, tmp_path) -> Path:
     return Path(shutil.copytree(all_shards, tmp_path / "shards"))
 
 
+@pytest.fixture
+def called(monkeypatch, capsys):
+    """Call a command's `main` here with its command line; exit code, stdout, stderr."""
+
+    def call(main, *words) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", [*map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        said = capsys.readouterr()
+        return stop.value.code or 0, said.out, said.err
+
+    return call
+
+
+@pytest.fixture
+def prior_gen_command(called):
+    """Call `prior-gen` here; exit code, stdout, stderr."""
+    from prior_gen.cli import main
+
+    return lambda *words: called(main, "prior-gen", *words)
+
+
 @pytest.fixture(scope="session")
 def run_afresh():
     """Run a command of the project as a user would, from a checkout."""

@@ -1,22 +1,18 @@
 """Packages that are commands, for those who have Python but no scripts on their PATH."""
 
 import runpy
-import sys
+from functools import partial
 
 import pytest
 
 
 @pytest.mark.parametrize(("package", "told"), [("prior_gen", "--stages"), ("puicl_cli", "predict")])
-def test_a_package_is_its_command(package, told, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", [package, "--help"])
-    with pytest.raises(SystemExit) as stop:
-        runpy.run_module(package, run_name="__main__")
-    assert stop.value.code == 0
-    assert told in capsys.readouterr().out
-    monkeypatch.setattr(sys, "argv", [package, "--no-such-option"])
-    with pytest.raises(SystemExit) as stop:
-        runpy.run_module(package, run_name="__main__")
-    assert stop.value.code == 2
+def test_a_package_is_its_command(package, told, called):
+    run = partial(runpy.run_module, package, run_name="__main__")
+    code, out, _ = called(run, package, "--help")
+    assert code == 0
+    assert told in out
+    assert called(run, package, "--no-such-option")[0] == 2
 
 
 @pytest.mark.parametrize("package", ["prior_gen", "puicl_cli"])

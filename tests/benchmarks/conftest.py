@@ -6,16 +6,13 @@ import pytest
 
 
 @pytest.fixture
-def refused(monkeypatch, capsys):
+def refused(called):
     """What a script says on these arguments, as it ends with 2."""
 
     def run(script: str, *arguments: object) -> str:
-        monkeypatch.setattr("sys.argv", [f"{script}.py", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            importlib.import_module(script).main()
-        assert stop.value.code == 2
-        said = capsys.readouterr()
-        assert not said.out
-        return said.err
+        main = importlib.import_module(script).main
+        code, out, said = called(main, f"{script}.py", *arguments)
+        assert (code, out) == (2, "")
+        return said
 
     return run

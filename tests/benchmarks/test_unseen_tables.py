@@ -93,11 +93,9 @@ def test_what_is_written_is_a_folder_of_the_benchmark(tmp_path, monkeypatch, cap
     assert (tmp_path / "new/small.csv.gz").read_bytes() == first
 
 
-def test_an_unknown_table_is_refused(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["u", "--out", str(tmp_path), "--tables", "wdbc"])
-    with pytest.raises(SystemExit):
-        unseen_tables.main()
-    assert "there is no table 'wdbc'; there are credit_card" in capsys.readouterr().err
+def test_an_unknown_table_is_refused(tmp_path, refused):
+    said = refused("unseen_tables", "--out", tmp_path, "--tables", "wdbc")
+    assert "there is no table 'wdbc'; there are credit_card" in said
 
 
 @pytest.mark.parametrize(

@@ -7,22 +7,18 @@ from pathlib import Path
 import pytest
 
 import shard_io.store
-from prior_gen.cli import main
 from puicl_config import sha256_of
 from shard_io import open_shards
 
 
 @pytest.fixture
-def fails(monkeypatch, capsys):
+def fails(prior_gen_command):
     """Run `prior-gen`, which must exit with 2 and one sentence; returns the sentence."""
 
     def command(*arguments):
-        monkeypatch.setattr("sys.argv", ["prior-gen", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            main()
-        told = capsys.readouterr().err
+        code, _, told = prior_gen_command(*arguments)
         told = "".join(line for line in told.splitlines(True) if not line.startswith("prior-gen:"))
-        assert (caught.value.code, told.count("\n"), told[:7]) == (2, 1, "error: "), told
+        assert (code, told.count("\n"), told[:7]) == (2, 1, "error: "), told
         return told
 
     return command
@@ -109,13 +105,11 @@ def test_a_folder_that_becomes_unwritable_during_the_run(fails, tiny_yaml, tmp_p
 
 
 @pytest.mark.parametrize("option", [["--jobs", "0"], ["--backend", "mpi"], ["--split", "test"]])
-def test_an_option_out_of_range_exits_with_2(option, tiny_yaml, monkeypatch, capsys, tmp_path):
-    arguments = ["--config", str(tiny_yaml), "--stages", "1", "--out", str(tmp_path / "x")]
-    monkeypatch.setattr("sys.argv", ["prior-gen", *arguments, *option])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    assert caught.value.code == 2
-    assert option[0] in capsys.readouterr().err
+def test_an_option_out_of_range_exits_with_2(option, tiny_yaml, prior_gen_command, tmp_path):
+    place = ("--config", tiny_yaml, "--stages", "1", "--out", tmp_path / "x")
+    code, _, told = prior_gen_command(*place, *option)
+    assert code == 2
+    assert option[0] in told
     assert list(tmp_path.iterdir()) == []
 
 

@@ -8,7 +8,6 @@ from folders import folder_bytes
 
 import prior_gen.generator
 from prior_gen import generate_microbatch
-from prior_gen.cli import main
 from prior_gen.estimate import estimate, measure, worker_count
 from prior_gen.generator import generate_shards
 from prior_gen.watching import StageProgress
@@ -120,64 +119,58 @@ def test_the_last_stage_begun_has_a_rate_and_a_time_left_of_its_own():
     assert stages.advance([PartId(2, 1)], 125.0) == "stage 2: 20/40, 1/s, 20s left"
 
 
-def dry_run(tiny_yaml, monkeypatch, capsys, *arguments):
-    words = ["--config", str(tiny_yaml), "--dry-run", *map(str, arguments)]
-    monkeypatch.setattr("sys.argv", ["prior-gen", *words])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    told = capsys.readouterr()
-    return caught.value.code, told.out + told.err
+@pytest.fixture
+def dry_run(prior_gen_command, tiny_yaml):
+    def run(*arguments):
+        code, out, err = prior_gen_command("--config", tiny_yaml, "--dry-run", *arguments)
+        return code, out + err
+
+    return run
 
 
-def test_what_is_there_already_is_not_counted_again(
-    tiny_yaml, own_shards, monkeypatch, capsys, tmp_path
-):
+def test_what_is_there_already_is_not_counted_again(dry_run, own_shards, tmp_path):
     for number in (0, 2):
         (own_shards / PartId(4, number).entry_path).unlink()
     before = folder_bytes(own_shards)
     there = ("--out", own_shards)
-    code, told = dry_run(tiny_yaml, monkeypatch, capsys, "--stages", "1-5", *there)
+    code, told = dry_run("--stages", "1-5", *there)
     assert code == 0
     assert "stages 1-5, 2 parts, " in told
     assert f"{own_shards}: 13 parts more are there already and would be kept" in told
-    _, told = dry_run(tiny_yaml, monkeypatch, capsys, "--tail", *there, "--part-range", "1/2")
+    _, told = dry_run("--tail", *there, "--part-range", "1/2")
     assert "stages 4-5, 2 parts, " in told
     assert "1 parts more" in told
-    _, told = dry_run(tiny_yaml, monkeypatch, capsys, "--stages", "1-3", *there)
+    _, told = dry_run("--stages", "1-3", *there)
     assert "0 parts, 0 microbatches, 0 tasks" in told
     assert "9 parts more" in told
-    code, told = dry_run(
-        tiny_yaml, monkeypatch, capsys, "--stages", "1", *there, "--set", "prior.seed=9"
-    )
+    code, told = dry_run("--stages", "1", *there, "--set", "prior.seed=9")
     assert code == 2
     assert "seed is 0 there, 9 wanted" in told
     assert folder_bytes(own_shards) == before
 
 
-def test_the_room_is_compared_with_what_is_free(tiny_yaml, monkeypatch, capsys, tmp_path):
+def test_the_room_is_compared_with_what_is_free(dry_run, monkeypatch, tmp_path):
     out = tmp_path / "deep" / "shards"
-    code, told = dry_run(tiny_yaml, monkeypatch, capsys, "--stages", "1", "--out", out)
+    code, told = dry_run("--stages", "1", "--out", out)
     assert code == 0
     assert f"{out}: " in told
     assert told.rstrip().endswith("GB are free there")
     monkeypatch.setattr(prior_gen.generator, "free_space", lambda folder: 10)
-    code, told = dry_run(tiny_yaml, monkeypatch, capsys, "--stages", "1", "--out", out)
+    code, told = dry_run("--stages", "1", "--out", out)
     assert code == 2  # as the run would
     assert f"and the disk of {out} has 1e-08 GB free; make room" in told
     assert list(tmp_path.iterdir()) == []
 
 
-def test_plans_that_nobody_can_make_are_estimated_at_once_and_refused(
-    tiny_yaml, monkeypatch, capsys, tmp_path
-):
+def test_plans_that_nobody_can_make_are_estimated_at_once_and_refused(dry_run, tmp_path):
     start = time.monotonic()
     there = ("--stages", "1", "--out", tmp_path / "x", "--set")
     many = (*there, "prior.steps_per_stage=1000000000")
-    code, told = dry_run(tiny_yaml, monkeypatch, capsys, *many)
+    code, told = dry_run(*many)
     assert code == 2
     assert "microbatches made here: about" in told
     assert "make room, or generate fewer stages" in told
     large = (*there, "prior.n_labeled=[1000000,100000000]")
-    _, told = dry_run(tiny_yaml, monkeypatch, capsys, *large)
+    _, told = dry_run(*large)
     assert "cells: too many to make some for an estimate of the time" in told
     assert time.monotonic() - start < 60

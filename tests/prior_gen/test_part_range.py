@@ -12,7 +12,6 @@ from folders import folder_bytes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prior_gen.cli import main
 from prior_gen.generator import generate_shards
 from prior_gen.info import describe_shards
 from prior_gen.stages import parse_part_range, share_of
@@ -64,16 +63,14 @@ def test_info_names_the_parts_and_stages_that_other_shares_still_owe(tiny, tmp_p
 
 
 def test_the_commands_that_info_prints_make_what_is_missing(
-    tiny, tiny_yaml, all_shards, tmp_path, monkeypatch, capsys
+    tiny, tiny_yaml, all_shards, tmp_path, prior_gen_command
 ):
     folder = tmp_path / "a folder"
 
     def run(*words):
-        monkeypatch.setattr("sys.argv", ["prior-gen", *words])
-        with pytest.raises(SystemExit) as caught:
-            main()
-        assert caught.value.code == 0
-        return capsys.readouterr().out
+        code, told, _ = prior_gen_command(*words)
+        assert code == 0
+        return told
 
     generate_shards(tiny, folder, range(1, 4), jobs=1, share=(2, 4))
     told = run("info", str(folder), "--stages", "1-3", "--shares", "4")
@@ -94,14 +91,11 @@ def test_the_commands_that_info_prints_make_what_is_missing(
 
 
 def test_a_share_says_which_command_names_the_shares_that_owe_parts(
-    tiny_yaml, tmp_path, monkeypatch, capsys
+    tiny_yaml, tmp_path, monkeypatch, prior_gen_command
 ):
     monkeypatch.chdir(tmp_path)
-    arguments = ["--config", str(tiny_yaml), "--stages", "2-3", "--part-range", "1/3"]
-    monkeypatch.setattr("sys.argv", ["prior-gen", *arguments, "--jobs", "1"])
-    with pytest.raises(SystemExit):
-        main()
-    told = capsys.readouterr().out
+    share = ("--stages", "2-3", "--part-range", "1/3")
+    _, told, _ = prior_gen_command("--config", tiny_yaml, *share, "--jobs", 1)
     assert "4 parts of these stages are still missing" in told
     assert "`prior-gen info shards --stages 2-3 --shares 3` names the shares" in told
 

@@ -9,7 +9,6 @@ from folders import folder_bytes
 
 import prior_gen.generator
 import prior_gen.rebuild
-from prior_gen.cli import main
 from prior_gen.convert import convert_shards
 from prior_gen.generator import generate_shards, write_part
 from prior_gen.rebuild import rebuild_manifest
@@ -28,16 +27,12 @@ def alter(path, before, after):
 
 
 @pytest.fixture
-def repair(monkeypatch, capsys):
+def repair(prior_gen_command):
     """Exit status of `prior-gen repair`, and what it said."""
 
     def run(folder, *arguments):
-        line = ["prior-gen", "repair", str(folder), "--jobs", "1", *map(str, arguments)]
-        monkeypatch.setattr("sys.argv", line)
-        with pytest.raises(SystemExit) as caught:
-            main()
-        told = capsys.readouterr()
-        return caught.value.code, told.out if not caught.value.code else told.err
+        code, out, err = prior_gen_command("repair", folder, "--jobs", 1, *arguments)
+        return code, err if code else out
 
     return run
 

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -71,17 +70,9 @@ def own_cache(tmp_path, monkeypatch) -> Path:
 
 
 @pytest.fixture
-def bench(monkeypatch, capsys):
+def bench(called):
     """Run `puicl bench` in this process; exit code, stdout and stderr."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["puicl", "bench", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        captured = capsys.readouterr()
-        return stop.value.code or 0, captured.out, captured.err
-
-    return run
+    return lambda *words: called(main, "puicl", "bench", *words)
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def patients() -> pd.DataFrame:
 
 
 @pytest.fixture
-def predict(tmp_path, weights, monkeypatch, capsys):
+def predict(tmp_path, weights, monkeypatch, called):
     """Run `puicl predict`; exit code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(report, "_NO_SPREAD", 0.0)  # this network has learnt nothing
@@ -47,19 +47,15 @@ def predict(tmp_path, weights, monkeypatch, capsys):
     def run(stdin: bytes = b"", **options):
         options = {"label-column": "state", "positive-label": "sick", "model": weights, **options}
         given = {f"--{key}": value for key, value in options.items() if value is not None}
-        arguments = [str(word) for option in given.items() for word in option]
-        monkeypatch.setattr(sys, "argv", ["puicl", "predict", *arguments])
+        words = [word for option in given.items() for word in option]
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), "utf-8"))
-        with pytest.raises(SystemExit) as stop:
-            main()
-        captured = capsys.readouterr()
-        return stop.value.code, captured.out, captured.err
+        return called(main, "puicl", "predict", *words)
 
     return run
 
 
 @pytest.fixture
-def predict_folder(tmp_path, weights, monkeypatch, capsys):
+def predict_folder(tmp_path, weights, monkeypatch, called):
     """Run `puicl predict` in this process, on `data` into `out`; exit code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
     # The command listens to SIGTERM from then on, which is no business of the other tests.
@@ -68,12 +64,8 @@ def predict_folder(tmp_path, weights, monkeypatch, capsys):
     def run(*flags, **options):
         options = {"data": "data", "out": "out", "label-column": "s", "model": weights} | options
         options = {"id-column": "name", "jobs": 1} | options
-        words = [str(w) for key, value in options.items() if value for w in (f"--{key}", value)]
-        monkeypatch.setattr(sys, "argv", ["puicl", "predict", *words, *flags])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        captured = capsys.readouterr()
-        return stop.value.code, captured.out, captured.err
+        words = [w for key, value in options.items() if value for w in (f"--{key}", value)]
+        return called(main, "puicl", "predict", *words, *flags)
 
     yield run
     signal.signal(signal.SIGTERM, before)

@@ -1,5 +1,4 @@
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +25,7 @@ FEW = (
 
 
 @pytest.fixture
-def predict(tmp_path, weights, monkeypatch, capsys):
+def predict(tmp_path, weights, monkeypatch, called):
     """Run `puicl predict` on a text; exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "table.csv").write_text(TABLE, encoding="utf-8")
@@ -42,12 +41,9 @@ def predict(tmp_path, weights, monkeypatch, capsys):
             "model": weights,
             **options,
         }
-        arguments = [str(item) for key, value in options.items() for item in (f"--{key}", value)]
-        monkeypatch.setattr(sys, "argv", ["puicl", "predict", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        captured = capsys.readouterr()
-        return stop.value.code, captured.out, captured.err.replace(FEW, "")
+        words = [item for key, value in options.items() for item in (f"--{key}", value)]
+        code, out, err = called(main, "puicl", "predict", *words)
+        return code, out, err.replace(FEW, "")
 
     return run
 
@@ -295,11 +291,8 @@ def test_a_categorical_column_that_is_no_feature_is_refused(predict, tmp_path, c
     )
 
 
-def test_the_help_names_the_classifiers_defaults(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["puicl", "predict", "--help"])
-    with pytest.raises(SystemExit):
-        main()
-    told = " ".join(capsys.readouterr().out.replace("│", " ").split())
+def test_the_help_names_the_classifiers_defaults(called):
+    told = " ".join(called(main, "puicl", "predict", "--help")[1].replace("│", " ").split())
     defaults = PUICLClassifier().get_params()
     for name in ("n_estimators", "precision", "random_state"):
         assert f"(default: {defaults[name]})" in told

@@ -10,20 +10,11 @@ import threading
 import pytest
 from web_server import QuietHandler
 
-from prior_gen.cli import main
-
 
 @pytest.fixture
-def command(monkeypatch, capsys):
+def command(prior_gen_command):
     """Run `prior-gen`; exit code, stdout."""
-
-    def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["prior-gen", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            main()
-        return caught.value.code, capsys.readouterr().out
-
-    return run
+    return lambda *words: prior_gen_command(*words)[:2]
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import pytest
 from folders import folder_bytes
 
 import shard_io.store
-from prior_gen.cli import main
 from prior_gen.generator import generate_shards
 from puicl_config import sha256_of
 from shard_io import PartId, ShardError, open_shards, slice_shards, stray_files, verify_part
@@ -142,7 +141,7 @@ def test_a_flipped_bit_of_a_tag_is_found_before_a_filter_believes_it(tiny, tmp_p
 
 @pytest.mark.parametrize("damage", ["truncate", "remove"])
 def test_a_truncated_or_missing_file_is_found_and_repair_makes_the_same_bytes(
-    own_shards, damage, monkeypatch, capsys
+    own_shards, damage, command
 ):
     before = folder_bytes(own_shards)
     victim = files_of(own_shards, PartId(1, 1))[0]
@@ -152,16 +151,12 @@ def test_a_truncated_or_missing_file_is_found_and_repair_makes_the_same_bytes(
         victim.unlink()
     with pytest.raises(ShardError, match=victim.name):
         open_shards(own_shards).check_sizes([PartId(1, 1)])
-    monkeypatch.setattr("sys.argv", ["prior-gen", "verify", str(own_shards)])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    assert caught.value.code == 1
-    assert victim.name in capsys.readouterr().out
-    monkeypatch.setattr("sys.argv", ["prior-gen", "repair", str(own_shards), "--jobs", "1"])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    assert caught.value.code == 0
-    assert "made 1 parts again" in capsys.readouterr().out
+    code, told = command("verify", own_shards)
+    assert code == 1
+    assert victim.name in told
+    code, told = command("repair", own_shards, "--jobs", 1)
+    assert code == 0
+    assert "made 1 parts again" in told
     assert folder_bytes(own_shards) == before
 
 
@@ -246,16 +241,11 @@ def test_a_damaged_manifest_is_refused(own_shards):
             open_shards(own_shards)
 
 
-@pytest.mark.parametrize("command", ["verify", "repair"])
-def test_a_stray_files_name_gives_no_orders_to_the_terminal(
-    own_shards, command, monkeypatch, capsys
-):
+@pytest.mark.parametrize("asked", ["verify", "repair"])
+def test_a_stray_files_name_gives_no_orders_to_the_terminal(own_shards, asked, command):
     (own_shards / "\x1b[2J").write_text("stranger")
     (own_shards / "\udcff").write_text("one whose name is no text")
-    monkeypatch.setattr("sys.argv", ["prior-gen", command, str(own_shards)])
-    with pytest.raises(SystemExit):
-        main()
-    out = capsys.readouterr().out
+    _, out = command(asked, own_shards)
     assert f"{own_shards}/\\x1b[2J belongs to no published part" in out
     assert f"{own_shards}/\\udcff belongs to no published part" in out
     assert "\x1b" not in out

@@ -11,7 +11,6 @@ import pytest
 from folders import bytes_under, objects
 from web_server import QuietHandler
 
-from prior_gen.cli import main
 from prior_gen.generator import generate_shards
 from puicl_config import InputError
 from shard_io import PartId, ShardError, folder_of, open_shards, publish_part, slice_shards
@@ -220,16 +219,11 @@ def test_a_server_that_does_not_answer_is_one_sentence():
         ),
     ],
 )
-def test_a_command_that_cannot_use_a_url_says_so(
-    arguments, sentence, monkeypatch, capsys, tiny_yaml
-):
+def test_a_command_that_cannot_use_a_url_says_so(arguments, sentence, prior_gen_command, tiny_yaml):
     if "--stages" in arguments:
         arguments = [*arguments, "--config", str(tiny_yaml), "--jobs", "1"]
-    monkeypatch.setattr("sys.argv", ["prior-gen", *arguments])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    assert caught.value.code == 2
-    told = capsys.readouterr().err
+    code, _, told = prior_gen_command(*arguments)
+    assert code == 2
     assert told.startswith("error: ")
     assert sentence in told
 

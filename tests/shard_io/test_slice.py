@@ -10,7 +10,6 @@ import shutil
 import numpy as np
 import pytest
 
-from prior_gen.cli import main
 from prior_gen.convert import convert_shards
 from prior_gen.generator import generate_shards, write_parts
 from prior_gen.info import describe_shards
@@ -301,13 +300,9 @@ def test_a_disk_that_is_full_is_told(all_shards, own_shards, out, tmp_path, monk
         slice_shards(all_shards, WHERE, tmp_path / "grows")
 
 
-def test_the_command_prints_the_reuse_of_each_stage(all_shards, out, monkeypatch, capsys):
-    arguments = ["slice", all_shards, "--where", "index == 0", "--out", out]
-    monkeypatch.setattr("sys.argv", ["prior-gen", *map(str, arguments)])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    assert caught.value.code == 0
-    told = capsys.readouterr().out
+def test_the_command_prints_the_reuse_of_each_stage(all_shards, out, command):
+    code, told = command("slice", all_shards, "--where", "index == 0", "--out", out)
+    assert code == 0
     assert "stage 1: 4 of 16 microbatches, each read 4 times" in told
     assert told.count("each read") == 5
     assert "where index == 0" in told

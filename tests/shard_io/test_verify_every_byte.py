@@ -7,7 +7,6 @@ import shutil
 
 import pytest
 
-from prior_gen.cli import main
 from prior_gen.generator import generate_shards
 from prior_gen.regenerate import regenerate_parts
 from puicl_config import load_config
@@ -198,22 +197,14 @@ def test_which_parts_are_regenerated_is_a_function_of_the_seed_alone(folder):
     assert random.getstate() == state
 
 
-def test_the_command_says_what_it_made_again_and_exits_with_1_on_a_problem(
-    folder, monkeypatch, capsys
-):
-    def verify(*arguments):
-        monkeypatch.setattr("sys.argv", ["prior-gen", "verify", str(folder), *arguments])
-        with pytest.raises(SystemExit) as caught:
-            main()
-        return caught.value.code, capsys.readouterr().out
-
-    code, out = verify("--regenerate", "3", "--jobs", "1")
+def test_the_command_says_what_it_made_again_and_exits_with_1_on_a_problem(folder, command):
+    code, out = command("verify", folder, "--regenerate", "3", "--jobs", "1")
     assert code == 0
     assert "4 parts are whole and match their digests; 3 of them, made again" in out
     os.truncate(folder / "manifest.json", 100)
-    assert verify()[0] == 2
+    assert command("verify", folder)[0] == 2
     shutil.copy(folder / PartId(1, 1).entry_path, folder / "copy")
-    assert verify()[0] == 2
+    assert command("verify", folder)[0] == 2
 
 
 def test_what_a_killed_writer_of_the_manifest_leaves_is_swept(folder):

@@ -81,29 +81,24 @@ def test_a_changed_weight_is_found(copied):
     assert "do not match the digest" in told
 
 
-def test_the_command_exits_with_one_for_what_differs_and_with_two_for_what_is_wrong(
-    copied, monkeypatch, capsys
-):
+def test_the_command_exits_with_one_for_what_differs_and_with_two_for_what_is_wrong(copied, called):
     def exits_with(*words):
-        monkeypatch.setattr("sys.argv", ["puicl", "weights", "verify", *map(str, words)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        return stop.value.code, capsys.readouterr()
+        return called(main, "puicl", "weights", "verify", *words)
 
     before = copied.with_suffix(".json").read_text()
     change(copied, ("recorded", "parts", "stage-0001-part-000"), "0" * 64)
-    code, told = exits_with(copied)
+    code, out, err = exits_with(copied)
     assert code == 1
-    assert "error: " not in told.err
-    assert "shards: stage-0001-part-000 is another one here" in told.out
+    assert "error: " not in err
+    assert "shards: stage-0001-part-000 is another one here" in out
     for place in (("weights_digest",), ("plan_digest",)):
         copied.with_suffix(".json").write_text(before)
         change(copied, place, "0" * 64)
-        code, told = exits_with(copied)
+        code, _, err = exits_with(copied)
         assert code == 2
-        assert told.err.startswith("error: the weights")
+        assert err.startswith("error: the weights")
     assert exits_with(copied.with_name("nowhere.safetensors"))[0] == 2
-    assert "Exits with 1, naming it," in " ".join(exits_with("--help")[1].out.split())
+    assert "Exits with 1, naming it," in " ".join(exits_with("--help")[1].split())
 
 
 def test_another_part_than_recorded_is_named(copied):
