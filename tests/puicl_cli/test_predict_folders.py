@@ -3,19 +3,17 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from launched import wait_until
+from launched import launch, wait_until
 from tables_in_folders import make_table, read, scores_of, whole_records, write
 
 from puicl_model import PUICLClassifier
 
-ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.filterwarnings("ignore:only", "ignore:hardly", "ignore:nearly")
 
 
@@ -137,19 +135,11 @@ def test_bad_options_are_one_sentence_and_no_scores(
     assert not (tmp_path / "-").exists()
 
 
-def launch(folder: Path, weights: Path, *words) -> subprocess.Popen:
-    """Start the command as a process in a session of its own."""
-    options = ["--data", "data", "--out", "out", "--label-column", "s", "--model", weights]
-    program = "from puicl_cli.main import main; main()"
-    return subprocess.Popen(
-        [sys.executable, "-c", program, "predict", *map(str, [*options, *words])],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        start_new_session=True,
-    )
+def started(folder: Path, weights: Path, *words) -> subprocess.Popen:
+    """The command as a process in a session of its own."""
+    options = ("--data", "data", "--out", "out", "--label-column", "s", "--model", weights)
+    code = "from puicl_cli.main import main; main()"
+    return launch("predict", *options, *words, code=code, cwd=folder)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +155,7 @@ def test_a_run_stopped_half_way_goes_on_to_the_scores_of_one_that_never_was(
     n = 50
     for seed in range(n):
         write(tmp_path / "data" / f"{seed:03}.csv", make_table(seed).drop(columns="name"))
-    run = launch(tmp_path, weights, "--jobs", jobs)
+    run = started(tmp_path, weights, "--jobs", jobs)
     wait_until(lambda: len(whole_records(tmp_path / "out")) > 2 or run.poll() is not None)
     assert run.poll() is None, run.communicate()
     send(run.pid, number)
@@ -183,7 +173,7 @@ def test_a_run_stopped_half_way_goes_on_to_the_scores_of_one_that_never_was(
     recorded = {p.name.removesuffix(".json") for p in whole_records(tmp_path / "out")}
     assert recorded <= set(kept)
 
-    run = launch(tmp_path, weights, "--jobs", jobs)
+    run = started(tmp_path, weights, "--jobs", jobs)
     told, complaint = run.communicate(timeout=300)
     assert run.returncode == 0, complaint
     assert f"{n} of {n} tables scored ({len(recorded)} were there)" in told
@@ -203,7 +193,7 @@ def test_a_run_stopped_half_way_goes_on_to_the_scores_of_one_that_never_was(
 def test_clusters_give_the_same_scores(predict_folder, tables, tmp_path, backend, weights):
     pytest.importorskip({"dask": "distributed", "ray": "ray"}[backend])
     predict_folder(out="here")
-    run = launch(tmp_path, weights, "--backend", backend, "--jobs", 2, "--id-column", "name")
+    run = started(tmp_path, weights, "--backend", backend, "--jobs", 2, "--id-column", "name")
     _, complaint = run.communicate(timeout=300)
     assert run.returncode == 0, complaint
     found = scores_of(tmp_path / "out")

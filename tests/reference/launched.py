@@ -10,10 +10,11 @@ ROOT = Path(__file__).resolve().parents[2]
 CODE = "from prior_gen.cli import main; main()"
 
 
-def launch(*arguments) -> subprocess.Popen:
-    """Start `prior-gen` in a session of its own; its output is to be read by `communicate`."""
+def launch(*arguments, code: str = CODE, cwd: Path | None = None) -> subprocess.Popen:
+    """Start `prior-gen`, or other `code`, in a session of its own, to be read by `communicate`."""
     return subprocess.Popen(
-        [sys.executable, "-c", CODE, *map(str, arguments)],
+        [sys.executable, "-c", code, *map(str, arguments)],
+        cwd=cwd,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
