@@ -8,7 +8,8 @@
 # is the run's end, OUT/quarter and OUT/half lie a quarter and half of the way back to START, in bfloat16.
 # Killed, or out of time (train.max_seconds=500), the same command goes on. JOBS generator processes and
 # PROCESSES of the trainer; unless given, on a CPU as many as there are cores, on GPUs one process each and
-# the cores that they and their loaders leave. In the project's environment (puicl and python on the PATH).
+# the cores that they and their loaders leave. In the project's environment (python and torchrun on the PATH;
+# the project itself need not be installed there).
 set -euo pipefail
 [ $# -ge 3 ] || { sed -n '4p' "$0" | cut -c3- >&2; exit 2; }
 config=$1 start=$2
@@ -29,6 +30,10 @@ else
     : "${PROCESSES:=$cores}" "${JOBS:=$cores}"
 fi
 
+# A machine with a GPU may have all libraries, and not the commands of this project.
+command -v prior-gen > /dev/null && generate=(prior-gen) || generate=(python -m prior_gen)
+command -v puicl > /dev/null && puicl=(puicl) || puicl=(python -m puicl_cli)
+
 overrides=()
 for override in "$@"; do overrides+=(--set "$override"); done
 stages=$(python - "$config" "$@" << 'END'
@@ -42,8 +47,8 @@ except InputError as error:
 END
 )
 plan=(--config "$config" "${overrides[@]}" --stages "1-$stages" --jobs "$JOBS" --out "$out/shards")
-prior-gen "${plan[@]}" --dry-run
-prior-gen "${plan[@]}" > "$out/generator.log" 2>&1 &
+"${generate[@]}" "${plan[@]}" --dry-run
+"${generate[@]}" "${plan[@]}" > "$out/generator.log" 2>&1 &
 generator=$!
 torchrun --nproc-per-node "$PROCESSES" trainer/main.py --config "$config" --shards "$out/shards" --out "$out/run" \
     train.follow=true train.init_from="$start" "$@" &
@@ -68,6 +73,6 @@ if ! python -c "import json, sys; card = json.load(open(sys.argv[1])); sys.exit(
 fi
 for share in 0 0.25 0.5; do
     case $share in 0) name=end ;; 0.25) name=quarter ;; *) name=half ;; esac
-    puicl weights export "$out/run" --shards "$out/shards" --start-share "$share" --bfloat16 \
+    "${puicl[@]}" weights export "$out/run" --shards "$out/shards" --start-share "$share" --bfloat16 \
         --out "$out/$name.safetensors"
 done

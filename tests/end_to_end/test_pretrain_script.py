@@ -23,9 +23,13 @@ SMALL = [
 ]
 
 
-def begun(out, *overrides, tools=None):
-    """The script as a process; `tools`: a folder of commands to take the place of others."""
-    folders = [*([tools] if tools else []), Path(sys.executable).parent, os.environ["PATH"]]
+def begun(out, *overrides, tools=None, path=None):
+    """The script as a process; `tools`: a folder of commands to take the place of others.
+
+    path: where all others are, instead of the environment's folders.
+    """
+    others = [Path(sys.executable).parent, os.environ["PATH"]] if path is None else [path]
+    folders = [*([tools] if tools else []), *others]
     return subprocess.Popen(
         ["benchmarks/pretrain_weights.sh", "gpu_deep_again", "default", out, *SMALL, *overrides],
         cwd=ROOT,
@@ -125,6 +129,27 @@ def test_a_generator_that_fails_is_told_and_ends_the_trainer(tmp_path, stand_ins
     assert found.returncode == 1
     assert "no space" in found.stderr
     assert not is_alive(int((tools / "torchrun.pid").read_text()))
+
+
+def test_a_checkout_that_is_not_installed_generates_and_exports(tmp_path):
+    """As on a machine that has the libraries alone: no `prior-gen` and no `puicl` on the PATH."""
+    tools, called = tmp_path / "tools", tmp_path / "called"
+    tools.mkdir()
+    module = '"$1 $2" in "-m prior_gen" | "-m puicl_cli"'
+    scripts = {
+        "python": f'case {module}) echo "$*" >> {called} ;; *) exec {sys.executable} "$@" ;; esac',
+        "torchrun": f'mkdir -p {tmp_path}/out/run; echo \'{{"steps": 3, "of_steps": 3}}\' '
+        f"> {tmp_path}/out/run/model.json",
+    }
+    for name, script in scripts.items():
+        (tools / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tools / name).chmod(0o755)
+    process = begun(tmp_path / "out", tools=tools, path="/usr/bin:/bin")
+    _, errors = process.communicate(timeout=100)
+    assert process.returncode == 0, errors
+    lines = called.read_text().splitlines()
+    assert [line.split()[1] for line in lines] == ["prior_gen"] * 2 + ["puicl_cli"] * 3
+    assert lines[0].endswith("--dry-run")
 
 
 def test_a_plan_without_a_tail_is_generated(tmp_path, stand_ins):
