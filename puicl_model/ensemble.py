@@ -71,7 +71,7 @@ def score_unlabeled(
     ]
     cells = sum(job.n_rows * job.n_columns for _, _, job, *_ in flat)
     answers: dict[int, np.ndarray] = {}
-    with _shown(verbose, len(flat), cells) as done:
+    with _shown(verbose, len(flat), "contexts", cells) as done:
         for place, (scores, number, job, *_) in enumerate(flat):
             if keep and number == 0:
                 context = ReadContext(cast(PUICL, network), job.rows(), job.n_labeled)
@@ -152,17 +152,19 @@ class NewRows:
         )
         cells = unread + sum(len(X) * len(each.columns) for each in self.references)
         n_bytes, reads_again = 0, False
-        with _shown(verbose, len(self.references), cells) as done:
+        # By the batch: a pass over a million rows takes hours, and there may be one alone.
+        starts = range(0, len(X), batch_rows)
+        with _shown(verbose, len(self.references) * len(starts), "batches", cells) as done:
             for number, reference in enumerate(self.references):
                 context, again = self._context(number, keep)
                 n_bytes, reads_again = n_bytes + context.n_bytes, reads_again or again
                 scaling = self.scalings[reference.scaling]
-                for start in range(0, len(X), batch_rows):
+                for start in starts:
                     part = slice(start, start + batch_rows)
                     rows = as_seen(scaling, X[part], reference.columns, reference.signs)
                     total[list(reference.estimators), part] += _once_each(context, rows)
+                    done(1)
                 count[list(reference.estimators)] += 1
-                done(1)
         self._times_read_again += reads_again
         if reads_again and self._times_read_again == 2:  # and not once, by chance
             tell(
@@ -201,14 +203,19 @@ def _once_each(context: ReadContext, rows: np.ndarray) -> np.ndarray:
 
 
 @contextmanager
-def _shown(verbose: bool | None, n_contexts: int, cells: int) -> Iterator[Callable[[int], None]]:
-    """A function to tell how many more contexts are done; None: shown where it takes long."""
+def _shown(
+    verbose: bool | None, total: int, unit: str, cells: int
+) -> Iterator[Callable[[int], None]]:
+    """A function to tell how many more of `total` units are done; None: shown where it takes long.
+
+    cells: read in all of them.
+    """
     if verbose is None:
         verbose = cells >= _WORTH_SHOWING and sys.stderr.isatty()
     if not verbose:
         yield lambda n: None
         return
-    with ProgressReport("puicl", n_contexts, "contexts") as progress:
+    with ProgressReport("puicl", total, unit) as progress:
         yield progress.advance
 
 

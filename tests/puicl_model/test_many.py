@@ -161,3 +161,21 @@ def test_new_rows_show_a_bar_too_where_contexts_have_to_be_read(classifier, monk
         shown.append("4/4" in capsys.readouterr().err)
     assert shown[0] is False
     assert shown[2:] == [False, True]
+
+
+@pytest.mark.filterwarnings("ignore:only")
+def test_the_bar_of_new_rows_goes_on_with_each_batch_of_them(classifier, monkeypatch):
+    told = []
+
+    class Recorded(ProgressReport):
+        def advance(self, amount=1, note=""):
+            super().advance(amount, note)
+            told.append((self.done, self.total))
+
+    rng, s = np.random.default_rng(0), np.arange(60) < 20
+    fitted = clone(classifier).set_params(n_estimators=1, batch_rows=10)
+    fitted.fit(rng.normal(size=(60, 5)), s)
+    fitted.verbose = True
+    monkeypatch.setattr("puicl_model.ensemble.ProgressReport", Recorded)
+    fitted.predict_proba(rng.normal(size=(35, 5)))  # one pass, one context
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
