@@ -49,6 +49,19 @@ _OTHER_DAYS = re.compile(
     rf"|{_MONTH} ?\d{{1,2}},? \d{{4}}",
     re.IGNORECASE,
 )
+# 2024-12, 12/2024; Dec 2024, Dec-24: months
+_YEAR, _OF_A_YEAR = r"(?:1[5-9]|20)\d\d", "(?:0?[1-9]|1[0-2])"
+_MONTHS = re.compile(
+    rf"{_YEAR}[-/]{_OF_A_YEAR}|{_OF_A_YEAR}[-/.]{_YEAR}|{_MONTH}[ -](?:{_YEAR}|\d\d)"
+    rf"|{_YEAR}[ -]{_MONTH}",
+    re.IGNORECASE,
+)
+# 46°12'30"N, 46° 12.5′, N 46.2°; 46.2N
+_ANGLE = re.compile(
+    r"[NSEW]?\s?[+\-\u2212]?\d{1,3}(\.\d+)?\s?°"
+    r"(\s?\d{1,2}(\.\d+)?\s?['’′](\s?\d{1,2}(\.\d+)?\s?([\"”″]|''))?)?\s?[NSEW]?"
+    r"|\d{1,3}\.\d+\s?[NSEW]"
+)
 # Behind any of these: 18:57, 06:57:03 PM
 _OF_THE_DAY = re.compile(r",? \d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[AaPp]\.?[Mm]\.?)?$")
 _SPELLED_SHARE = 0.9
@@ -79,7 +92,8 @@ def misspelled(words: np.ndarray) -> str:
     distinct = [str(word) for word in np.unique(words)]
     plain = pd.to_numeric(pd.Series(distinct, dtype=object), errors="coerce").notna()
     other = [word for word, is_plain in zip(distinct, plain, strict=True) if not is_plain]
-    alike = [word for word in other if _SPELLINGS.fullmatch(word) or _is_day(word)]
+    forms = (_SPELLINGS, _MONTHS, _ANGLE)
+    alike = [w for w in other if any(form.fullmatch(w) for form in forms) or _is_day(w)]
     alike = max(alike, _of_one_unit(other), key=len)
     many = plain.sum() + len(alike) >= _SPELLED_SHARE * len(distinct)
     return alike[0] if alike and many else ""
