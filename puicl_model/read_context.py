@@ -28,6 +28,8 @@ class ReadContext:
     def __init__(self, network: PUICL, table: np.ndarray, n_labeled: int):
         """table: [R, w] float32, labelled positives first."""
         self.network = network
+        # joblib hands arrays over read-only, in workers and from files, of which PyTorch warns.
+        table = np.require(table, requirements="W")
         self._table = torch.from_numpy(table)[None].to(network.unlabeled_token.device)
         self._n_labeled = n_labeled
         with own_precision(self._table.device):

@@ -1,4 +1,4 @@
-"""Threads and forks that ask one fitted classifier at once."""
+"""Threads, forks and workers that ask one fitted classifier at once."""
 
 import copy
 import os
@@ -6,8 +6,10 @@ import pickle
 import threading
 import time
 
+import joblib
 import numpy as np
 import pytest
+import torch
 from little_table import S, table
 
 from puicl_model import PUICLClassifier, ensemble
@@ -75,6 +77,22 @@ def test_one_pickled_before_there_was_a_lock_works(weights, read):
     classifier._new_rows.__setstate__(old)
     assert len(at_once(lambda: classifier.predict_proba(table(seed=1)))) == 3
     assert len(read) == 1
+
+
+@pytest.mark.parametrize("blend", [None, "trees"])
+@pytest.mark.filterwarnings("error:The given NumPy array is not writable")
+def test_one_whose_arrays_are_a_read_only_file_answers_without_a_warning(weights, tmp_path, blend):
+    new = table(seed=1)
+    classifier = PUICLClassifier(weights, n_estimators=1, blend=blend).fit(table(), S)
+    joblib.dump(classifier, tmp_path / "dumped")
+    always = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)  # and not once a process alone
+    try:
+        mapped = joblib.load(tmp_path / "dumped", mmap_mode="r")
+        answer = mapped.predict_proba(new)
+    finally:
+        torch.set_warn_always(always)
+    np.testing.assert_array_equal(answer, classifier.predict_proba(new))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
