@@ -1,6 +1,5 @@
 """`PUICLClassifier`: positive-unlabeled learning in context, in scikit-learn's manner."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -200,7 +199,6 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """Log-odds [m] of being positive for the rows of `X` [m, d]; see `predict_proba`."""
         check_is_fitted(self)
-        read_table(self, X, reset=False)
         with tiny_to_zero():
             X = self._preprocess(X, reset=False)
             keys = row_keys(X)
@@ -362,13 +360,16 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
                 self.preprocessor_ = TablePreprocessor(self.categorical_features)
             elif self.preprocessing is not None:
                 self.preprocessor_ = clone(self.preprocessing)
-        if reset and isinstance(self.preprocessor_, TablePreprocessor):
-            X = self.preprocessor_.fit_quietly(X)  # its warnings are the report's first
+        table = None if reset else read_table(self, X, reset=False)
+        if isinstance(self.preprocessor_, TablePreprocessor):
+            # What it would say once more is left out without `warnings.catch_warnings`, which is
+            # for one thread: of several, one may leave the others' filters behind for good.
+            if table is None:
+                X = self.preprocessor_.fit_quietly(X)  # its warnings are the report's first
+            else:
+                X = self.preprocessor_.transform_read(table)
         elif self.preprocessor_ is not None:
-            with warnings.catch_warnings():
-                # This estimator has said so already.
-                warnings.filterwarnings("ignore", "X does not have valid feature names")
-                X = (self.preprocessor_.fit_transform if reset else self.preprocessor_.transform)(X)
+            X = (self.preprocessor_.fit_transform if reset else self.preprocessor_.transform)(X)
         with np.errstate(over="ignore", invalid="ignore"):  # its first look sums the cells up
             X = check_array(X, dtype=np.float64) + 0.0  # -0.0 is 0.0
         if reset:

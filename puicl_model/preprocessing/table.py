@@ -166,7 +166,10 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         column's kind.
         """
         check_is_fitted(self)
-        table = read_table(self, X, reset=False)
+        return self.transform_read(read_table(self, X, reset=False))
+
+    def transform_read(self, table: pd.DataFrame) -> np.ndarray:
+        """`transform` of what `read_table` made of rows whose columns have been compared."""
         encoded = {}
         for j, encoder in self._encoders.items():
             column = with_plain_text(table[j])

@@ -5,6 +5,7 @@ import os
 import pickle
 import threading
 import time
+import warnings
 
 import joblib
 import numpy as np
@@ -14,6 +15,7 @@ from little_table import S, table
 
 from puicl_model import PUICLClassifier, ensemble
 from puicl_model.own_lock import OwnLock
+from puicl_model.preprocessing import table as preprocessing
 from puicl_model.read_context import Kept, ReadContext
 
 pytestmark = pytest.mark.filterwarnings("ignore:only")
@@ -68,6 +70,31 @@ def test_threads_at_a_first_call_read_each_context_once(weights, read, keep, way
     assert (len(answers), len(read)) == (3, 2)
     for answer in answers:
         np.testing.assert_array_equal(answer, expected)
+
+
+def test_threads_leave_the_process_its_filters_of_warnings(fitted, monkeypatch):
+    before, plain = list(warnings.filters), preprocessing.with_plain_text
+    inside = {name: threading.Event() for name in ("first", "second")}
+    go_on = {name: threading.Event() for name in inside}
+
+    def waiting(column):
+        name = threading.current_thread().name
+        inside[name].set()
+        go_on[name].wait(WAIT)
+        return plain(column)
+
+    monkeypatch.setattr(preprocessing, "with_plain_text", waiting)
+    workers = [
+        threading.Thread(target=fitted.predict_proba, args=(table(seed=1),), name=name)
+        for name in inside
+    ]
+    for worker in workers:
+        worker.start()
+        assert inside[worker.name].wait(WAIT)
+    for worker in workers:  # who came first leaves first, while the other is inside
+        go_on[worker.name].set()
+        worker.join(WAIT)
+    assert warnings.filters == before
 
 
 def test_one_pickled_before_there_was_a_lock_works(weights, read):

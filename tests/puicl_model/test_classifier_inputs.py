@@ -204,3 +204,7 @@ def test_names_that_are_not_there_are_told_once(classifier):
         found = classifier.predict_proba(named.to_numpy())
     assert len(told) == 1
     np.testing.assert_array_equal(found, classifier.predict_proba(named))
+    classifier.fit(table(), S)
+    with pytest.warns(UserWarning, match="X has feature names, but PUICLClassifier") as told:
+        np.testing.assert_array_equal(classifier.predict_proba(named), found)
+    assert len(told) == 1
