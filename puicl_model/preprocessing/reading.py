@@ -74,6 +74,14 @@ def _refuse_no_table(X: Any) -> None:
         raise ValueError("Expected a 2-dimensional table, got a Series: give a frame of columns")
     if sparse.issparse(X):  # some of these are dicts; what is said of them is said later
         return
+    home = type(X).__module__.split(".")[0]
+    known = isinstance(X, pd.DataFrame) or home in ("polars", "pyarrow")
+    if not known and hasattr(X, "columns") and hasattr(X, "dtypes"):
+        # numpy would make an array of it, with no names to compare and no order of levels.
+        raise ValueError(
+            f"X is a frame of {home}, whose names and types of columns are not read here: give it "
+            "as one of pandas, polars or Arrow, as X.compute() or X.to_pandas() may do"
+        )
     rows_of_names = isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], dict)
     records = isinstance(X, np.ndarray) and X.dtype.names is not None
     no_table = isinstance(X, str | bytes | PurePath | dict | set | Iterator)

@@ -32,6 +32,19 @@ def test_what_is_no_table_is_told_by_its_kind_alone(given, sentence):
         TablePreprocessor().fit(given)
 
 
+def test_frames_of_other_libraries_are_refused_rather_than_read_without_their_names(fitted):
+    class Frame:  # as Dask's and Modin's: numpy makes an array of cells of it
+        __module__ = "dask.dataframe"
+        columns, dtypes = ["a", "b", "c"], [float] * 3
+
+        def __array__(self, dtype=None, copy=None):
+            return np.asarray(table(), dtype=dtype)
+
+    for asked in (lambda: fitted.fit(Frame(), S), lambda: fitted.predict_proba(Frame())):
+        with pytest.raises(ValueError, match=re.escape("a frame of dask, whose names and types")):
+            asked()
+
+
 @pytest.mark.parametrize(
     ("parameter", "value", "sentence"),
     [
