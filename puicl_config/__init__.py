@@ -9,7 +9,7 @@ from puicl_config.digests import (
     run_digest,
     sha256_of,
 )
-from puicl_config.errors import InputError, exit_on_input_error, visible
+from puicl_config.errors import USERS_TO_MEND, InputError, exit_on_input_error, visible
 from puicl_config.extensions import (
     EXTENSIONS,
     LABEL_SOURCES,
@@ -41,6 +41,7 @@ __all__ = [
     "RUN_DIGEST_EXCLUDES",
     "SAMPLERS",
     "SMOOTH_RULES",
+    "USERS_TO_MEND",
     "Config",
     "ExtensionsConfig",
     "InputError",

@@ -2,7 +2,6 @@
 
 from shard_io.commands import as_ranges, command_for
 from shard_io.errors import (
-    USERS_TO_MEND,
     ManifestLost,
     NoShards,
     ShardError,
@@ -32,7 +31,6 @@ from shard_io.verify import absent_parts, bad_parts, problems_of, stray_files, v
 __all__ = [
     "MANIFEST",
     "PARTS",
-    "USERS_TO_MEND",
     "FilteredReader",
     "Layout",
     "Manifest",

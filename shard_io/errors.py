@@ -1,18 +1,10 @@
 """What can be wrong with a folder of shards, told in one sentence."""
 
 import contextlib
-import errno
 import os
 from collections.abc import Iterator
 
-from puicl_config import InputError
-
-# What a user can mend; anything else that the system refuses is ours to mend.
-_USERS = (
-    *("EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT", "EFBIG", "EIO", "ESTALE", "EMFILE"),
-    *("ENOENT", "ENOTDIR", "EISDIR", "EEXIST", "ELOOP", "ENAMETOOLONG", "EXDEV", "EMLINK"),
-)
-USERS_TO_MEND = frozenset(getattr(errno, name) for name in _USERS if hasattr(errno, name))
+from puicl_config import USERS_TO_MEND, InputError
 
 
 class ShardError(InputError):

@@ -11,9 +11,9 @@ from typing import Annotated
 import torch
 import typer
 
-from puicl_config import Config, InputError, from_home, load_config
+from puicl_config import USERS_TO_MEND, Config, InputError, from_home, load_config
 from puicl_config.speaking import drop_unheard, speak
-from shard_io import USERS_TO_MEND, NoShards, as_ranges
+from shard_io import NoShards, as_ranges
 from trainer.fit import fit
 from trainer.freed_memory import keep_freed_memory
 from trainer.sampler import stages_of_steps

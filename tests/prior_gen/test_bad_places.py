@@ -55,9 +55,12 @@ def test_names_that_no_file_system_has(fails, tiny_yaml, own_shards, tmp_path, m
     for out in ("~nobody-of-that-name/x", "~nobody-of-that-name"):
         assert f"{out}: there is no such home folder" in fails(*makes, out)
         assert f"{out}: there is no such home folder" in fails("info", out)
-    assert "File name too long" in fails(*makes, long)
-    assert "File name too long" in fails(*makes, long, "--dry-run")
-    assert "File name too long" in fails("preview", own_shards, "--out", long)
+    for told in (
+        fails(*makes, long),
+        fails(*makes, long, "--dry-run"),
+        fails("preview", own_shards, "--out", long),
+    ):
+        assert "file name too long" in told.lower()  # who looks first depends on Python
     assert f"no config '{long}'" in fails("--config", long, "--stages", "1")
     assert list(tmp_path.glob("*a")) == []
 
