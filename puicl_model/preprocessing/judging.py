@@ -62,6 +62,8 @@ _ANGLE = re.compile(
     r"(\s?\d{1,2}(\.\d+)?\s?['’′](\s?\d{1,2}(\.\d+)?\s?([\"”″]|''))?)?\s?[NSEW]?"
     r"|\d{1,3}\.\d+\s?[NSEW]"
 )
+# <0.5, >= 100: beside many numbers what a laboratory measured no further, beside few a band.
+_BOUND = re.compile(rf"(?:[<>]=?|[≤≥])\s?(?P<number>{_NUMBER})")
 # Behind any of these: 18:57, 06:57:03 PM
 _OF_THE_DAY = re.compile(r",? \d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[AaPp]\.?[Mm]\.?)?$")
 _SPELLED_SHARE = 0.9
@@ -87,12 +89,13 @@ def reads_as_numbers(column: pd.Series, missing: np.ndarray) -> bool:
 def misspelled(words: np.ndarray) -> str:
     """One of `words` that looks like a number or date and is not written as one, if most do.
 
-    Plain numbers may stand among them: 900 beside 1,200. Empty where there is none, or few do.
+    Plain numbers may stand among them: 900 beside 1,200; beside many of them bounds are looked for,
+    too. Empty where there is none, or few do.
     """
     distinct = [str(word) for word in np.unique(words)]
     plain = pd.to_numeric(pd.Series(distinct, dtype=object), errors="coerce").notna()
     other = [word for word, is_plain in zip(distinct, plain, strict=True) if not is_plain]
-    forms = (_SPELLINGS, _MONTHS, _ANGLE)
+    forms = (_SPELLINGS, _MONTHS, _ANGLE, *((_BOUND,) if plain.sum() > _MANY_LEVELS else ()))
     alike = [w for w in other if any(form.fullmatch(w) for form in forms) or _is_day(w)]
     alike = max(alike, _of_one_unit(other), key=len)
     many = plain.sum() + len(alike) >= _SPELLED_SHARE * len(distinct)
@@ -152,9 +155,13 @@ def refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: in
             if kind == "number" and groups and _are_codes(known[bad]):
                 return str(column[row])
             others = "nearly all others" if few else "most others"
+            bound = _BOUND.fullmatch(str(column[row]).strip())
+            mend = "mend or empty the cell"
+            if bound and kind == "number":
+                mend = f"write bounds as numbers ({bound['number']}, or half of it)"
             raise ValueError(
                 f"column {name}: row {row} holds {column[row]!r}, not a {kind}, as {others} are; "
-                "mend or empty the cell, or name the column in categorical_features"
+                f"{mend}, or name the column in categorical_features"
             )
     return ""
 

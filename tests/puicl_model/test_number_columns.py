@@ -292,3 +292,24 @@ def test_polars_whole_numbers_below_zero_beside_blanks_are_read():
     out = TablePreprocessor().fit_transform(pl.DataFrame({"a": pl.Series(values, dtype=pl.Int64)}))
     known = [row for row in range(N) if row % 5]
     np.testing.assert_array_equal(out[known, 0], [values[row] for row in known])
+
+
+@pytest.mark.parametrize("bounds", [["<0.5"], ["<0.5", "< 0.1", ">=9"], ["≤0.5", "≥ 100"]])
+def test_bounds_beside_many_numbers_are_told_and_beside_few_are_bands(bounds):
+    """What a laboratory measured no further; `<1, 1, 2, >2` are levels in their order."""
+    rows = np.arange(400)
+    for share, distinct in ((0.05, 40), (0.6, 40), (0.6, 4)):
+        cells = (1 + rows % distinct / 8).astype(str).astype(object)
+        cells[rows < share * len(rows)] = np.resize(bounds, int(share * len(rows)))
+        table = pd.DataFrame({"lab": cells})
+        if distinct == 4:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                TablePreprocessor().fit(table)
+        elif share < 0.1:
+            told = f"row 0 holds '{bounds[0]}', .*write bounds as numbers .0.5, or half of it.,"
+            with pytest.raises(ValueError, match=told):
+                TablePreprocessor().fit(table)
+        else:
+            with pytest.warns(UserWarning, match=r"taken for categories: lab \(such as '[<>≤≥]"):
+                TablePreprocessor().fit(table)
