@@ -13,8 +13,8 @@ def predict(
     data: Annotated[
         str,
         typer.Option(
-            help="CSV file with a header, Parquet or Excel file; - is CSV from stdin; a folder of "
-            "CSV and Parquet files."
+            help="CSV file with a header, Parquet or Excel file; - is CSV from stdin; or a folder "
+            "of such files."
         ),
     ],
     label_column: Annotated[
@@ -83,7 +83,7 @@ def predict(
         str, typer.Option(help="The encoding of CSV, such as latin-1 or utf-16.")
     ] = "utf-8",
     sheet: Annotated[
-        str | None, typer.Option(help="Of an Excel file; default: the only one with entries.")
+        str | None, typer.Option(help="Of Excel files; default: the only one with entries.")
     ] = None,
     backend: Annotated[
         Literal["loky", "dask", "ray"], typer.Option(help="For folders: where the workers live.")
@@ -145,8 +145,6 @@ def predict(
             raise InputError("--report is for one table: give it with that file as --data")
         if out == STREAM:
             raise InputError(f"--out {out} is for one table: give a folder for those of {data}")
-        if sheet is not None:
-            raise InputError(f"--sheet is for an Excel file, but {data} is a folder")
         score_folder(Path(data), out, options, jobs, backend, address, one_table)
         return
     for_folders = {"--backend": backend != "loky", "--jobs": jobs, "--address": address}

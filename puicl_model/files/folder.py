@@ -1,6 +1,7 @@
 """A folder of tables, or a Parquet data set in parts: scored in parallel, file by file.
 
-Each table's scores stand in the output folder under the table's own name. A record of each, written
+Each table's scores stand in the output folder under the table's own name (a workbook's with .csv
+behind it). A record of each, written
 last and atomically, says from what file they were made, and, of parts of one table, from what
 labelled positives: what has none is (still) to be scored.
 """
@@ -65,7 +66,7 @@ def score_folder(
     if others := passed_over(data):
         named = ", ".join(others[:_MOST_NAMED]) + ", ..." * (len(others) > _MOST_NAMED)
         print(
-            visible(f"warning: passed over {named}: of a folder CSV and Parquet files are read"),
+            visible(f"warning: passed over {named}: of a folder CSV, Parquet and Excel are read"),
             file=sys.stderr,
         )
     settings = options.as_dict() | {"one_table": one_table, "weights": _weights_digest(options)}

@@ -14,8 +14,9 @@ from puicl_model.files.excel_files import read_excel
 
 _PARQUET = (".parquet", ".pq")
 _EXCEL = (".xlsx", ".xlsm")
-# What tables' files end in, in a folder of them.
-SUFFIXES = (".csv", *_PARQUET)
+# What files of scores end in, and of tables.
+WRITTEN = (".csv", *_PARQUET)
+READ = (*WRITTEN, *_EXCEL)
 # What a file's name promises and is not written here.
 _OTHERS = frozenset(
     (".tsv", ".tab", ".gz", ".zip", ".bz2", ".xz", ".zst", ".xls", *_EXCEL, ".ods", ".json")
@@ -26,7 +27,7 @@ _TRIED = frozenset((".tsv", ".tab", ".gz"))
 
 def is_passed_over(path: Path) -> bool:
     """Whether a folder's file has the name of a table of a kind that is not read in folders."""
-    return path.suffix.lower() in _OTHERS
+    return path.suffix.lower() in _OTHERS.difference(READ)
 
 
 def shown(name: str) -> str:

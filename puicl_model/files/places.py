@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from puicl_config import InputError, ProgressReport, write_atomically
-from puicl_model.files.formats import SUFFIXES, is_passed_over, shown
+from puicl_model.files.formats import READ, WRITTEN, is_passed_over, shown
 
 SUMMARY = "_summary.csv"
 _RECORDS = ".puicl"
@@ -50,9 +50,10 @@ class Place:
 
 
 def find_tables(data: Path, out: Path) -> list[Place]:
-    """The CSV and Parquet files in `data` and below, by name; not hidden ones, nor _names.
+    """The CSV, Parquet and Excel files in `data` and below, by name; not hidden ones, nor _names.
 
-    Raises `InputError` where there are none, and where `out` is no place for their scores.
+    Scores get a table's own name; those of a workbook, CSV, get .csv behind it. Raises `InputError`
+    where there are no tables, and where `out` is no place for their scores.
     """
     here, there = data.resolve(), out.resolve()
     if here == there or here in there.parents or there in here.parents:
@@ -61,17 +62,24 @@ def find_tables(data: Path, out: Path) -> list[Place]:
         raise InputError(f"{out} is a file; give a folder for the scores of a folder of tables")
     if not out.parent.is_dir():
         raise InputError(f"the folder of {out} does not exist")
-    names = [name for name in _files(data) if name.suffix.lower() in SUFFIXES]
+    names = [name for name in _files(data) if name.suffix.lower() in READ]
     if not names:
-        raise InputError(f"{data} is a folder without CSV or Parquet files")
+        raise InputError(f"{data} is a folder without CSV, Parquet or Excel files")
+    targets = {
+        name: name if name.suffix.lower() in WRITTEN else name.with_name(f"{name.name}.csv")
+        for name in names
+    }
+    for name, target in targets.items():
+        if name != target and target in targets:
+            raise InputError(f"scores of {name} and of {target} have one name: rename one of them")
     return [
         Place(
             shown(name.as_posix()),
             (data / name).absolute(),
-            (out / name).absolute(),
+            (out / target).absolute(),
             (out / _RECORDS / name.with_name(f"{name.name}.json")).absolute(),
         )
-        for name in names
+        for name, target in targets.items()
     ]
 
 
@@ -81,12 +89,12 @@ def passed_over(data: Path) -> list[str]:
 
 
 def _files(data: Path) -> list[Path]:
-    """Paths in `data`, sorted; not hidden ones, nor _names."""
+    """Paths in `data`, sorted; not hidden ones, _names and Excel's ~$names."""
     return sorted(
         path.relative_to(data)
         for path in data.rglob("*")
         if path.is_file()
-        and not any(part.startswith((".", "_")) for part in path.relative_to(data).parts)
+        and not any(part.startswith((".", "_", "~$")) for part in path.relative_to(data).parts)
     )
 
 
@@ -97,7 +105,7 @@ def claim(out: Path, settings: dict[str, Any]) -> None:
     Where there are none, as after a run with a column's name misspelled, any way will do.
     """
     noted = out / _RECORDS / _SETTINGS
-    if noted.exists() and any(path.suffix.lower() in SUFFIXES for path in _files(out)):
+    if noted.exists() and any(path.suffix.lower() in WRITTEN for path in _files(out)):
         there = json.loads(noted.read_text(encoding="utf-8"))
         for key, value in settings.items():
             # What an older version wrote lacks the later options.

@@ -132,15 +132,12 @@ def test_what_is_no_workbook_is_refused_in_one_sentence(predict, patients, write
         for name in whole.namelist():
             content = whole.read(name)
             cut.writestr(name, content[:-200] if name.endswith("sheet1.xml") else content)
-    Path("folder").mkdir()
-    shutil.copy("p.csv", "folder")
     for options, sentence in (
         ({"data": "p.xlsx"}, "p.xlsx cannot be read as Excel: it is no .xlsx file, or has a pass"),
         ({"data": "cut.xlsx"}, "cut.xlsx cannot be read as Excel: "),
         ({"data": "none.xlsx"}, "no file none.xlsx"),
         ({"data": "p.csv", "sheet": "a"}, "--sheet a: p.csv is no Excel file (.xlsx)"),
         ({"data": "-", "sheet": "a"}, "--sheet a: stdin is no Excel file (.xlsx)"),
-        ({"data": "folder", "sheet": "a"}, "--sheet is for an Excel file, but folder is a folder"),
         ({"data": "p.csv", "out": "a.xlsx"}, "files ending in .xlsx are not written here"),
     ):
         code, out, err = predict(**{"out": "scores", **options})
@@ -174,3 +171,37 @@ def test_formulas_that_nobody_computed_are_no_missing_values(write):
         read_table(write("t.xlsx", lines))
     empty = read_table(write("t.xlsx", [[line[0], *line[2:]] for line in lines]))
     assert empty["none"].isna().all()
+
+
+def test_workbooks_of_a_folder_have_the_scores_of_their_own(predict, patients, write):
+    """Beside other tables; `~$` begins what Excel keeps of a workbook that is open."""
+    options = {"id-column": "patient"}
+    for name in ("march", "april"):
+        write(f"{name}.xlsx", [[name]], visits=lines_of(patients))
+        assert predict(data=f"{name}.xlsx", out=f"{name}.csv", sheet="visits", **options)[0] == 0
+    Path("data").mkdir()
+    for name in ("march.xlsx", "april.xlsx"):
+        shutil.move(name, "data")
+    Path("data", "~$march.xlsx").write_text("owner", encoding="utf-8")
+    code, out, err = predict(data="data", out="scores", sheet="visits", jobs="1", **options)
+    assert code == 0, err
+    assert out.startswith("scores: 2 of 2 tables scored")
+    for name in ("march", "april"):
+        found = Path("scores", f"{name}.xlsx.csv").read_bytes()
+        assert found == Path(f"{name}.csv").read_bytes()
+    patients.to_csv("data/march.xlsx.csv", index=False)
+    code, _, err = predict(data="data", out="scores", sheet="visits", **options)
+    assert code == 2
+    assert "scores of march.xlsx and of march.xlsx.csv have one name: rename one of them" in err
+
+
+def test_a_sheet_is_asked_of_workbooks_alone_in_a_folder_too(predict, patients, write):
+    Path("data").mkdir()
+    patients.to_csv("data/p.csv", index=False)
+    write("data/q.xlsx", lines_of(patients))
+    code, out, err = predict(
+        data="data", out="scores", sheet="Sheet", jobs="1", **{"id-column": "patient"}
+    )
+    assert code == 2
+    assert out.startswith("scores: 1 of 2 tables scored")
+    assert "p.csv is no Excel file (.xlsx)" in err

@@ -105,7 +105,7 @@ def test_a_table_that_went_bad_leaves_no_old_scores(predict_folder, tables, tmp_
 @pytest.mark.parametrize(
     ("options", "flags", "message"),
     [
-        ({"data": "empty"}, (), "empty is a folder without CSV or Parquet files"),
+        ({"data": "empty"}, (), "empty is a folder without CSV, Parquet or Excel files"),
         ({"out": "data/scores"}, (), "lie in each other"),
         ({"data": "data/year=2024", "out": "data"}, (), "lie in each other"),
         ({"data": "data", "out": "data"}, (), "lie in each other"),
@@ -220,7 +220,9 @@ def test_files_of_other_kinds_are_named_as_passed_over(predict_folder, tables, t
     code, out, err = predict_folder()
     assert code == 0
     assert f"{len(tables)} of {len(tables)} tables scored" in out
-    assert "warning: passed over d.csv.gz, e.tsv: of a folder CSV and Parquet files are read" in err
+    assert (
+        "warning: passed over d.csv.gz, e.tsv: of a folder CSV, Parquet and Excel are read" in err
+    )
 
 
 def test_parts_of_one_table_write_their_numbers_alike(predict_folder, tmp_path):
