@@ -14,6 +14,7 @@ from puicl_model.contexts import (
     levels_alone,
     plan_contexts,
     plan_views,
+    relevance_in,
     turnable,
     two_valued,
 )
@@ -48,6 +49,12 @@ def test_contexts_hold_every_unlabelled_row_once_and_stay_within_the_range(p, u,
         eta = len(context.unlabeled) / len(context.labeled)
         assert eta <= 4 + 1e-9
         assert eta >= 0.5 or len(context.labeled) == 1
+
+
+def test_rows_of_a_context_come_from_the_whole_table_however_it_is_sorted():
+    for context in plan(70, 2100):
+        assert np.ptp(context.unlabeled) > 1500
+        assert np.ptp(context.labeled) > 40
 
 
 def test_labelled_rows_are_used_equally_often():
@@ -144,6 +151,9 @@ def test_every_other_estimator_is_mirrored_where_it_is_asked_for():
     both = views(5, turnable=turnable, mirrored=True, n_estimators=6)
     for number, ((mirror,), (view,)) in enumerate(zip(both, turned, strict=True)):
         np.testing.assert_array_equal(mirror.signs, view.signs * (-1) ** number)
+    # Axes, too.
+    axes = views(5, mirrored=True, scalings=("principal",), n_estimators=4)
+    assert [set(view.signs) for (view,) in axes] == [{1.0}, {-1.0}] * 2
 
 
 def test_what_there_is_to_turn_changes_no_order_of_columns():
@@ -216,6 +226,7 @@ def test_wide_tables_are_dealt_out_so_that_each_estimator_sees_every_column_once
     for estimator in views(w):
         dealt = np.concatenate([view.columns for view in estimator])
         assert sorted(dealt) == list(range(w))
+        assert list(dealt) != list(range(w))  # neighbours are not always read together
         assert max(len(view.columns) for view in estimator) <= 5
 
 
@@ -242,6 +253,20 @@ def test_column_relevance_is_the_distance_of_the_auc_from_a_half_twice():
     expected = [abs(2 * roc_auc_score(labeled, column) - 1) for column in x.T]
     np.testing.assert_allclose(column_relevance(x, labeled), expected, atol=1e-12)
     assert expected[2] == 1
+
+
+def test_the_relevance_of_mixtures_is_that_of_what_comes_out():
+    rng = np.random.default_rng(0)
+    x, labeled = rng.normal(size=(90, 3)) @ rng.normal(size=(3, 3)), np.arange(90) < 30
+    x[labeled] += [2.0, 0.0, -1.0]
+    own, kinds = column_relevance(x, labeled), ("quantile", "principal", "rotated")
+    scalings = {kind: fit_scaling(x, kind) for kind in kinds}
+    found = relevance_in(scalings, x, labeled, own)
+    np.testing.assert_array_equal(found["quantile"], own)
+    axes = column_relevance(scalings["principal"](x), labeled)
+    np.testing.assert_array_equal(found["principal"], axes)
+    assert np.abs(axes - own).max() > 0.1
+    np.testing.assert_array_equal(found["rotated"], 1)
 
 
 def test_new_rows_get_each_estimators_mean_over_its_own_views(untrained_weights):

@@ -52,6 +52,17 @@ def test_tables_that_are_read_at_once_are_read_along_all_axes():
             assert (view.scaling, len(view.columns)) == (scaling, width)
 
 
+def test_a_column_of_which_labelled_rows_have_a_third_value_is_not_turned():
+    x = np.random.default_rng(0).normal(size=(90, 3))
+    x[:, :2] = x[:, :2] > 0
+    x[:20, 0] = 2.0
+    turned = np.zeros(3)
+    for (view,) in planned(x).estimators:
+        if view.scaling in ("quantile", "standard"):
+            turned[view.columns] += view.signs < 0
+    assert (turned > 0).tolist() == [False, True, False]
+
+
 def test_a_wide_table_of_few_axes_has_no_more_of_them():
     rng = np.random.default_rng(0)
     plan = planned(rng.normal(size=(90, 3)) @ rng.normal(size=(3, 70)))
