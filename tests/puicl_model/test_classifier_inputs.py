@@ -126,6 +126,9 @@ def test_what_was_left_out_and_a_table_that_says_nothing_stand_among_the_reasons
     with pytest.warns(UserWarning, match="no column tells any two rows apart"):
         fitted = classifier.fit(np.ones((N, 2)), s)
     assert len(np.unique(fitted.unlabeled_proba_)) == 1
+    one_constant = x.assign(b=1.0)  # which no preprocessing leaves out
+    fitted = classifier.set_params(preprocessing=None).fit(one_constant, s)
+    assert "no column tells any two" not in " ".join(fitted.report_["warnings"])
 
 
 def test_an_index_in_another_order_is_refused_and_another_index_is_not(classifier, fitted):

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pytest
 from scipy.special import logit
 
 from puicl_model.class_prior import resolution
@@ -37,10 +38,32 @@ def test_what_an_estimated_share_gives_reason_to_doubt():
     assert doubts_of([0.45, 0.55]) == []  # too few to tell
 
 
+@pytest.mark.parametrize(
+    ("doubted", "not_any_more", "sentence"),
+    [
+        ({"proba": np.full(40, 0.0199)}, {"proba": np.full(40, 0.0201)}, "hardly any unlabelled"),
+        ({"proba": np.full(40, 0.9801)}, {"proba": np.full(40, 0.9799)}, "nearly every unlabelled"),
+        ({"resolution": 0.0599}, {"resolution": 0.06}, "the columns hardly tell the unlabelled"),
+        (
+            {"resolution": 0.0, "proba": APART[:10]},
+            {"resolution": 0.0, "proba": APART[:9]},
+            "the columns hardly tell the unlabelled",
+        ),
+        ({"relevance": [0.99]}, {"relevance": [0.9899]}, "column a alone tells nearly all"),
+        ({"apart": 0.99}, {"apart": 0.9899}, "the columns together tell nearly all"),
+    ],
+)
+def test_doubts_begin_where_it_is_written(doubted, not_any_more, sentence):
+    plain = {"proba": APART, "resolution": 0.4, "relevance": [0.0], "names": ["a"]}
+    (found,) = doubts_of(**{**plain, **doubted})
+    assert found.startswith(sentence)
+    assert doubts_of(**{**plain, **not_any_more}) == []
+
+
 def test_a_column_that_tells_much_is_named_where_few_rows_look_positive():
     trained = {"trained_shares": (0.1, 0.9)}
-    told = {"names": ["a", "note"], "relevance": np.array([0.2, 0.6]), **trained}
-    sentence = "Column note alone tells labelled from unlabelled rows well (AUC 0.80)"
+    told = {"names": ["a", "note"], "relevance": np.array([0.2, 0.5]), **trained}
+    sentence = "Column note alone tells labelled from unlabelled rows well (AUC 0.75)"
     for proba in (np.full(40, 0.01), np.tile([0.01, 0.2], 20)):
         (found,) = doubts_of(proba, **told)
         assert sentence in found
