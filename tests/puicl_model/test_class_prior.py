@@ -82,6 +82,11 @@ def test_an_end_near_the_shares_trained_on_is_none(share, opened):
     assert not at_the_limit(found, trained_shares({}))
 
 
+def test_near_the_limit_is_within_a_twentieth_of_it():
+    for share, near in ((0.149, True), (0.151, False), (0.849, False), (0.851, True)):
+        assert at_the_limit(share, (0.1, 0.9)) == near
+
+
 def test_the_trained_shares_are_of_positives_and_the_priors_ranges_of_negatives():
     prior = {"pi_final": [0.1, 0.4]}
     assert trained_shares({"config": {"prior": prior}}) == pytest.approx((0.6, 0.9))
@@ -144,7 +149,7 @@ def test_the_classifier_takes_the_interval_from_the_card_and_a_given_share_moves
     assert np.isnan(plain.class_prior_interval_).all()
     assert plain.unlabeled_proba_.mean() == pytest.approx(plain.class_prior_)
     card = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-    card |= {"class_prior_interval": INTERVAL}
+    card |= {"class_prior_interval": INTERVAL | {"spread": [0.0, 0.0, 0.0, -0.5, -0.2]}}
     path.with_suffix(".json").write_text(json.dumps(card), encoding="utf-8")
     sure = PUICLClassifier(path).fit(x, s)
     expected = estimate(logit(plain.unlabeled_proba_), 15, card)

@@ -84,6 +84,15 @@ def test_the_likelihood_is_normal_around_the_line():
     assert estimate_within(sure(0.4), 50, CARD, 0.0, 0.5)[0] == pytest.approx(expected, rel=1e-4)
 
 
+def test_answers_that_would_fall_as_the_share_rises_say_nothing_of_it():
+    p = np.tile([0.1, 0.5, 0.8], 40)
+    card = {"class_prior_interval": INTERVAL | {"center": [0.0, -9.0]}}
+    root = np.sqrt(resolution(logit(p)))
+    assert root - 9 * root * (1 - root) < -0.5
+    share = estimate_within(logit(p), 50, card, 0.0, 0.5)[0]
+    assert share == pytest.approx(0.25, abs=1e-6)
+
+
 def test_without_a_line_the_mean_is_kept_within_the_range():
     for card in ({}, {"class_prior_interval": {"slope": 1.0}}):
         assert estimate_within(sure(0.3), 50, card, 0.0, 0.5) == (0.3, 0.0, 0.5)
