@@ -74,8 +74,11 @@ def scores(n=200, seed=0):
     return network, np.stack([network + noise * rng.normal(size=n) for noise in (0.3, 1.5)])
 
 
-def test_the_blend_orders_by_weighted_mean_rank_and_keeps_the_networks_log_odds():
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_blend_orders_by_weighted_mean_rank_and_keeps_the_networks_log_odds(ties):
     network, students = scores()
+    if ties:
+        students = np.round(students)
     blend = Blend(network, students)
     ranks = [rankdata(network), *map(rankdata, students)]
     mixed = sum(weight * rank for weight, rank in zip(blend.weights, ranks, strict=True))

@@ -21,6 +21,19 @@ def test_trees_as_arrays_answer_as_scikit_learns_do():
     np.testing.assert_allclose(Forest.of(forests, np.zeros(4))(new), expected, atol=1e-12)
 
 
+def test_a_row_at_a_threshold_goes_left_as_in_scikit_learn():
+    forest = Forest(
+        roots=np.array([0]),
+        left=np.array([1, -1, -1]),
+        right=np.array([2, -1, -1]),
+        feature=np.array([0, -2, -2]),
+        threshold=np.array([0.5, 0, 0]),
+        share=np.array([0.4, 0.1, 0.9]),
+        origin=np.zeros(1),
+    )
+    np.testing.assert_array_equal(forest(np.array([[0.5], [0.75]])), [0.1, 0.9])
+
+
 def test_a_row_is_scored_by_trees_that_have_not_seen_it():
     """Trees remember rows: on noise, their own rows' labels, but not those of rows held out."""
     x, labeled = np.random.default_rng(0).normal(size=(400, 3)), np.arange(400) % 4 == 0
@@ -50,6 +63,13 @@ def test_values_that_float32_would_merge_are_told_apart():
     np.testing.assert_array_equal(far_forest.origin != 0, [True, False, True, True])
     assert np.corrcoef(scores, far_scores)[0, 1] > 0.97
     np.testing.assert_allclose(far_forest(far).mean(), forest(x).mean(), atol=0.01)
+
+
+def test_columns_within_4096_steps_of_float32_are_read_from_their_middle():
+    first = 2.0**24  # from here on steps are 2
+    last = first + 2 * np.array([4095, 4096, 0])  # and a constant
+    origin = trees._origin(np.stack([np.full(3, first), last]))
+    np.testing.assert_array_equal(origin, [first + 4095, 0, 0])
 
 
 def test_too_few_rows_to_cross_fit_are_refused():
