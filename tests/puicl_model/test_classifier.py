@@ -62,19 +62,22 @@ def test_predict_proba_of_an_unlabelled_row_is_its_unlabeled_proba_exactly(fitte
     assert one[0, 1] == fitted.unlabeled_proba_[0]
 
 
-def test_zero_and_minus_zero_are_the_same_cell(classifier):
+@pytest.mark.parametrize("preprocessing", ["auto", None])
+def test_zero_and_minus_zero_are_the_same_cell(classifier, preprocessing):
     x = table()
     x[0] = [0.0, 1.0, -0.0]
-    classifier.fit(x, S)
+    classifier.set_params(preprocessing=preprocessing).fit(x, S)
     again = classifier.predict_proba([[-0.0, 1.0, 0.0]])
     assert again[0, 1] == classifier.unlabeled_proba_[0]
 
 
-def test_predict_is_one_where_the_probability_is_at_least_a_half(fitted):
+def test_predict_is_one_where_the_probability_is_at_least_a_half(fitted, monkeypatch):
     x = np.concatenate([table(), table(seed=5, n=40)])
     predicted = fitted.predict(x)
     np.testing.assert_array_equal(predicted, (fitted.predict_proba(x)[:, 1] >= 0.5).astype(int))
     assert set(predicted) == {0, 1}
+    monkeypatch.setattr(fitted, "decision_function", lambda x: np.array([-1e-9, 0.0]))
+    np.testing.assert_array_equal(fitted.predict(x), [0, 1])
 
 
 def test_a_new_rows_probability_does_not_depend_on_its_neighbours_in_the_call(fitted):

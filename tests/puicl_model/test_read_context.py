@@ -200,6 +200,19 @@ def test_nothing_is_kept_of_a_classifier_that_is_gone_or_refitted(fitted, kept):
     assert (len(kept), kept.n_bytes) == (0, 0)
 
 
+def test_who_comes_to_lie_where_another_one_lay_is_forgotten_like_that_one():
+    class Owner:
+        pass
+
+    class Small:
+        n_bytes = 40
+
+    kept = Kept(100)
+    for _ in range(50):  # mostly at the same place in memory
+        kept.get(Owner(), 0, Small)
+        assert (len(kept), kept.n_bytes) == (0, 0)
+
+
 @pytest.fixture
 def keeping(fitted):
     """As `fitted`, with its contexts kept from the fit."""

@@ -118,6 +118,11 @@ def test_each_pass_has_its_own_rotation_and_the_seed_decides(weights):
     assert [sorted(order % 5) for order in found.column_orders_] == [[0, 1, 2, 3, 4]] * 3
     np.testing.assert_array_equal(passes().estimator_log_odds_, log_odds)
     assert np.abs(passes(random_state=1).estimator_log_odds_ - log_odds).max() > 1e-3
+    # In a stream apart from that of the orders, the same in every version.
+    stream = np.random.default_rng((np.random.RandomState(0).randint(2**31 - 1), 1))
+    expected = fit_scaling(x, "rotated_quantile", 3, stream).rotations
+    drawn = found._new_rows.scalings["rotated_quantile"].rotations
+    np.testing.assert_array_equal(drawn, expected)
     # What else is in the ensemble stays as it is.
     beside = passes(scalings=("quantile", "rotated_quantile"), n_estimators=2)
     alone = passes(scalings=("quantile", "principal"), n_estimators=2)
