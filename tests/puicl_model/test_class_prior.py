@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit, logit
 
 from puicl_config import ModelConfig
-from puicl_model import PUICL, PUICLClassifier, save_model
+from puicl_model import PUICL, PUICLClassifier, report, save_model
 from puicl_model.class_prior import (
     at_the_limit,
     estimate,
@@ -140,7 +140,10 @@ def test_an_interval_is_widened_until_it_covers_other_tasks_and_never_narrowed()
     assert widened(known, near, n_labeled, np.array([expit(x).mean() for x in near])) == known
 
 
-def test_the_classifier_takes_the_interval_from_the_card_and_a_given_share_moves_it(tmp_path):
+def test_the_classifier_takes_the_interval_from_the_card_and_a_given_share_moves_it(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(report, "_NO_SPREAD", 0.0)  # this network has learnt nothing
     config = ModelConfig(embedding_size=8, layers=1, heads=2, feedforward_size=8)
     path = tmp_path / "model.safetensors"
     save_model(path, PUICL(config).state_dict(), {"model": config.model_dump()})
@@ -158,6 +161,8 @@ def test_the_classifier_takes_the_interval_from_the_card_and_a_given_share_moves
     )
     low, high = sure.class_prior_interval_
     assert low < sure.class_prior_ < high
+    (doubt,) = sure.report_["warnings"]
+    assert doubt.startswith(f"the share of positives may be anything from {low:.0%} to {high:.0%}")
     np.testing.assert_array_equal(sure.unlabeled_proba_, plain.unlabeled_proba_)
     known = PUICLClassifier(path).fit(x, s, class_prior=0.2)
     assert known.class_prior_ == 0.2
@@ -165,6 +170,12 @@ def test_the_classifier_takes_the_interval_from_the_card_and_a_given_share_moves
     assert known.unlabeled_proba_.mean() == pytest.approx(0.2)
     order = np.argsort(plain.unlabeled_proba_)
     assert (np.diff(known.unlabeled_proba_[order]) >= 0).all()
+    assert known.report_["warnings"] == []
+    # Of a network that was trained on other shares, that is told instead.
+    card |= {"config": {"prior": {"pi_final": [0.0, 0.1]}}}
+    path.with_suffix(".json").write_text(json.dumps(card), encoding="utf-8")
+    (doubt,) = PUICLClassifier(path).fit(x, s).report_["warnings"]
+    assert "near the limit of those that the network was trained on (90% to 100%)" in doubt
 
 
 @pytest.mark.parametrize("share", [0.2, 0.8])

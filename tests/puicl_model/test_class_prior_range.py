@@ -143,8 +143,10 @@ def test_the_classifier_takes_a_range_and_keeps_the_order(carded, given):
     np.testing.assert_allclose(moved, shift[0], atol=1e-5)
     assert told.report_["class_prior_given"] == list(given)
     assert free.report_["class_prior_given"] is None
-    (many,) = fit_many([(X, S, given)], PUICLClassifier(carded))
-    assert many.class_prior_ == pytest.approx(told.class_prior_, rel=1e-5)
+    several = fit_many([(X, S), (X, S, given)], PUICLClassifier(carded))
+    for many, one in zip(several, (free, told), strict=True):
+        shares = many.class_prior_, *many.class_prior_interval_
+        assert shares == pytest.approx((one.class_prior_, *one.class_prior_interval_), rel=1e-5)
 
 
 def test_a_range_that_the_table_contradicts_is_told(carded):

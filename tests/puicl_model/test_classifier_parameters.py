@@ -207,7 +207,9 @@ def test_doubts_are_warned_of_and_kept_in_the_report(weights, monkeypatch):
     assert len(fitted.report_["warnings"]) == 1
     x[:, 2] -= 9 * s
     with pytest.warns(UserWarning, match="columns x1, x2, each alone, tell nearly all"):
-        PUICLClassifier(weights).fit(x, s)
+        fitted = PUICLClassifier(weights).fit(x, s)
+    separation = fitted.report_["column_separation"]
+    assert separation["x0"] < 0.5 < 0.99 < min(separation["x1"], separation["x2"])
 
 
 def test_labelled_rows_unlike_every_unlabelled_one_are_doubted_though_no_column_says_it(weights):

@@ -10,6 +10,14 @@ def test_rows_without_a_difference_have_an_auc_about_a_half_even_in_many_columns
         assert abs(separation(rng.normal(size=(n, w)), np.arange(n) % 3 == 0) - 0.5) < 0.12
 
 
+def test_of_many_rows_evenly_spaced_ones_tell():
+    # A table sorted by time: its first rows are alike, and the later ones are not.
+    labeled = np.arange(9000) % 2 == 0
+    x = np.random.default_rng(0).normal(size=(9000, 2))
+    x[5000:] += 10 * labeled[5000:, None]
+    assert separation(x, labeled) > 0.65
+
+
 def test_it_is_the_auc_of_the_best_direction_of_two_bell_curves_whatever_the_columns_units():
     rng = np.random.default_rng(0)
     labeled = np.arange(3000) % 2 == 0
