@@ -12,7 +12,7 @@ from puicl_model import TablePreprocessor
 
 
 def test_categories_become_codes_in_sorted_order_rare_ones_together_and_unseen_ones_with_them():
-    levels = ["b"] * 15 + ["a"] * 15 + ["c"] * 6 + ["x", "y", None, None]
+    levels = ["b"] * 15 + ["a"] * 17 + ["c"] * 3 + ["x", "y", "y", None, None]
     fitted, out = fit(a=levels)
     assert list(out) == ["a"]
     codes = dict(zip(levels, out["a"], strict=True))
@@ -114,6 +114,9 @@ def test_an_unknown_level_lies_in_the_middle_and_is_named():
     with pytest.warns(UserWarning, match="column g holds 'banana', which the fit has not seen"):
         out = two.transform(new)
     np.testing.assert_array_equal(out[:, 1], [0, 1, 0.5, 0.5])
+    one = TablePreprocessor().fit(pd.DataFrame({"a": numbers(), "g": ["w", None] * (N // 2)}))
+    with pytest.warns(UserWarning, match="column g holds 'banana', 'x', which the fit has not"):
+        np.testing.assert_array_equal(one.transform(new)[:, 1], [0, 0.5, 0.5, 1])
     three = TablePreprocessor().fit(pd.DataFrame({"a": numbers(), "g": [*"xyzx"] * (N // 4)}))
     with pytest.warns(UserWarning, match="'1', '2', '3', '4', '5' and 1 more, which the fit"):
         out = three.transform(pd.DataFrame({"a": [0.0] * 6, "g": [*"123456"]}))
@@ -225,7 +228,7 @@ def test_of_two_levels_none_is_rare():
 
 
 def test_an_unknown_level_among_codes_is_the_median_code():
-    fitted, _ = fit(a=["a"] * 5 + ["b"] * 5 + ["c"] * 5 + ["d"] * 25)
+    fitted, _ = fit(a=["d"] * 15 + ["a"] * 5 + ["b"] * 5 + ["c"] * 5 + ["d"] * 10)
     with pytest.warns(UserWarning, match="holds 'new'"):
         assert fitted.transform(pd.DataFrame({"a": ["new"]}))[0, 0] == 3
 

@@ -135,6 +135,8 @@ def test_an_index_in_another_order_is_refused_and_another_index_is_not(classifie
     x = pd.DataFrame(table(), index=np.arange(N) + 5)
     with pytest.raises(ValueError, match="the same index in another order"):
         classifier.fit(x, pd.Series(S, index=x.index)[::-1])
+    with pytest.raises(ValueError, match="the same index in another order"):
+        classifier.fit(x, pd.DataFrame({"s": S}, index=x.index)[::-1])
     several = pd.MultiIndex.from_product([range(N // 4), range(4)])
     for index in (x.index, np.arange(N), np.arange(N)[::-1], np.zeros(N), several):
         found = classifier.fit(x, pd.Series(S, index=index))
@@ -160,6 +162,7 @@ def test_indices_of_which_a_part_is_the_same_are_doubted(classifier, fitted, rec
     # Not where nothing is the same, nor where one of them counts the rows anew.
     recwarn.clear()
     classifier.fit(x, pd.Series(S, index=x.index + N))
+    classifier.fit(x, pd.Series(S, index=np.resize(x.index[:3], N)))  # several rows have one
     classifier.fit(x, pd.Series(S, index=np.arange(N)))
     classifier.fit(x.set_axis(range(N)), shifted)
     assert not [w for w in recwarn if "index" in str(w.message)]

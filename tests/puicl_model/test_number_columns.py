@@ -112,6 +112,7 @@ def test_whole_numbers_beyond_float64_keep_their_differences(start, form):
         ("{} of 20", True),
         ("{} of 20 18:57", True),
         ("{}.2.3", True),
+        ("2{0}.2{0}.2020", True),  # no month has such a number
         ("10.0.0.{}", True),
         ("98-76-54{:02}", True),
         ("47.19.{}", True),
@@ -143,6 +144,14 @@ def test_thousands_among_plain_numbers_are_another_spelling():
     with pytest.warns(UserWarning, match=r"taken for categories: few \(such as '1,200'\)"):
         fitted, _ = fit(few=np.resize(["120", "450", "800", "1,200", "2,500"], N))
     assert fitted.kinds_ == {"few": "category"}
+
+
+@pytest.mark.parametrize(("n_words", "told"), [(1, 1), (2, 0)])
+def test_nine_in_ten_levels_in_another_spelling_are_told(recwarn, n_words, told):
+    levels = [f"{k},5" for k in range(10 - n_words)] + ["none", "some"][:n_words]
+    fitted, _ = fit(few=np.resize(levels, N))
+    assert fitted.kinds_ == {"few": "category"}
+    assert len(recwarn) == told
 
 
 def test_text_among_a_few_numbers_is_no_other_spelling(recwarn):
@@ -265,6 +274,18 @@ def test_codes_are_categories_without_a_warning(levels):
     assert fitted.kinds_["a"] == "category"
 
 
+def test_fractions_beside_a_huge_whole_number_keep_their_digits():
+    cells = pd.Series([*(0.25 + k / 2 for k in range(N)), 2**60], dtype=object)
+    _, out = fit(a=cells)
+    np.testing.assert_array_equal(out["a"], cells.astype(float))
+
+
+def test_no_zero_that_comes_out_has_a_sign():
+    fitted, _ = fit(a=numbers(), b=numbers(1))
+    out = fitted.transform(pd.DataFrame({"a": [-0.0], "b": [0.0]}))
+    assert not np.signbit(out).any()
+
+
 def test_a_float_in_a_column_of_huge_whole_numbers_is_moved_as_they_are():
     fitted, _ = fit(a=2**60 + np.random.default_rng(0).integers(0, 9, N))
     new = fitted.transform(pd.DataFrame({"a": [float(2**60), 2**60]}, dtype=object))
@@ -284,6 +305,24 @@ def test_the_column_that_says_where_it_is_missing_comes_at_its_very_share(n_miss
     values[:n_missing] = np.nan
     fitted = TablePreprocessor(indicator_share=share).fit(pd.DataFrame({"a": values}))
     assert list(fitted.get_feature_names_out()) == ["a", "a is missing"]
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint64"])
+def test_arrows_whole_numbers_beyond_floats_keep_their_differences_beside_blanks(kind):
+    pa = pytest.importorskip("pyarrow")
+    values = [None if row % 5 == 0 else 2**60 + row**2 for row in range(N)]
+    table = pa.table({"a": pa.array(values, kind)})
+    out = TablePreprocessor().fit_transform(table)
+    known = [row for row in range(N) if row % 5]
+    np.testing.assert_array_equal(np.diff(out[known, 0]), np.diff([row**2 for row in known]))
+
+
+def test_durations_of_one_second_each_are_no_row_numbers():
+    seconds = np.arange(N)
+    pandas = pd.DataFrame({"a": pd.to_timedelta(seconds, unit="s")})
+    pl = pytest.importorskip("polars")
+    for table in (pandas, pl.DataFrame({"a": [datetime.timedelta(seconds=k) for k in range(N)]})):
+        np.testing.assert_array_equal(TablePreprocessor().fit_transform(table)[:, 0], seconds)
 
 
 def test_polars_whole_numbers_below_zero_beside_blanks_are_read():

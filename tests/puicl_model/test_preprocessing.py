@@ -75,6 +75,8 @@ def test_categorical_features_may_be_a_mask():
     table = pd.DataFrame({"a": np.arange(N) % 4, "b": np.arange(N) % 5})
     fitted = TablePreprocessor(categorical_features=[False, True]).fit(table)
     assert fitted.kinds_ == {"a": "number", "b": "category"}
+    by_name = TablePreprocessor(categorical_features=["b"]).fit(table[["b", "a"]])
+    assert by_name.kinds_ == {"b": "category", "a": "number"}
     with pytest.raises(ValueError, match="mask of 3 columns, but X has 2"):
         TablePreprocessor(categorical_features=np.array([True] * 3)).fit(table)
 
@@ -238,8 +240,9 @@ def test_an_index_with_gaps_is_left_out_with_a_warning(name):
 )
 @pytest.mark.filterwarnings("ignore:left out")
 def test_text_names_rows_where_more_than_half_of_twenty_or_more_cells_differ(n, distinct, kind):
-    words = np.resize([f"w{chr(97 + level)}" for level in range(distinct)], n)
-    fitted = TablePreprocessor(rare_below=1).fit(pd.DataFrame({"a": words}))
+    words = np.resize([f"w{chr(97 + level)}" for level in range(distinct)], n).tolist()
+    cells = words + [None] * n  # which do not count
+    fitted = TablePreprocessor(rare_below=1).fit(pd.DataFrame({"a": cells}))
     assert fitted.kinds_["a"] == kind
 
 

@@ -53,6 +53,7 @@ def test_copies_and_constants_have_no_axis(kind):
     x = np.random.default_rng(0).normal(size=(N, 2))
     assert fit_scaling(np.column_stack([x, x[:, 0], np.ones(N)]), kind).width == 2
     assert fit_scaling(np.ones((N, 3)), kind)(np.ones((5, 3))).shape == (5, 1)
+    assert fit_scaling(np.ones((4, 1100)), kind)(np.ones((5, 1100))).shape == (5, 1)
     few = np.random.default_rng(0).normal(size=(4, 9))
     assert fit_scaling(few, kind).width == 3
 
