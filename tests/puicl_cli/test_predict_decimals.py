@@ -6,6 +6,7 @@ import pytest
 
 from puicl_model.files import Options, read_table
 from puicl_model.files.csv_files import Dialect
+from puicl_model.files.decimals import POINTS
 
 N = 60
 COMMAS = {"separator": ";", "decimal": ","}
@@ -18,17 +19,21 @@ def table_of_numbers() -> pd.DataFrame:
 
 
 def test_beside_a_decimal_comma_points_part_thousands(tmp_path):
-    lines = ["income;share;version;day;code;s", "1.234;0,125;1.5;1.12.2024;1.234;1"]
-    lines += ["?; ;?;?;1.234;1"]
-    lines += ["900;1.000,5;2.25;24.12.2024;1.500;0", "12.000;;0.125;3.1.2024;2.000;0"]
+    lines = ["income;share;version;part;day;code;s", "1.234;0,125;1.5;0.125;1.12.2024;1.234;1"]
+    lines += ["?; ;?;?;?;1.234;1", "900;1.000,5;2.25;0.250;24.12.2024;1.500;0"]
+    lines += ["12.000;;0.125;0.500;3.1.2024;2.000;0"]
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
     table = read_table(str(tmp_path / "t.csv"), "s", "code", Dialect(separator=";", decimal=","))
     assert table["income"].dropna().tolist() == [1234, 900, 12000]
     assert table["share"].dropna().tolist() == [0.125, 1000.5]
     # With a group that no thousands have, a point is a point; dates and ids are as they stand.
     assert table["version"].tolist() == ["1.5", "?", "2.25", "0.125"]
+    assert table["part"].tolist() == ["0.125", "?", "0.250", "0.500"]
     assert table["day"].tolist() == ["1.12.2024", "?", "24.12.2024", "3.1.2024"]
     assert table["code"].tolist() == ["1.234", "1.234", "1.500", "2.000"]
+    points = {"thousands": ["income", "share"], "fractions": ["part", "version"]}
+    told = {name: what for what, names in points.items() for name in names}
+    assert table.attrs[POINTS] == told
 
 
 @pytest.mark.parametrize("blank", ["?", " "])

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
 
 from puicl_model import PUICLClassifier, TablePreprocessor
 from puicl_model.files.report_page import permutation_importance, report_page
@@ -170,6 +171,32 @@ def test_importance_finds_the_column_that_the_score_depends_on(weights):
     assert set(changes.index[:2]) == {"a", "b"}
     assert changes["constant"] == 0
     assert changes.iloc[0] > 0
+
+
+def test_importance_is_the_mean_change_over_evenly_spaced_unlabelled_rows(weights, monkeypatch):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=N), "constant": 1.0, "b": rng.normal(size=N)})
+    fitted = PUICLClassifier(weights).fit(table, np.arange(N) % 4 == 0)
+    scored = []
+
+    def by_the_last_column(X):
+        scored.append(X)
+        return 5 * X[:, -1]
+
+    monkeypatch.setattr(fitted, "_log_odds_of_new", by_the_last_column)
+    monkeypatch.setitem(permutation_importance.__globals__, "_IMPORTANCE_ROWS", (20, 20))
+    changes = permutation_importance(fitted, table)
+    (X,) = scored
+    sample = table.loc[fitted.unlabeled_rows_[::3], ["a", "b"]].to_numpy()
+    before, without_a, without_b = X.reshape(3, 15, 2)
+    np.testing.assert_array_equal(before, sample)
+    for shuffled, column in ((without_a, 0), (without_b, 1)):
+        np.testing.assert_array_equal(shuffled[:, 1 - column], sample[:, 1 - column])
+        np.testing.assert_array_equal(np.sort(shuffled[:, column]), np.sort(sample[:, column]))
+        assert (shuffled[:, column] != sample[:, column]).any()
+    after = np.abs(expit(5 * without_b[:, 1]) - expit(5 * sample[:, 1])).mean()
+    assert changes.to_dict() == {"b": pytest.approx(after), "a": 0, "constant": 0}
+    assert after > 0.1
 
 
 def test_importance_compares_new_rows_with_new_rows_and_not_with_those_of_the_fit(weights):

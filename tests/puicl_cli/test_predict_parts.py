@@ -8,6 +8,7 @@ import pytest
 from tables_in_folders import make_table, read, scores_of, whole_records, write
 
 from puicl_model import PUICLClassifier
+from puicl_model.files import Options, folder
 
 pytestmark = pytest.mark.filterwarnings("ignore:only", "ignore:hardly", "ignore:nearly")
 
@@ -15,7 +16,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:only", "ignore:hardly", "ignore:
 def test_parts_of_one_table_share_their_labelled_positives(predict_folder, tmp_path, weights):
     whole = make_table(5, n=60)
     parts = {"data/p0.csv": whole[:20], "data/p1.csv": whole[20:40].assign(s=0)}
-    for name, part in {**parts, "data/p2.csv": whole[40:]}.items():
+    last = whole[40:][["b", "s", "name", "a"]]  # in whatever order
+    for name, part in {**parts, "data/p2.csv": last}.items():
         write(tmp_path / name, part)
     labeled = whole[(whole["s"] == 1) & ~whole.index.isin(range(20, 40))]
     code, _, err = predict_folder("--one-table")
@@ -28,6 +30,12 @@ def test_parts_of_one_table_share_their_labelled_positives(predict_folder, tmp_p
     np.testing.assert_allclose(scores["p_positive"], fitted.unlabeled_proba_, rtol=0, atol=1e-6)
     first = read(tmp_path / "out" / "p0.csv")
     assert list(first["labeled"]) == list(whole["s"][:20])
+    for name, part, features in (("p0", whole[:20], ["a", "b"]), ("p2", last, ["b", "a"])):
+        # A part's own labelled rows are read once, those of the others along with them.
+        both = pd.concat([part, labeled.drop(index=part.index, errors="ignore")])
+        fitted = PUICLClassifier(weights).fit(both[features], both["s"])
+        found = read(tmp_path / "out" / f"{name}.csv")["p_positive"].dropna()
+        np.testing.assert_allclose(found, fitted.unlabeled_proba_, rtol=0, atol=1e-6)
     assert predict_folder()[0] == 2  # without --one-table these would be other scores
 
     write(tmp_path / "data" / "p3.csv", make_table(6).rename(columns={"b": "B"}))
@@ -99,6 +107,17 @@ def test_parts_that_an_older_version_scored_are_scored_anew_and_whole_tables_kep
         assert code == 0
         assert f"2 of 2 tables scored{there}, " in told
         assert "(2 were there)" in predict_folder(*flags, out=out)[1]
+
+
+def test_of_many_shared_positives_evenly_spaced_ones_are_read_along(tmp_path, monkeypatch):
+    monkeypatch.setattr(folder, "_MOST_SHARED", 5)
+    for name in ("p0", "p1", "p2"):
+        write(tmp_path / "data" / f"{name}.csv", make_table(5)[:20].assign(s=1))
+    write(tmp_path / "data" / "p3.csv", make_table(6).assign(s=0))
+    places = folder.find_tables(tmp_path / "data", tmp_path / "out")
+    shared = folder.share_labeled(places, Options("s"))
+    assert shared.index.tolist() == ["p0.csv", "p0.csv", "p1.csv", "p1.csv", "p2.csv"]
+    assert shared["name"].tolist() == ["r0", "r12", "r4", "r16", "r8"]
 
 
 def test_a_part_of_positives_alone_lends_them_and_is_not_scored(predict_folder, tmp_path, weights):
