@@ -12,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from puicl_config import InputError
 from puicl_model import PUICLClassifier, fit_many
+from puicl_model.ensemble import row_keys
 
 pytestmark = pytest.mark.filterwarnings("ignore:only 7 labelled")
 
@@ -69,6 +70,14 @@ def test_zero_and_minus_zero_are_the_same_cell(classifier, preprocessing):
     classifier.set_params(preprocessing=preprocessing).fit(x, S)
     again = classifier.predict_proba([[-0.0, 1.0, 0.0]])
     assert again[0, 1] == classifier.unlabeled_proba_[0]
+
+
+def test_rows_with_the_same_cells_elsewhere_or_nearly_the_same_are_other_rows():
+    rows = np.array([[1.0, 2.0], [2.0, 1.0], [1.0, np.nextafter(2, 3)], [0.0, 3.0], [1.0, 2.0]])
+    keys = row_keys(rows)
+    assert keys[0] == keys[4]
+    assert len(np.unique(keys)) == 4
+    np.testing.assert_array_equal(row_keys(np.asfortranarray(rows)), keys)
 
 
 def test_predict_is_one_where_the_probability_is_at_least_a_half(fitted, monkeypatch):

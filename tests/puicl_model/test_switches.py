@@ -179,6 +179,9 @@ def test_the_classifier_averages_over_column_orders_where_they_matter(tmp_path):
         np.testing.assert_allclose(fitted.unlabeled_proba_, 1 / (1 + np.exp(-mean)), atol=1e-6)
         again = PUICLClassifier(path, scalings=("standard",)).fit(x, s)
         np.testing.assert_array_equal(fitted.unlabeled_proba_, again.unlabeled_proba_)
+        other = PUICLClassifier(path, scalings=("standard",), random_state=1).fit(x, s)
+        drawn = [np.stack(each.column_orders_[1:] or [[]]) for each in (fitted, other)]
+        assert np.array_equal(*drawn) == (orders == 1)
         np.testing.assert_array_equal(
             fitted.predict_proba(x[20:25])[:, 1], fitted.unlabeled_proba_[5:10]
         )
