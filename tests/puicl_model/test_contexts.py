@@ -320,6 +320,10 @@ def test_unlabelled_rows_are_as_many_for_the_positives_read_as_the_range_says():
     contexts = plan_contexts(50, 400, few, np.random.default_rng(0))
     assert [len(context.labeled) for context in contexts] == [10] * 10
     assert [len(context.unlabeled) for context in contexts] == [40] * 10
+    # And as few, where a context holds few of them.
+    short = TrainedRange(n_labeled=30, n_unlabeled=10, n_features=5, eta=(0.5, 4.0))
+    contexts = plan_contexts(50, 40, short, np.random.default_rng(0))
+    assert [len(context.labeled) for context in contexts] == [20] * 4
 
 
 def test_estimators_that_read_other_labelled_rows_differ_though_orders_do_not_matter():
