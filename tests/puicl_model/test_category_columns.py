@@ -11,6 +11,7 @@ from columns_read import N, fit, numbers
 from puicl_model import TablePreprocessor
 
 
+@pytest.mark.filterwarnings("error")  # where levels were rare, one more is nothing new
 def test_categories_become_codes_in_sorted_order_rare_ones_together_and_unseen_ones_with_them():
     levels = ["b"] * 15 + ["a"] * 17 + ["c"] * 3 + ["x", "y", "y", None, None]
     fitted, out = fit(a=levels)

@@ -82,6 +82,15 @@ def test_the_likelihood_is_normal_around_the_line():
     weights = np.exp(-(((logit(0.4) - logit(shares)) / sd) ** 2) / 2)
     expected = (weights * shares).sum() / weights.sum()
     assert estimate_within(sure(0.4), 50, CARD, 0.0, 0.5)[0] == pytest.approx(expected, rel=1e-4)
+    # And half resolved, where the line is bent and does not pass through a half.
+    p = np.tile([0.1, 0.5, 0.8], 40)
+    root, shares = np.sqrt(resolution(logit(p))), 0.1 + shares * 0.8
+    slope, intercept = root + 0.3 * root * (1 - root), 0.9 * (1 - root) ** 2
+    weights = np.exp(-(((logit(p.mean()) - intercept - slope * logit(shares)) / sd) ** 2) / 2)
+    expected = (weights * shares).sum() / weights.sum()
+    card = {"class_prior_interval": INTERVAL | {"center": [0.9, 0.3]}}
+    found = estimate_within(logit(p), 50, card, 0.1, 0.5)[0]
+    assert found == pytest.approx(expected, rel=1e-4)
 
 
 def test_answers_that_would_fall_as_the_share_rises_say_nothing_of_it():
@@ -91,6 +100,8 @@ def test_answers_that_would_fall_as_the_share_rises_say_nothing_of_it():
     assert root - 9 * root * (1 - root) < -0.5
     share = estimate_within(logit(p), 50, card, 0.0, 0.5)[0]
     assert share == pytest.approx(0.25, abs=1e-6)
+    _, low, high = estimate(logit(p), 50, card)
+    assert (low, high) == pytest.approx((0, 1), abs=1e-6)
 
 
 def test_without_a_line_the_mean_is_kept_within_the_range():

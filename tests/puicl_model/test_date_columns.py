@@ -31,6 +31,7 @@ def test_dates_become_days_weekday_and_month(form):
 def test_the_hour_counts_where_there_is_one():
     _, out = fit(d=pd.date_range("2021-03-01", periods=N, freq="7h"))
     np.testing.assert_array_equal(out["d hour"], np.arange(N) * 7 % 24)
+    np.testing.assert_allclose(np.diff(out["d"]), 7 / 24)
 
 
 @pytest.mark.parametrize("form", ["objects", "polars"])

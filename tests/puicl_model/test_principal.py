@@ -28,6 +28,9 @@ def test_axes_are_uncorrelated_with_variance_one_in_falling_order_of_variance(ki
     np.testing.assert_allclose(np.cov(axes(x).T, ddof=0), np.eye(4), atol=0.02)  # shortened tails
     shared = np.abs(np.corrcoef(axes(x).T, z.T)[:4, 4:]).sum(axis=1)
     assert list(np.argsort(-shared)) == [0, 1, 2, 3]
+    levels = np.column_stack([x[:, 0], np.arange(N) % 10 == 0, np.arange(N) % 7])
+    axes = fit_scaling(levels, kind)(levels)  # of columns that a scaling leaves uneven
+    np.testing.assert_allclose(np.cov(axes.T, ddof=0), np.eye(3), atol=0.02)
 
 
 @both_kinds
