@@ -318,11 +318,11 @@ def test_arrows_whole_numbers_beyond_floats_keep_their_differences_beside_blanks
 
 
 def test_durations_of_one_second_each_are_no_row_numbers():
-    seconds = np.arange(N)
-    pandas = pd.DataFrame({"a": pd.to_timedelta(seconds, unit="s")})
-    pl = pytest.importorskip("polars")
-    for table in (pandas, pl.DataFrame({"a": [datetime.timedelta(seconds=k) for k in range(N)]})):
-        np.testing.assert_array_equal(TablePreprocessor().fit_transform(table)[:, 0], seconds)
+    pl, pa = (pytest.importorskip(name) for name in ("polars", "pyarrow"))
+    pandas = pd.DataFrame({"a": pd.to_timedelta(np.arange(N), unit="s")})
+    polars = pl.DataFrame({"a": [datetime.timedelta(seconds=k) for k in range(N)]})
+    for table in (pandas, polars, pa.Table.from_pandas(pandas)):
+        np.testing.assert_array_equal(TablePreprocessor().fit_transform(table)[:, 0], np.arange(N))
 
 
 def test_polars_whole_numbers_below_zero_beside_blanks_are_read():
