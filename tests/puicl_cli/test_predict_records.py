@@ -22,11 +22,14 @@ def tables(tmp_path) -> dict[str, pd.DataFrame]:
     return made
 
 
-def test_scores_made_in_another_way_are_not_mixed(predict_folder, tables, tmp_path):
+def test_scores_made_in_another_way_are_not_mixed(
+    predict_folder, tables, tmp_path, untrained_weights
+):
     predict_folder()
     before = {name: path.read_bytes() for name, path in scores_of(tmp_path / "out").items()}
     others = [({"n-estimators": 1}, "n_estimators"), ({"class-prior": 0.3}, "class_prior")]
     others += [({"random-state": 7}, "random_state")]
+    others += [({"model": untrained_weights(layers=1)}, "weights")]
     others += [({"categorical-column": "a"}, "categorical_columns")]
     for options, key in others:
         code, _, err = predict_folder(**options)
