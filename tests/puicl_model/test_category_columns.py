@@ -9,6 +9,7 @@ import pytest
 from columns_read import N, fit, numbers
 
 from puicl_model import TablePreprocessor
+from puicl_model.preprocessing.cells import word
 
 
 @pytest.mark.filterwarnings("error")  # where levels were rare, one more is nothing new
@@ -30,6 +31,12 @@ def test_up_to_one_hot_levels_make_a_column_each():
     np.testing.assert_array_equal(out.sum(axis=1), 1)
     np.testing.assert_array_equal(out[:, 2], table["a"] == "red")
     np.testing.assert_array_equal(fitted.transform(pd.DataFrame({"a": ["pink"]})), [[0, 0, 0]])
+    table = pd.DataFrame({"a": ["x"] * 9 + ["z"] + ["y"] * 9 + [None] * 4}, dtype=object)
+    fitted = TablePreprocessor(one_hot_levels=4).set_output(transform="pandas")
+    out, a = fitted.fit_transform(table), table["a"]
+    expected = {"x": a == "x", "y": a == "y", "(rare)": a == "z", "(missing)": a.isna()}
+    assert list(out) == [f"a = {level}" for level in expected]
+    np.testing.assert_array_equal(out, pd.DataFrame(expected))
 
 
 def test_ordered_categoricals_keep_their_order():
@@ -73,6 +80,7 @@ def test_a_level_is_the_same_whether_its_batch_is_read_as_text_or_not():
     )
     np.testing.assert_array_equal(again, expected)
     np.testing.assert_array_equal(again[:2], out[:2])
+    assert word(1e22) == word(10**22) == "1" + "0" * 22  # of however many digits
     # A leading zero makes another code.
     codes = TablePreprocessor(categorical_features=[0])
     codes.fit(pd.DataFrame({"code": ["007", "7"] * 20}))
