@@ -244,15 +244,21 @@ def test_a_code_is_the_same_wherever_in_a_large_file_it_stands(tmp_path):
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_whole_numbers_that_floats_skip_keep_their_digits_beside_blanks(tmp_path, sign):
-    pytest.importorskip("pyarrow")
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet")
     numbers = [sign * (2**53 + 1 + 2 * k) for k in range(40)]
     column = pd.array([*numbers, None], dtype="Int64")
     written = pd.DataFrame({"number": column, "half": 1e300, "s": "1"})
     written.loc[3, "half"] = None
     written.to_csv(tmp_path / "t.csv", index=False)
-    index = [None, *np.arange(40) // 2]  # says nothing of the rows, and may be anything
-    written.set_axis(index).to_parquet(tmp_path / "t.parquet")
-    for name in ("t.csv", "t.parquet"):
+    written.to_parquet(tmp_path / "t.parquet")
+    # As others write them, and pandas from cells of no type, whose index may be anything.
+    plain = pyarrow.Table.from_pandas(written).replace_schema_metadata(None)
+    pyarrow.parquet.write_table(plain, tmp_path / "plain.parquet")
+    index = [None, *np.arange(40) // 2]
+    objects = written.assign(number=pd.Series([*numbers, None], dtype=object)).set_axis(index)
+    objects.to_parquet(tmp_path / "objects.parquet")
+    for name in ("t.csv", "t.parquet", "plain.parquet", "objects.parquet"):
         table = read_table(str(tmp_path / name), "s")
         assert [int(cell) for cell in table["number"].dropna()] == numbers
         assert table["half"].dtype == "float64"
