@@ -182,6 +182,10 @@ def test_rows_beyond_those_that_students_learn_from_are_scored_as_new_ones(monke
     assert len(students.neighbors.rows) == 200
     as_new = (told == students(x)).sum(axis=1)
     assert ((as_new >= 400) & (as_new < 450)).all()
+    # Whom they learn from, they learn the own answers of.
+    smooth = np.tanh(2 * x[:, 0])
+    for each in Students.taught(x, labeled, smooth, np.random.default_rng(1))[1]:
+        assert np.corrcoef(each, smooth)[0, 1] > 0.8
 
 
 def test_a_row_beyond_all_others_is_read_as_the_outermost():
