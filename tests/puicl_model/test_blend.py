@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import logit
 from scipy.stats import norm, rankdata
 from sklearn.metrics import roc_auc_score
 
@@ -172,6 +173,15 @@ def test_equal_rows_have_one_answer_in_a_blend_too(weights, monkeypatch):
     proba = fitted.unlabeled_proba_
     np.testing.assert_array_equal(proba[::2], proba[1::2])
     np.testing.assert_array_equal(fitted.predict_proba(x[20:])[:, 1], proba)
+    # How many are positive the network says; and new rows are blended as the others are.
+    network = fitted.estimator_log_odds_.mean(axis=0)
+    assert logit(proba).min() >= network.min() - 1e-9
+    assert logit(proba).max() <= network.max() + 1e-9
+    new = np.random.default_rng(1).normal(size=(20, 3))
+    of_network = fitted._new_rows(new, 64).mean(axis=0)
+    expected = fitted._blend(of_network, fitted._students(new))
+    np.testing.assert_allclose(fitted.decision_function(new), expected, atol=1e-6)
+    assert np.abs(expected - of_network).max() > 1e-3
 
 
 def test_rows_beyond_those_that_students_learn_from_are_scored_as_new_ones(monkeypatch):

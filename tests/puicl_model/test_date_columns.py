@@ -131,6 +131,8 @@ def test_a_column_of_which_some_dates_have_a_time_zone_is_told(as_text):
     with pytest.warns(UserWarning, match=f"^{sentence}$"):
         fitted = TablePreprocessor().fit(table)
     assert fitted.doubts_ == [sentence]
+    hours = [m.tz_convert("UTC").hour if m.tzinfo else m.hour for m in dates]
+    np.testing.assert_array_equal(fitted.transform(table)[:, 1], hours)
     assert fitted.kinds_["d"] == "date"
     fitted = TablePreprocessor.from_state(json.loads(json.dumps(fitted.state())))
     with warnings.catch_warnings():
