@@ -50,7 +50,6 @@ class TrainState:
             torch._foreach_lerp_(
                 list(self.ema.values()), list(self.parameters.values()), 1 - self._ema_decay
             )
-        self.gradient.zero_()
         self.step += 1
         return norm
 
