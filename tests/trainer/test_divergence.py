@@ -37,11 +37,14 @@ def test_a_loss_that_is_not_finite_is_told_with_what_is_kept(tiny_yaml, all_shar
         trained(tiny_yaml, all_shards, tmp_path / "kept", f"train.phase1={rate}", every)
 
 
-def test_a_first_loss_that_is_not_finite_is_no_matter_of_the_rate(
-    tiny_yaml, all_shards, tmp_path, monkeypatch
+@pytest.mark.parametrize("what", ["loss", "gradient"])
+def test_a_first_loss_or_gradient_that_is_not_finite_is_no_matter_of_the_rate(
+    tiny_yaml, all_shards, tmp_path, monkeypatch, what
 ):
     def gradient(state, *_):
-        return torch.full((state.gradient.numel() + 1,), torch.nan)
+        vector = torch.ones(state.gradient.numel() + 1)
+        vector[-1 if what == "loss" else 0] = torch.nan
+        return vector
 
     monkeypatch.setattr("trainer.fit.microbatch_gradient", gradient)
     with pytest.raises(InputError, match=r"at step 0, .*: before any update; no checkpoint"):

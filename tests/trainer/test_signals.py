@@ -71,6 +71,16 @@ def test_signals_mean_what_they_meant_before_a_run():
         assert [signal.getsignal(number) for number in STOPS] == before
 
 
+def test_only_a_signal_breaks_a_step_off_and_only_where_it_may():
+    with StopRequest(1e-9, breaks_off=True) as asked:
+        assert asked()
+        assert not asked.at_once()
+    with StopRequest(None) as asked:
+        signal.raise_signal(signal.SIGTERM)
+        assert asked()
+        assert not asked.at_once()
+
+
 def test_under_nohup_a_closed_terminal_stops_nothing():
     with a_closed_terminal_means(signal.SIG_IGN), StopRequest(None) as asked:
         signal.raise_signal(signal.SIGHUP)

@@ -9,9 +9,14 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
 from prior_gen.generator import generate_shards
+from puicl_config import load_config
 from trainer.checkpoint import checkpoints
+from trainer.cli import _resolve
+from trainer.fit import fit
+from trainer.world import World
 
 ROOT = Path(__file__).resolve().parents[2]
 MAIN = ROOT / "trainer" / "main.py"
@@ -38,6 +43,17 @@ def test_sigterm_writes_a_checkpoint_and_exits_with_zero(
     assert steps == 18 or (
         f"asked to stop at step {steps}, which is saved; the same command goes on" in output
     )
+
+
+def test_when_its_time_is_up_a_run_ends_with_the_step_at_hand(
+    tiny_yaml, all_shards, tmp_path, capsys
+):
+    config = _resolve(load_config(tiny_yaml, ["train.max_seconds=1.0e-9"]), "cpu")
+    for step in (1, 2):  # begun again, it makes one more: no start is in vain
+        fit(config, all_shards, tmp_path, World(0, 1, torch.device("cpu")))
+        assert checkpoints(tmp_path / "checkpoints")[-1].name == f"step-{step:08d}"
+        assert len((tmp_path / "ledger.jsonl").read_text().splitlines()) == step
+        assert f"asked to stop at step {step}, which is saved" in capsys.readouterr().out
 
 
 # The trainer, whose first process gets SIGTERM while it computes, for the first time at step 7,

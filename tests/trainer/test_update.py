@@ -1,6 +1,7 @@
 """One optimizer step, written out by hand; and a whole run as nothing but such steps."""
 
 import math
+import os
 import platform
 from pathlib import Path
 
@@ -12,11 +13,13 @@ from puicl_config import TrainConfig, load_config, run_digest
 from puicl_model import weights_digest
 from puicl_model.precision import computed_in, multiplies_bfloat16
 from shard_io import open_shards
+from trainer import cli
 from trainer.checkpoint import checkpoints, load_checkpoint
 from trainer.cli import _resolve
 from trainer.gradient import microbatch_gradient, tasks_together
 from trainer.ledger import read_ledger
 from trainer.loader import Batch, load
+from trainer.reveal import revealed_share
 from trainer.sampler import addresses_of_step
 from trainer.schedule import learning_rate
 from trainer.state import TrainState
@@ -152,12 +155,19 @@ def test_which_processors_multiply_bfloat16(monkeypatch, machine, capability, in
 def test_recomputing_changes_no_bit_and_no_digest(settings, all_shards):
     state = TrainState(settings, CPU)
     batch = load(open_shards(all_shards), (1, 0, 0))
+    computed = []
+    for block in state.model.blocks:  # but the last, of which no whole is computed
+        block.register_forward_pre_hook(lambda *_: computed.append(1))
     for precision in ("float32", "bfloat16"):
         train = settings.train.model_copy(update={"precision": precision})
         kept = microbatch_gradient(state, batch, train)
+        once = len(computed)
         assert microbatch_gradient(state, batch, train).equal(kept)
+        computed.clear()
         again = train.model_copy(update={"recompute": True})
         assert microbatch_gradient(state, batch, again).equal(kept)
+        assert len(computed) == 2 * once > 0
+        computed.clear()
     settings = settings.model_copy(update={"train": train})
     recomputing = settings.model_copy(update={"train": again})
     assert run_digest(recomputing) == run_digest(settings)
@@ -177,15 +187,31 @@ def test_modes_that_change_bits_have_digests_of_their_own(tiny_yaml):
     assert len(digests) == 5
 
 
-def test_deterministic_algorithms_are_what_the_config_says():
-    before = torch.are_deterministic_algorithms_enabled()
+def test_deterministic_algorithms_are_what_the_config_says(monkeypatch):
+    before, variable = torch.are_deterministic_algorithms_enabled(), "CUBLAS_WORKSPACE_CONFIG"
     try:
         for wanted in (True, False):
+            monkeypatch.setenv(variable, "")  # and put back as it was, whatever is set meanwhile
+            monkeypatch.delenv(variable)
             choose_algorithms(wanted)
+            assert (variable in os.environ) == wanted
             assert torch.are_deterministic_algorithms_enabled() == wanted
             assert not torch.backends.cuda.matmul.allow_tf32
     finally:
         torch.use_deterministic_algorithms(before)
+
+
+def test_threads_and_algorithms_are_set_before_the_first_step(tiny_yaml, tmp_path, monkeypatch):
+    done = []
+    for name in ("set_num_threads", "use_deterministic_algorithms"):
+        monkeypatch.setattr(torch, name, lambda value, name=name: done.append((name, value)))
+    monkeypatch.setattr("trainer.cli.keep_freed_memory", lambda: done.append("freed memory"))
+    monkeypatch.setattr("trainer.cli.fit", lambda *_: done.append("fit"))
+    overrides = ["train.threads_per_process=3", "train.deterministic=false", "train.device=cpu"]
+    cli.train(overrides, str(tiny_yaml), "shards", tmp_path)
+    assert done.pop() == "fit"
+    threads, algorithms = ("set_num_threads", 3), ("use_deterministic_algorithms", False)
+    assert {threads, algorithms, "freed memory"} <= set(done)
 
 
 def test_a_step_of_a_large_microbatch_passes_few_tasks_at_a_time_on_a_cpu(settings):
@@ -248,19 +274,26 @@ def test_the_seed_of_training_draws_the_weights(settings):
     assert not np.array_equal(weights(0), weights(1))
 
 
-def test_a_run_is_nothing_but_its_steps(settings, tiny_yaml, all_shards, run_command, tmp_path):
-    """Both phases: mean gradient over a step's microbatches, the schedule's rate, one state."""
+def test_a_run_is_nothing_but_its_steps(tiny_yaml, all_shards, run_command, tmp_path):
+    """Both phases: mean gradient over a step's microbatches, the schedule's rate, one state.
+
+    Of a run that at first shows negatives.
+    """
     out = tmp_path / "run"
+    shown = ("model.reveals_negatives=true", "train.reveal_negatives={share: 0.5, until: 0.5}")
+    settings = _resolve(load_config(tiny_yaml, list(shown)), "cpu")
     main = Path(__file__).resolve().parent.parent.parent / "trainer" / "main.py"
     options = ("--config", tiny_yaml, "--shards", all_shards, "--out", out)
-    run_command(main, *options, "train.digest_every=1")
+    run_command(main, *options, *shown, "train.digest_every=1")
     lines = list(read_ledger(out / "ledger.jsonl"))
     torch.set_num_threads(1)
     state, reader = TrainState(settings, CPU), open_shards(all_shards)
     prior, train = settings.prior, settings.train
     for step in range(prior.total_steps):
+        share = revealed_share(prior, train, step)
+        assert (share > 0) == (step < 9)
         vectors = [
-            microbatch_gradient(state, load(reader, address), train)
+            microbatch_gradient(state, load(reader, address), train, share)
             for address in addresses_of_step(prior, train, step)
         ]
         total = vectors[0].clone()
