@@ -14,6 +14,8 @@ from trainer.checkpoint import (
     set_aside,
     thin_checkpoints,
 )
+from trainer.fit import fit
+from trainer.world import World
 
 
 def saved(folder, step, value=0.0):
@@ -48,6 +50,22 @@ def test_it_has_its_name_only_once_all_its_bytes_are_durable(tmp_path, durable):
     assert len(files) == 2
     assert set(durable[:2]) == files
     assert durable[2:] == [(path.stat().st_ino, None), "renamed", (tmp_path.stat().st_ino, None)]
+
+
+def test_the_steps_it_has_made_are_durable_before_it_is_there(
+    tiny, all_shards, tmp_path, durable, monkeypatch
+):
+    """Else ledger and TensorBoard would lack steps that nobody makes again."""
+    monkeypatch.setattr("trainer.run.SummaryWriter.flush", lambda _: durable.append("figures"))
+    changes = {"device": "cpu", "precision": "float32", "max_steps": 1}
+    config = tiny.model_copy(update={"train": tiny.train.model_copy(update=changes)})
+    fit(config, all_shards, tmp_path / "run", World(0, 1, torch.device("cpu")))
+    ledger = (tmp_path / "run" / "ledger.jsonl").stat()
+    (path,) = checkpoints(tmp_path / "run" / "checkpoints")
+    tensors = (path / "state.safetensors").stat()
+    written = [durable.index((file.st_ino, file.st_size)) for file in (ledger, tensors)]
+    assert written == sorted(written)
+    assert durable.index("figures") < written[-1]
 
 
 def test_saved_again_it_replaces_and_what_a_killed_run_left_does_not_come_along(tmp_path):

@@ -1,24 +1,35 @@
 """The loss on held-out tasks, whoever computes it."""
 
+import json
+from types import SimpleNamespace
+
 import numpy as np
+import pytest
 import torch
 
 from prior_gen import generate_shards
 from puicl_config import load_config
 from trainer.cli import _resolve
-from trainer.heldout import HeldoutSet, auc
+from trainer.fit import fit
+from trainer.heldout import HeldoutFigures, HeldoutSet, auc
+from trainer.ledger import read_ledger
+from trainer.metrics import Metrics
 from trainer.state import TrainState
 from trainer.world import World
 
 CPU = torch.device("cpu")
 
 
-def test_heldout_figures_do_not_depend_on_the_number_of_processes(
-    tiny_yaml, tiny, tmp_path, monkeypatch
-):
-    generate_shards(tiny, tmp_path, [2], split="heldout", jobs=1)
-    options = [f"train.heldout={tmp_path}", "train.heldout_microbatches=5"]
-    config = _resolve(load_config(tiny_yaml, options), "cpu")
+@pytest.fixture(scope="module")
+def config(tiny_yaml, tiny, tmp_path_factory):
+    """The tiny experiment, evaluated on five microbatches."""
+    folder = tmp_path_factory.mktemp("heldout")
+    generate_shards(tiny, folder, [2], split="heldout", jobs=1)
+    options = [f"train.heldout={folder}", "train.heldout_microbatches=5"]
+    return _resolve(load_config(tiny_yaml, options), "cpu")
+
+
+def test_heldout_figures_do_not_depend_on_the_number_of_processes(config, monkeypatch):
     average = TrainState(config, CPU).ema
     sent = []
 
@@ -33,6 +44,61 @@ def test_heldout_figures_do_not_depend_on_the_number_of_processes(
         for rank, size in ((0, 1), (1, 2), (0, 2))
     )
     assert shared == alone
+
+
+FIGURES = HeldoutFigures(0.7, 0.6, 0.5)
+
+
+def trained(config, shards, out, **changes):
+    """What metrics.jsonl holds after training with these changes of the section."""
+    train = config.train.model_copy(update=changes)
+    fit(config.model_copy(update={"train": train}), shards, out, World(0, 1, CPU))
+    return list(read_ledger(out / "metrics.jsonl"))
+
+
+def test_looking_at_held_out_tasks_takes_no_time_of_training(
+    config, all_shards, tmp_path, monkeypatch
+):
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+
+    def evaluate(*_):
+        clock.now += 1000
+        return FIGURES
+
+    def gradient(state, *_):  # of four microbatches a step
+        clock.now += state.step + 1
+        return torch.ones(state.gradient.numel() + 1)
+
+    monkeypatch.setattr("trainer.metrics.time", clock)
+    monkeypatch.setattr("trainer.fit.microbatch_gradient", gradient)
+    monkeypatch.setattr(HeldoutSet, "evaluate", evaluate)
+    often = {"heldout_every": 1, "log_every": 1}
+    lines = trained(config, all_shards, tmp_path, max_steps=2, **often)
+    lines += trained(config, all_shards, tmp_path, max_steps=3, **often)[len(lines) :]
+    assert clock.now == 3024
+    assert {(line["step"], line["seconds"]) for line in lines} == {(1, 4), (2, 12), (3, 24)}
+    speeds = [line["steps_per_second"] for line in lines if "loss" in line]
+    assert speeds == pytest.approx([1 / 4, 1 / 8, 1 / 12])
+
+
+def test_an_evaluation_that_was_broken_off_is_made_up_for(
+    config, all_shards, tmp_path, monkeypatch
+):
+    answers = [FIGURES, None, None, FIGURES, FIGURES]  # at step 2 none, twice
+    monkeypatch.setattr(HeldoutSet, "evaluate", lambda *_: answers.pop(0))
+    for stop in (2, 3):
+        lines = trained(config, all_shards, tmp_path, heldout_every=1, max_steps=stop)
+    assert [line["step"] for line in lines if "heldout_loss" in line] == [1, 2, 3]
+
+
+def test_the_held_out_tasks_of_before_are_the_last_ones(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    line = {"seconds": 1.0, "heldout_loss": 0.5}
+    sets = [{**line, "step": step, "heldout_set": name} for step, name in ((5, "a"), (10, "b"))]
+    path.write_text("".join(json.dumps(each) + "\n" for each in sets))
+    metrics = Metrics(path, 10)
+    metrics.close()
+    assert (metrics.evaluated, metrics.heldout_set) == (10, "b")
 
 
 def test_the_auc_of_float32_scores_is_exact():

@@ -128,3 +128,7 @@ def test_a_resumed_ledger_drops_what_came_after_the_checkpoint_and_a_torn_line(t
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [line["step"] for line in lines] == [0, 1]
     assert float.fromhex(lines[0]["loss"]) == 0.5
+    path.write_text(2 * (json.dumps(lines[0]) + "\n"))  # of two trainers that saw no lock
+    again = Ledger(path, 2)
+    again.close()
+    assert again.lacks == 1

@@ -122,6 +122,42 @@ def test_a_lost_ledger_is_told_and_its_rest_compared_by_step(
     assert "environment.json is damaged" in done.stderr
 
 
+def ledger_of(run, *lines, **card):
+    """A run's folder with these lines, and a card where one is given."""
+    run.mkdir()
+    common = {"microbatches": [[1, 0, 0]], "data": "d", "learning_rate": (0.5).hex()}
+    values = {**common, "loss": (0.25).hex(), "gradient_norm": (2.0).hex()}
+    lines = [{"step": step, **values, **line} for step, line in enumerate(lines)]
+    (run / "ledger.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    if card:
+        (run / "model.json").write_text(json.dumps(card))
+    return run
+
+
+# In the order in which a step comes to them.
+FIELDS = ["microbatches", "data", "learning_rate", "loss", "gradient_norm", "weights"]
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_compare_names_the_first_field_that_differs_and_the_last_equal_weights(tmp_path, field):
+    other = {name: (8.0).hex() for name in FIELDS[FIELDS.index(field) :]}
+    same = [{"weights": "v"}, {}, {"weights": "u"}, {}]
+    a = ledger_of(tmp_path / "a", *same, {"weights": "w"})
+    b = ledger_of(tmp_path / "b", same[0], {"weights": "x"}, {}, {}, other)
+    found = compare_runs(a, b)
+    assert (found.equal, found.steps, found.step, found.field) == (False, 4, 4, field)
+    assert found.sentence.endswith("; their weights were last seen equal after step 0")
+
+
+@pytest.mark.parametrize(("steps", "equal"), [(1, True), (2, False)])
+def test_compare_looks_at_averages_only_after_the_same_step(tmp_path, steps, equal):
+    a = ledger_of(tmp_path / "a", {}, {}, steps=2, weights_digest="v")
+    b = ledger_of(tmp_path / "b", *[{}] * steps, steps=steps, weights_digest="w")
+    found = compare_runs(a, b)
+    assert (found.equal, found.steps) == (equal, steps)
+    assert ("moving average" in found.sentence) != equal
+
+
 def test_a_finished_run_started_again_records_nothing_twice(
     tiny_yaml, tiny, all_shards, run_command, tmp_path, arguments
 ):
@@ -131,7 +167,9 @@ def test_a_finished_run_started_again_records_nothing_twice(
     )
     run_command(*command)
     before = [line["step"] for line in heldout_lines(tmp_path / "run")]
+    newest = checkpoints(tmp_path / "run" / "checkpoints")[-1].stat()
     done = run_command(*command)
+    assert checkpoints(tmp_path / "run" / "checkpoints")[-1].stat().st_ino == newest.st_ino
     assert "from step 18 to 18 on 1 process\n" in done.stdout
     assert [line["step"] for line in heldout_lines(tmp_path / "run")] == before
     assert before[-1] == 18
@@ -164,6 +202,7 @@ def test_tensorboard_of_a_killed_run_has_each_figure_once(
     run, script = tmp_path / "run", tmp_path / "killed.py"
     script.write_text(KILLED)
     options = ("log_every=1", "heldout_every=5", f"heldout={tmp_path / 'heldout'}")
+    options += ("digest_every=4",)
     _, *rest = arguments(tiny_yaml, all_shards, run, *(f"train.{option}" for option in options))
     done = run_command(script, *rest, check=False)
     assert done.returncode == -signal.SIGKILL
@@ -172,6 +211,9 @@ def test_tensorboard_of_a_killed_run_has_each_figure_once(
     board = EventAccumulator(str(run / "tensorboard")).Reload()
     assert [event.step for event in board.Scalars("loss")] == [*range(1, 19)]
     assert [event.step for event in board.Scalars("heldout/auc")] == [5, 10, 15, 18]
+    ledger = map(json.loads, (run / "ledger.jsonl").read_text().splitlines())
+    # The plan's last step has its digest, whatever their distance.
+    assert [line["step"] for line in ledger if "weights" in line] == [3, 7, 11, 15, 17]
 
 
 def heldout_lines(run):

@@ -51,7 +51,8 @@ def test_what_an_earlier_version_did_not_record_does_not_differ(tmp_path):
     assert record_environment(path, {"torch": "2.0", "llvmlite": "0.5"}, 3) == []
     told = record_environment(path, {"torch": "2.1", "llvmlite": "0.5"}, 3)
     assert told == ["torch: 2.0 before, 2.1 now"]
-    assert len(json.loads(path.read_text())) == 2
+    assert record_environment(path, {"torch": "2.1", "llvmlite": "0.5"}, 4) == []
+    assert [stretch["from_step"] for stretch in json.loads(path.read_text())] == [0, 3]
 
 
 def test_a_run_from_before_there_were_tiles_had_none(tmp_path):
@@ -215,9 +216,12 @@ def test_a_file_system_without_locks_is_told_and_trained_on(tmp_path, monkeypatc
         with pytest.raises(OSError, match="error"):
             run_folder.lock_run(tmp_path, said.append)
         return
+    half = tmp_path / f".metrics.jsonl.{'0a' * 16}"  # of another trainer, perhaps
+    half.touch()
     run_folder.lock_run(tmp_path, said.append).close()
     (told,) = said
     assert "is on a file system without locks" in told
+    assert half.exists()
 
 
 def test_a_checkpoint_that_cannot_be_removed_ends_no_run_and_is_none_any_more(

@@ -14,6 +14,7 @@ def test_each_microbatch_has_one_process_and_none_has_more_than_its_number(costs
     assert len(shared) == size
     assert sorted(index for some in shared for index in some) == list(range(len(costs)))
     assert max(map(len, shared)) <= -(-len(costs) // size)
+    assert all(some == sorted(some) for some in shared)
 
 
 @given(st.lists(st.floats(1, 100), min_size=6, max_size=40))
