@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -17,6 +18,7 @@ from puicl_config import InputError
 from shard_io import open_shards
 from trainer.checkpoint import checkpoints
 from trainer.follow import Follower, await_manifest
+from trainer.loader import load, read_ahead
 from trainer.world import World
 
 PRIOR_GEN = "from prior_gen.cli import main; main()"
@@ -106,6 +108,25 @@ def test_a_wait_ends_after_the_timeout_or_when_asked_and_never_holds_back_what_i
     assert waiter.wait([(3, 0, 0)]) is True
 
 
+def test_the_timeout_counts_from_the_part_that_came_last(own_shards, monkeypatch):
+    """Parts come after 3 and after 6 seconds, none after that: with a timeout of 4 until 10."""
+    entries = [own_shards / "entries" / f"stage-0003-part-00{n}.json" for n in range(3)]
+    hidden = [path.rename(path.with_suffix(".hidden")) for path in entries]
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+
+    def sleep(_):
+        clock.now += 1
+        if clock.now in (3, 6):
+            hidden.pop().rename(entries.pop())
+
+    clock.sleep = sleep
+    waiter, _ = follower(own_shards, timeout=4)
+    monkeypatch.setattr("trainer.follow.time", clock)
+    with pytest.raises(InputError, match="waited 4s for stage-0003-part-000 in"):
+        waiter.wait([(3, step, 0) for step in range(4)])
+    assert clock.now == 11
+
+
 class Beside(World):
     """Two processes, of which the other is late from its third look on."""
 
@@ -144,6 +165,42 @@ def test_shards_that_are_not_begun_are_waited_for(own_shards, tmp_path):
         await_manifest(nowhere, alone, lambda: False, 0.1, said.append)
     assert said == [f"waiting for prior-gen to begin {nowhere}"]
     assert await_manifest(nowhere, alone, lambda: True, 60, said.append) is False
+
+
+class Late(World):
+    """Two processes, of which the other sees the folder at its third look."""
+
+    looks = 0
+
+    def gather(self, rows, count):
+        Late.looks += 1
+        return torch.cat([rows, torch.tensor([[float(Late.looks < 3), 0.0, 0.0]])])
+
+
+def test_no_process_goes_on_before_all_see_the_folder(own_shards):
+    two = Late(0, 2, torch.device("cpu"))
+    assert await_manifest(own_shards, two, lambda: False, 60, lambda _: None) is True
+    assert Late.looks == 3
+
+
+def test_nothing_is_read_ahead_that_is_not_there_yet(own_shards, monkeypatch):
+    entry = own_shards / "entries" / "stage-0002-part-000.json"
+    hidden = entry.rename(entry.with_suffix(".hidden"))
+    reader, begun = open_shards(own_shards), []
+
+    def begin(reader, address):
+        begun.append(address)
+        return load(reader, address)
+
+    monkeypatch.setattr("trainer.loader.load", begin)
+    addresses = [(1, 0, 0), (1, 0, 1), (2, 0, 0)]
+    batches = read_ahead(reader, addresses, 2, is_there=lambda a: not reader.awaited_parts(a))
+    for address in addresses[:2]:
+        assert next(batches).address == address
+    time.sleep(0.1)
+    assert sorted(begun) == addresses[:2]
+    hidden.rename(entry)
+    assert [batch.address for batch in batches] == addresses[2:]
 
 
 def test_a_run_that_waits_for_its_folder_stops_when_its_time_is_up(

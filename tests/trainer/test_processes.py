@@ -15,7 +15,7 @@ from shard_io import PartId, open_shards, publish_part, slice_shards
 from trainer import cli
 from trainer.agreement import check_same_start, differences
 from trainer.checkpoint import checkpoints
-from trainer.data import identity
+from trainer.data import DataChain, identity
 from trainer.environment import check_same_environment, describe_environment
 from trainer.world import World, join_world
 
@@ -35,14 +35,14 @@ main()
 def run_apart(run_command, arguments, tmp_path):
     """Two processes of one run, each with its own folders; returns what they print as they end.
 
-    Called with a config and how they are launched.
+    Called with a config, what of it is overridden and how they are launched.
     """
     program = tmp_path / "apart.py"
     program.write_text(APART, encoding="utf-8")
 
-    def run(config, launch=run_command):
+    def run(config, *overrides, launch=run_command):
         places = (tmp_path / "shards-RANK", tmp_path / "run-RANK")
-        command = arguments(config, *places, processes=2)
+        command = arguments(config, *places, *overrides, processes=2)
         done = launch(*(program if part == MAIN else part for part in command), check=False)
         assert done.returncode != 0
         return done.stderr
@@ -176,6 +176,15 @@ def test_processes_that_were_given_other_shards_of_the_same_plan_differ_in(
     )  # stage 1 alone
 
 
+def test_what_a_run_has_read_is_known_at_every_later_step(tiny, all_shards, other_shards):
+    """Of a part that only steps 4 and 5 read: not before, and ever after."""
+    ours, theirs = (
+        DataChain(tiny, open_shards(folder)) for folder in (all_shards, other_shards / "forged")
+    )
+    same = [ours.consume(step) == theirs.consume(step) for step in range(18)]
+    assert same == [True] * 4 + [False] * 14
+
+
 def test_processes_that_stand_elsewhere_or_see_other_shards_do_not_start(
     tiny_yaml, tiny, all_shards, reference_run, run_apart, tmp_path
 ):
@@ -184,12 +193,14 @@ def test_processes_that_stand_elsewhere_or_see_other_shards_do_not_start(
     (tmp_path / "shards-0").symlink_to(all_shards)
     generate_shards(tiny, tmp_path / "shards-1", [1, 2, 3], jobs=1)
     ledger = (tmp_path / "run-0" / "ledger.jsonl").read_bytes()
-    said = run_apart(tiny_yaml)
+    for name, stage in (("heldout-0", 1), ("heldout-1", 2)):
+        generate_shards(tiny, tmp_path / name, [stage], split="heldout", jobs=1)
+    said = run_apart(tiny_yaml, f"train.heldout={tmp_path / 'heldout-RANK'}")
     assert "error: the processes do not start alike: step is 15 (process 0), 0 (process 1)" in said
     assert "; last step is 18 (process 0), 12 (process 1); weights is " in said
     assert "config is" not in said
     assert "; shards' content is " in said
-    assert "held-out" not in said.split("; all of them")[0]
+    assert "; held-out set is " in said.split("; all of them")[0]
     assert (tmp_path / "run-0" / "ledger.jsonl").read_bytes() == ledger
     assert not (tmp_path / "run-1").exists()
 

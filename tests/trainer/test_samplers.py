@@ -160,6 +160,18 @@ def test_a_filtered_folder_reads_as_its_slice(tiny, tiny_yaml, all_shards, tmp_p
     assert narrower[1, 0, 0].tags["n_features"] == 3
 
 
+def test_another_microbatch_of_the_same_part_is_other_data_of_a_slice(
+    tiny_yaml, all_shards, monkeypatch
+):
+    config = load_config(tiny_yaml, ["train.where=d <= 3"])
+    readers = [open_for(config, all_shards) for _ in range(2)]
+    part, position = readers[1].part_of((1, 0, 0))
+    monkeypatch.setattr(readers[1], "part_of", lambda _: (part, 1 - position))
+    monkeypatch.setattr(readers[0], "part_of", lambda _: (part, position))
+    ours, theirs = (DataChain(config, reader).consume(0) for reader in readers)
+    assert ours != theirs
+
+
 @pytest.mark.parametrize(
     ("where", "sentence"),
     [
