@@ -82,6 +82,12 @@ def test_weights_between_a_runs_end_and_an_earlier_ancestor(
     assert (card["start_share"], card["back_to"]) == (0.25, card["lineage"][0]["tensors_digest"])
     code, told = verify(out, "--replay")
     assert code == 0, told
+    # Without a name it goes back to where the run itself began, its last ancestor.
+    export_weights(third, all_shards, out, start_share=0.25)
+    parent = load_checkpoint(start)[1]
+    for name, weight in load_file(out).items():
+        expected = 0.25 * parent[f"ema.{name}"].double().numpy() + 0.75 * last[name].astype(float)
+        np.testing.assert_array_equal(weight, expected.astype(np.float32))
     for place, share, why in (
         (str(reference_run / "model.safetensors"), 0.5, "none of the run's ancestors"),
         (str(first), 0.0, "how far back"),

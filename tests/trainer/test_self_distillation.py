@@ -18,6 +18,8 @@ from trainer.teacher import Averaged, soft_targets
 CPU = torch.device("cpu")
 ADDRESS = (3, 0, 0)
 ORDERS = "model.feature_group=[0,1,3]"
+# Of seed 3 and `ADDRESS`: a number of each task's orders and one of its rotations.
+DRAWN = [[263, 538], [55, 94], [860, 942]]
 
 
 @pytest.fixture
@@ -124,6 +126,28 @@ def test_views_are_drawn_by_seed_address_and_task_alone(settings, batch):
         for p in state.parameters.values():
             p.zero_()
     assert torch.equal(first, targets())
+
+
+def test_what_seed_address_and_task_draw_stays_as_it_was(settings, batch, monkeypatch):
+    """Runs go on under later versions: other views would be other bits, and no digest tells."""
+    drawn = []
+
+    def planned(x, labeled, relevance, *, rng, rotations, **asked):
+        drawn.append([int(each.integers(1000)) for each in (rng, rotations)])
+        return asked
+
+    monkeypatch.setattr("puicl_model.plan.plan_table", planned)
+
+    def scored(network, plans, **_):
+        for asked in plans:
+            assert (asked["n_estimators"], asked["orders_matter"]) == (3, True)
+        return [SimpleNamespace(log_odds=np.zeros((3, 2)))] * len(plans)
+
+    monkeypatch.setattr("puicl_model.ensemble.score_unlabeled", scored)
+    config = settings("train.self_distillation={weight: 0.5, passes: 3}", "train.seed=3")
+    state = TrainState(config, CPU)
+    soft_targets(Averaged(state.model, state.ema), batch, config.train)
+    assert drawn == DRAWN
 
 
 def test_a_student_comes_nearer_to_its_teachers_mean(settings, batch):
