@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from puicl_model import attention_code, fused, machine_code, tile_attention, tile_code
+from puicl_model import attention_code, blocks, fused, machine_code, tile_attention, tile_code
 
 native = pytest.mark.skipif(
     not machine_code.has_pair_dot(), reason="this processor has no AVX512-BF16"
@@ -101,6 +101,24 @@ def test_a_bias_is_added_to_the_queries_and_has_its_gradient(size, axis):
         assert relative_error(ours, wanted) < 0.008
     without = with_gradients(plain, None, kv, axis, torch.float64)
     assert relative_error(without[0], expected[0]) > 0.03
+
+
+@pytest.mark.parametrize("asks", [7, None])
+@pytest.mark.parametrize("axis", [1, 2])
+def test_a_block_gives_it_scale_and_biases_as_plain_attention_has_them(monkeypatch, axis, asks):
+    """On any processor: what it computes is written out here."""
+    attention = blocks.Attention(32, heads=2, axis=axis, scalable=axis == 1).double()
+    generator = torch.Generator().manual_seed(0)
+    for parameter in attention.parameters():
+        parameter.data.normal_(std=0.3, generator=generator)
+    h = torch.randn(2, 9, 8, 32, generator=generator, dtype=torch.float64)
+    asking = h if asks is None else h.narrow(axis, 1, asks)
+    expected, bias = attention(asking, h)
+    assert bias is None
+    monkeypatch.setattr(blocks, "can_attend", lambda h, size: True)
+    monkeypatch.setattr(blocks, "attend_merged", plain)
+    actual, bias = attention(asking, h)
+    torch.testing.assert_close(actual + bias, expected)
 
 
 # What stands in for instructions takes fifteen seconds to compile at this size.

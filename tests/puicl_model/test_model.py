@@ -7,7 +7,7 @@ import torch.nn.functional as F
 
 from puicl_config import ModelConfig
 from puicl_model import PUICL
-from puicl_model.model import standardize
+from puicl_model.model import standardize, standardize_masked
 
 N_LABELED, N_UNLABELED, D = 5, 7, 4
 
@@ -281,5 +281,6 @@ def test_a_column_constant_among_the_labelled_is_noticed_at_any_offset(d):
     x[:, :7] = 0
     expected = standardize(x, x, 7, ModelConfig())
     shifted = x + 1000.1
-    actual = standardize(shifted, shifted, 7, ModelConfig())
-    np.testing.assert_allclose(actual.numpy(), expected.numpy(), atol=1e-3)
+    masked = standardize_masked(shifted, torch.arange(14) < 7, ModelConfig())
+    for actual in (standardize(shifted, shifted, 7, ModelConfig()), masked):
+        np.testing.assert_allclose(actual.numpy(), expected.numpy(), atol=1e-3)
