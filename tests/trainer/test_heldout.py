@@ -9,9 +9,10 @@ import torch
 
 from prior_gen import generate_shards
 from puicl_config import load_config
+from shard_io import open_shards
 from trainer.cli import _resolve
 from trainer.fit import fit
-from trainer.heldout import HeldoutFigures, HeldoutSet, auc
+from trainer.heldout import HeldoutFigures, HeldoutSet, _digest, auc
 from trainer.ledger import read_ledger
 from trainer.metrics import Metrics
 from trainer.state import TrainState
@@ -44,6 +45,22 @@ def test_heldout_figures_do_not_depend_on_the_number_of_processes(config, monkey
         for rank, size in ((0, 1), (1, 2), (0, 2))
     )
     assert shared == alone
+
+
+def test_figures_are_computed_in_the_runs_precision(config, monkeypatch):
+    monkeypatch.setattr("puicl_model.precision.multiplies_bfloat16", lambda: True)
+    average = TrainState(config, CPU).ema
+    train = config.train.model_copy(update={"precision": "bfloat16"})
+    settings = (config, config.model_copy(update={"train": train}))
+    exact, rough = (HeldoutSet(each, World(0, 1, CPU)).evaluate(average).loss for each in settings)
+    assert rough == pytest.approx(exact, abs=0.02)
+    assert rough != exact
+
+
+def test_a_held_out_set_is_named_by_its_microbatches(config):
+    reader = open_shards(config.train.heldout)
+    part = reader.published_parts()[0]
+    assert len({_digest(reader, [(part, position)]) for position in (0, 1)}) == 2
 
 
 FIGURES = HeldoutFigures(0.7, 0.6, 0.5)

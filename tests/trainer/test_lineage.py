@@ -14,9 +14,11 @@ from puicl_cli.main import app
 from puicl_config import InputError, load_config
 from puicl_model import load_model
 from trainer import average_checkpoints
-from trainer.checkpoint import checkpoints, load_checkpoint, read_state
+from trainer.begin import _check_start
+from trainer.checkpoint import Lineage, checkpoints, load_checkpoint, read_state
 from trainer.provenance import export_weights
-from trainer.start import load_start, reads_otherwise
+from trainer.run_folder import write_config
+from trainer.start import load_start, reads_otherwise, start_digest
 from trainer.state import TrainState
 
 
@@ -130,6 +132,24 @@ def test_a_run_begins_from_weights_and_can_be_checked(
     for name, weight in between.items():
         expected = (0.5 * first[name].astype(float) + 0.5 * last[name].astype(float)).astype("f4")
         np.testing.assert_array_equal(weight, expected)
+
+
+def test_other_weights_than_a_run_began_from_are_found_out_at_the_same_path(
+    reference_run, tiny, tmp_path
+):
+    start = tmp_path / "model.safetensors"
+    for path in (start, start.with_suffix(".json")):
+        shutil.copy(reference_run / path.name, path)
+    train = tiny.train.model_copy(update={"init_from": str(start)})
+    write_config(tmp_path, tiny.model_copy(update={"train": train}))
+    here, other = (
+        Lineage(({"tensors_digest": digest},)) for digest in (start_digest(str(start)), "0" * 64)
+    )
+    _check_start(tmp_path, here, str(start))
+    with pytest.raises(InputError, match="began elsewhere"):
+        _check_start(tmp_path, other, str(start))
+    start.unlink()  # what is gone may stay gone
+    _check_start(tmp_path, other, str(start))
 
 
 def test_a_run_begins_from_a_mean_of_checkpoints_and_records_each(

@@ -17,6 +17,7 @@ from trainer.agreement import check_same_start, differences
 from trainer.checkpoint import checkpoints
 from trainer.data import DataChain, identity
 from trainer.environment import check_same_environment, describe_environment
+from trainer.fit import fit
 from trainer.world import World, join_world
 
 MAIN = Path(__file__).resolve().parents[2] / "trainer" / "main.py"
@@ -183,6 +184,15 @@ def test_what_a_run_has_read_is_known_at_every_later_step(tiny, all_shards, othe
     )
     same = [ours.consume(step) == theirs.consume(step) for step in range(18)]
     assert same == [True] * 4 + [False] * 14
+
+
+def test_a_run_is_told_from_which_step_on_its_shards_are_others(
+    tiny, other_shards, reference_run, tmp_path
+):
+    run = shutil.copytree(reference_run, tmp_path / "run")
+    alone = World(0, 1, torch.device("cpu"))
+    with pytest.raises(InputError, match=r"first at step 4, which reads stage-0002-part-000$"):
+        fit(cli._resolve(tiny, "cpu"), other_shards / "forged", run, alone)
 
 
 def test_processes_that_stand_elsewhere_or_see_other_shards_do_not_start(

@@ -15,7 +15,7 @@ from puicl_model import PUICLClassifier, find_weights, load_model, shipped_weigh
 from shard_io import slice_shards
 from trainer import average_checkpoints
 from trainer.checkpoint import checkpoints
-from trainer.provenance import export_weights
+from trainer.provenance import differing_parts, export_weights
 
 
 @pytest.fixture(scope="module")
@@ -63,12 +63,19 @@ def test_verify_makes_the_first_shards_and_steps_again(exported):
     assert "3 steps, the same bits" in told
 
 
-def test_how_long_a_run_was_to_take_and_what_else_it_looked_at_do_not_bind_its_replay(copied):
+def test_how_long_a_run_was_to_take_and_what_else_it_looked_at_do_not_bind_its_replay(
+    copied, monkeypatch
+):
+    monkeypatch.setattr("trainer.loader._processes", None)  # a script would have to guard its main
+    change(copied, ("config", "train", "loader_processes"), 2)
     change(copied, ("config", "train", "max_seconds"), 1e-3)
     change(copied, ("config", "train", "heldout"), "gone")
     change(copied, ("config", "train", "follow"), True)
+    threads = []
+    monkeypatch.setattr("torch.set_num_threads", threads.append)
     code, told = verify(copied, "--replay")
     assert code == 0, told
+    assert 1 in threads  # as the run had them
     assert "3 steps, the same bits" in told
 
 
@@ -118,6 +125,13 @@ def test_another_part_than_recorded_is_named(copied):
     change(copied, ("plan_digest",), plan_digest(config.prior))
     change(copied, ("run_digest",), run_digest(config))
     assert verify(copied)[1].endswith("made by other software, or damaged\n")
+
+
+def test_a_recorded_part_that_is_not_there_differs(exported, own_shards):
+    _, card = load_model(exported)
+    assert differing_parts(card, own_shards) == []
+    (own_shards / "entries" / "stage-0001-part-001.json").unlink()
+    assert differing_parts(card, own_shards) == ["stage-0001-part-001"]
 
 
 def test_a_step_that_went_otherwise_is_named(copied):
@@ -286,7 +300,10 @@ def test_a_run_of_fewer_steps_than_are_recorded_is_exported_with_all_of_them(
 ):
     run, out = tmp_path / "run", tmp_path / "out.safetensors"
     run_command(*arguments(tiny_yaml, all_shards, run, "train.max_steps=2"))
+    with (run / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 2, "seconds": 4.6}\n')
     export_weights(run, all_shards, out, unfinished=True)
+    assert load_model(out)[1]["training_seconds"] == 5
     assert [line["step"] for line in load_model(out)[1]["recorded"]["ledger"]] == [0, 1]
     code, told = verify(out, "--replay")
     assert (code, "replay: 2 steps" in told) == (0, True), told
