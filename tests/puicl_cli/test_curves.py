@@ -12,7 +12,7 @@ from puicl_cli.main import app
 from puicl_config import Config, InputError, ModelConfig, config_yaml
 from puicl_model import PUICL, load_model
 from trainer import average_checkpoints, draw_curves
-from trainer.checkpoint import CheckpointState, read_state, save_checkpoint
+from trainer.checkpoint import CheckpointState, Lineage, read_state, save_checkpoint
 from trainer.plot import read_curves
 
 SMALL = ModelConfig(embedding_size=8, layers=1, heads=2, feedforward_size=8)
@@ -87,6 +87,10 @@ def test_plot_refuses_what_it_cannot_draw(tmp_path, out, losses, sentence):
         draw_curves([run], tmp_path / out, smooth=1)
 
 
+# What the run whose checkpoints are averaged began from.
+BEFORE = {"step": 7, "tensors_digest": "of another run"}
+
+
 def make_checkpoints(run, steps, digest="run"):
     run.mkdir(exist_ok=True)
     config = Config(model=SMALL)
@@ -96,7 +100,7 @@ def make_checkpoints(run, steps, digest="run"):
         weights = PUICL(SMALL, torch.Generator().manual_seed(step)).state_dict()
         tensors = {f"model.{name}": tensor for name, tensor in weights.items()}
         tensors |= {f"ema.{name}": 2 * tensor for name, tensor in weights.items()}
-        about = CheckpointState(step=step, run_digest=digest, plan_digest="plan", data="data")
+        about = CheckpointState(step, digest, "plan", "data", lineage=Lineage((BEFORE,)))
         saved.append(save_checkpoint(run / "checkpoints", about, tensors))
     return saved
 
@@ -111,13 +115,13 @@ def test_average_is_the_mean_of_the_checkpoints_weights_and_loads_as_a_model(tmp
     model, card = load_model(out)
     assert card["average_of"] == {"weights": "model", "steps": [1, 2, 4]}
     assert card["steps"] == 4
-    assert card["lineage"] == [read_state(path).as_ancestor() for path in saved]
+    assert card["lineage"] == [BEFORE, *(read_state(path).as_ancestor() for path in saved)]
     weights = [PUICL(SMALL, torch.Generator().manual_seed(s)).state_dict() for s in (1, 2, 4)]
     for name, tensor in model.state_dict().items():
         mean = torch.stack([each[name].double() for each in weights]).sum(0) / 3
         assert torch.equal(tensor, mean.float()), name
     assert average_checkpoints([saved[2], saved[0]], out) == [1, 4]
-    assert [ancestor["step"] for ancestor in load_model(out)[1]["lineage"]] == [1, 4]
+    assert [ancestor["step"] for ancestor in load_model(out)[1]["lineage"]] == [7, 1, 4]
     monkeypatch.chdir(saved[0].parent)
     assert average_checkpoints([Path(saved[0].name), Path(saved[2].name)], out) == [1, 4]
     assert average_checkpoints(saved[:1], out, "ema") == [1]

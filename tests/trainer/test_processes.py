@@ -111,6 +111,9 @@ def test_processes_compare_texts_of_any_length_and_all_say_what_differs():
     [
         ({"torch": "2.1"}, "torch is HERE (process 0), 2.1 (process 1)"),
         ({"instruction_sets": ["avx"]}, "instruction_sets is HERE (process 0), ['avx'] (process"),
+        ({"cpu_capability": "AVX9"}, "cpu_capability is HERE (process 0), AVX9 (process 1)"),
+        ({"machine_code": "other"}, "machine_code is HERE (process 0), other (process 1)"),
+        ({"tile_code": "other"}, "tile_code is HERE (process 0), other (process 1)"),
         ({"git_commit": "abc-dirty"}, "git_commit is HERE (process 0), abc-dirty (process 1)"),
         ({"threads_per_process": 2}, "threads_per_process is 1 (process 0), 2 (process 1)"),
         ({"variables": {"MKL_CBWR": "AVX2"}}, "MKL_CBWR is not set (process 0), AVX2 (process 1)"),

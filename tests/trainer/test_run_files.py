@@ -39,7 +39,8 @@ def test_the_environment_names_what_chooses_other_instructions(monkeypatch):
     variables |= {"OMP_MAX_ACTIVE_LEVELS": "0", "MKL_DYNAMIC": "FALSE"}
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    environment = describe_environment(ALONE, 1)
+    environment = describe_environment(ALONE, 3)
+    assert environment["threads_per_process"] == 3
     assert environment["variables"].items() >= variables.items()
     assert environment["llvmlite"][0].isdigit()
     assert environment["machine_code"] in (True, False)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -54,6 +55,15 @@ def test_when_its_time_is_up_a_run_ends_with_the_step_at_hand(
         assert checkpoints(tmp_path / "checkpoints")[-1].name == f"step-{step:08d}"
         assert len((tmp_path / "ledger.jsonl").read_text().splitlines()) == step
         assert f"asked to stop at step {step}, which is saved" in capsys.readouterr().out
+
+
+def test_a_plan_ends_where_it_ends_whatever_max_steps_says(
+    tiny_yaml, all_shards, reference_run, tmp_path, capsys
+):
+    run = shutil.copytree(reference_run, tmp_path / "run")
+    config = _resolve(load_config(tiny_yaml, ["train.max_steps=100"]), "cpu")
+    fit(config, all_shards, run, World(0, 1, torch.device("cpu")))
+    assert "from step 18 to 18 on 1 process" in capsys.readouterr().out
 
 
 # The trainer, whose first process gets SIGTERM while it computes, for the first time at step 7,
