@@ -78,6 +78,20 @@ def test_on_a_cpu_a_run_takes_the_same_rows_few_tasks_at_a_time(
         assert torch.equal(batch.x, expected.x)
 
 
+def test_a_run_cuts_rows_down_to_the_multiples_it_is_told(tiny, all_shards, tmp_path, monkeypatch):
+    seen = []
+
+    def computed(state, batch, *_):
+        seen.append((batch.n_labeled % 4, batch.y.shape[1] % 4))
+        return torch.ones(state.gradient.numel() + 1)
+
+    monkeypatch.setattr("trainer.fit.microbatch_gradient", computed)
+    changes = {"round_rows": 4, "max_steps": 1, "device": "cpu", "precision": "float32"}
+    config = tiny.model_copy(update={"train": tiny.train.model_copy(update=changes)})
+    fit(config, all_shards, tmp_path / "run", World(0, 1, torch.device("cpu")))
+    assert seen == [(0, 0)] * 4
+
+
 def test_loader_processes_give_what_the_threads_give(tiny, all_shards):
     addresses = [a for step in range(2) for a in addresses_of_step(tiny.prior, tiny.train, step)]
     reader = open_shards(all_shards)
