@@ -200,17 +200,6 @@ def test_a_card_without_a_config_records_nothing(copied):
     assert "the weights' card records no steps" in verify(copied)[1]
 
 
-def test_only_the_shards_of_the_run_are_recorded(reference_run, tiny, own_shards, tmp_path):
-    out = tmp_path / "w.safetensors"
-    generate_shards(tiny, tmp_path / "heldout", [1], split="heldout", jobs=1)
-    with pytest.raises(InputError, match=r"not the shards the run was .* split is heldout"):
-        export_weights(reference_run, tmp_path / "heldout", out)
-    slice_shards(own_shards, "d >= 2", tmp_path / "slice")
-    with pytest.raises(InputError, match="or what was sliced out of them, differ"):
-        export_weights(reference_run, tmp_path / "slice", out)
-    assert not out.exists()
-
-
 def test_storage_is_the_folders_and_a_slice_is_cut_out_again(
     tiny_yaml, tiny, run_command, arguments, tmp_path
 ):
@@ -293,44 +282,6 @@ def test_a_run_that_was_stopped_for_good_can_be_exported_and_checked(
         change(out, ("steps",), steps)
         code, told = verify(out)
         assert (code, "its config says 3 to 17, unfinished" in told) == (1, True), told
-
-
-def test_a_run_of_fewer_steps_than_are_recorded_is_exported_with_all_of_them(
-    run_command, arguments, tiny_yaml, all_shards, tmp_path
-):
-    run, out = tmp_path / "run", tmp_path / "out.safetensors"
-    run_command(*arguments(tiny_yaml, all_shards, run, "train.max_steps=2"))
-    with (run / "metrics.jsonl").open("a") as file:
-        file.write('{"step": 2, "seconds": 4.6}\n')
-    export_weights(run, all_shards, out, unfinished=True)
-    assert load_model(out)[1]["training_seconds"] == 5
-    assert [line["step"] for line in load_model(out)[1]["recorded"]["ledger"]] == [0, 1]
-    code, told = verify(out, "--replay")
-    assert (code, "replay: 2 steps" in told) == (0, True), told
-
-
-@pytest.mark.parametrize(
-    ("lost", "emptied"),
-    [
-        ("config.yaml", False),
-        ("environment.json", False),
-        ("environment.json", True),
-        ("metrics.jsonl", False),
-        ("metrics.jsonl", True),
-    ],
-)
-def test_a_run_that_lacks_a_file_is_refused_by_its_name(
-    reference_run, all_shards, tmp_path, lost, emptied
-):
-    run = tmp_path / "run"
-    shutil.copytree(reference_run, run)
-    if emptied:
-        (run / lost).write_text("")
-    else:
-        (run / lost).unlink()
-    with pytest.raises(InputError, match=lost):
-        export_weights(run, all_shards, tmp_path / "out.safetensors")
-    assert not (tmp_path / "out.safetensors").exists()
 
 
 def test_names_are_of_shipped_weights_and_nothing_else(tmp_path, monkeypatch):
