@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from shard_io.errors import ShardError
 from shard_io.layout import PartId
@@ -29,6 +30,14 @@ class FilteredReader(ShardReader):
         self._counting = threading.Lock()
         self._index = SliceIndex(joined(self.manifest.slice, where), {})
         self.manifest = replace(self.manifest, slice=self._index)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return {name: kept for name, kept in state.items() if name not in ("_counting", "_test")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._counting, self._test = threading.Lock(), parse_where(self._where)
 
     def survivors(self, stage: int) -> tuple[int, ...]:
         """See `ShardReader`; raises `ShardError` where the stage has none, or lacks parts."""

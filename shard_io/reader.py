@@ -32,7 +32,8 @@ class ShardReader:
     """Random access by address, safe to use from several threads.
 
     A part's files are hashed against its entry when the part is first opened, and whatever is read
-    of them later must still be the same, so bytes that were altered are never returned.
+    of them later must still be the same, so bytes that were altered are never returned. A reader
+    that is pickled, for workers of another process, holds its copies to what it has seen.
     """
 
     def __init__(self, folder: Path | Store):
@@ -45,6 +46,9 @@ class ShardReader:
         self._entries: dict[PartId, PartEntry] = {}
         self._checked: dict[PartId, CheckedFiles] = {}  # of parts that were open once
 
+    # Addresses are three numbers: without this Python would iterate by asking for 0, 1, 2, ...
+    __iter__ = None
+
     def __getitem__(self, address: tuple[int, int, int]) -> Microbatch:
         """The microbatch at [stage, step, index].
 
@@ -55,6 +59,16 @@ class ShardReader:
         microbatch = self.part(part_id)[position]
         self._check_place(part_id, position, microbatch.tags)
         return microbatch
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Locks and open files stay in their process: workers that are not forked get a pickle.
+        with self._lock:
+            state = {**self.__dict__, "_entries": {**self._entries}, "_checked": {**self._checked}}
+        return {name: kept for name, kept in state.items() if name not in ("_lock", "_open")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock, self._open = threading.Lock(), OrderedDict()
 
     def part_of(self, address: tuple[int, int, int]) -> tuple[PartId, int]:
         """The part whose microbatch answers `address`, and that microbatch's place in it.
