@@ -1,6 +1,7 @@
 """The `prior-gen` command."""
 
 import re
+import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -141,8 +142,8 @@ def _show_what_others_owe(out: str, stages: list[int], shares: int) -> None:
     if missing:
         text = as_ranges(stages)
         print(
-            f"{out}: {len(missing)} parts of these stages are still missing; `prior-gen info {out} "
-            f"--stages {text} --shares {shares}` names the shares that owe them"
+            f"{out}: {len(missing)} parts of these stages are still missing; `prior-gen info "
+            f"{shlex.quote(out)} --stages {text} --shares {shares}` names the shares that owe them"
         )
 
 

@@ -19,6 +19,7 @@ from shard_io import (
     content_digest,
     open_shards,
     publish_part,
+    repairing,
     store_of,
     sweep_staging,
 )
@@ -79,13 +80,13 @@ def convert_part(
     if [batch.address for batch in microbatches] != reader.layout.addresses(part):
         raise ShardError(
             f"{part.name} in {source} holds other microbatches than its place in the plan; "
-            f"`prior-gen repair {source}` makes it again"
+            f"{repairing(source)} makes it again"
         )
     entry = reader.entry(part)
     if content_digest(microbatches) != entry.content_digest:
         raise ShardError(
             f"{part.name} in {source} does not match its content digest; "
-            f"`prior-gen repair {source}` makes it again"
+            f"{repairing(source)} makes it again"
         )
     # An older entry names no plan, and to store its tasks again is no proof of one.
     return publish_part(folder, part, microbatches, manifest.storage, entry.plan)

@@ -30,6 +30,7 @@ from shard_io import (
     local_folder,
     open_shards,
     problems_of,
+    repairing,
     slice_shards,
     store_of,
     stray_files,
@@ -132,8 +133,7 @@ def verify(
     if store_of(folder).listing() is None:
         unseen = "; extra files were not looked for, as a web server does not list its folders"
     if count:
-        command = f"prior-gen repair {folder}{options}"
-        mend = f"; `{command}` mends bad parts" if can_be_written(folder) else ""
+        mend = f"; {repairing(folder, options)} mends bad parts" if can_be_written(folder) else ""
         print(f"{folder}: {count} {'problem' if count == 1 else 'problems'}{mend}{unseen}")
         sys.exit(1)
     print(f"{folder}: {len(parts)} parts are whole and match their digests{again}{unseen}")

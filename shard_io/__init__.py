@@ -5,6 +5,7 @@ from shard_io.errors import (
     ManifestLost,
     NoShards,
     ShardError,
+    repairing,
     told_as_shard_error,
 )
 from shard_io.files import sweep_staging
@@ -63,6 +64,7 @@ __all__ = [
     "read_manifest",
     "recorded_config",
     "refresh_manifest",
+    "repairing",
     "slice_shards",
     "store_of",
     "stray_files",

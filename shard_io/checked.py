@@ -20,7 +20,7 @@ from typing import Any
 import google_crc32c
 import numpy as np
 
-from shard_io.errors import ShardError
+from shard_io.errors import ShardError, repairing
 
 _BLOCK = 1 << 15
 _PIECE = 16 * _BLOCK  # read at once to be hashed
@@ -68,7 +68,7 @@ class CheckedFiles:
 
     def __init__(self, root: Path, seals: Mapping[str, Seal] | None = None, mend: str = ""):
         self.root, self.seals = root, seals
-        self.mend = mend or f"`prior-gen repair {root}` makes it again"
+        self.mend = mend or f"{repairing(root)} makes it again"
 
     def open(self, path: Path) -> "CheckedFile":
         """A file at `path`, below the root; raises `ShardError` where it is gone."""

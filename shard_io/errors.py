@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shlex
 from collections.abc import Iterator
 
 from puicl_config import USERS_TO_MEND, InputError
@@ -17,6 +18,11 @@ class ManifestLost(ShardError):
 
 class NoShards(ManifestLost):
     """There is no manifest, as a rule since nobody has made shards there yet."""
+
+
+def repairing(folder: object, rest: str = "") -> str:
+    """The command that mends `folder`, to be pasted from a sentence: paths may hold spaces."""
+    return f"`prior-gen repair {shlex.quote(str(folder))}{rest}`"
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from puicl_config.atomic import sync_folder, write_synced
 from shard_io.checked import CheckedFiles, seal_of
-from shard_io.errors import ShardError
+from shard_io.errors import ShardError, repairing
 from shard_io.layout import STAGING
 
 # A file in every private folder, locked while its owner lives.
@@ -33,12 +33,12 @@ def check_sizes(folder: Path, files: Iterable[dict[str, Any]]) -> None:
     for file in files:
         path = folder / file["path"]
         if not path.is_file():
-            raise ShardError(f"{path} is missing; `prior-gen repair {folder}` makes it again")
+            raise ShardError(f"{path} is missing; {repairing(folder)} makes it again")
         size = path.stat().st_size
         if size != file["bytes"]:
             raise ShardError(
                 f"{path} has {size} bytes instead of {file['bytes']}; "
-                f"`prior-gen repair {folder}` makes it again"
+                f"{repairing(folder)} makes it again"
             )
 
 

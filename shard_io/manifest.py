@@ -18,7 +18,7 @@ from puicl_config import (
     plan_of,
     sha256_of,
 )
-from shard_io.errors import ManifestLost, NoShards, ShardError
+from shard_io.errors import ManifestLost, NoShards, ShardError, repairing
 from shard_io.layout import BYSTANDERS, ENTRIES, MANIFEST, OURS, Layout, PlanId, other_homes
 from shard_io.slice_index import SliceIndex, slice_from_plain
 from shard_io.store import Store, store_of
@@ -119,7 +119,7 @@ def read_manifest(folder: Path | Store) -> Manifest:
     except (ValueError, KeyError, TypeError) as error:
         raise ManifestLost(
             f"{path} is damaged: {error}; put a copy of it back, or rebuild it from the parts with "
-            f"`prior-gen repair {folder} --config CONFIG`"
+            f"{repairing(folder, ' --config CONFIG')}"
         ) from None
     if version != FORMAT_VERSION:
         raise ShardError(f"{path} has format version {version}; this code reads {FORMAT_VERSION}")
@@ -197,7 +197,7 @@ def check_claim(folder: Path | Store, manifest: Manifest) -> Manifest | None:
         if MANIFEST not in store.names():
             raise ShardError(
                 f"{folder} holds parts ({Path(orphans[0]).stem}, ...) and no manifest: rebuild it "
-                f"with `prior-gen repair {folder} --config CONFIG`, or give an empty folder, where "
+                f"with {repairing(folder, ' --config CONFIG')}, or give an empty folder, where "
                 "the plan's parts are made again to the same digests"
             )
     present = read_manifest(folder)

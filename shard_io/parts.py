@@ -10,7 +10,7 @@ from typing import Any
 
 from puicl_config import ShardsConfig, canonical_json
 from shard_io.checked import CheckedFiles
-from shard_io.errors import ShardError, told_as_shard_error
+from shard_io.errors import ShardError, repairing, told_as_shard_error
 from shard_io.files import sha256_file
 from shard_io.layout import PARTS, SUFFIXES, PartId, PlanId
 from shard_io.microbatch import Microbatch
@@ -142,7 +142,7 @@ def read_entry(folder: Path | Store, part: PartId) -> PartEntry | None:
         _check_file_records(entry)
     except (ValueError, KeyError, TypeError) as error:
         raise ShardError(
-            f"{folder / part.entry_path} is damaged: {error}; `prior-gen repair {folder}` makes "
+            f"{folder / part.entry_path} is damaged: {error}; {repairing(folder)} makes "
             f"{part.name} again"
         ) from None
     return entry

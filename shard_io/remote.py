@@ -7,6 +7,7 @@ AWS_ENDPOINT_URL and so on); a URL that carries any is refused.
 import contextlib
 import hashlib
 import os
+import shlex
 import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
@@ -18,7 +19,7 @@ from urllib.parse import urlsplit
 
 from puicl_config import InputError
 from shard_io.checked import CheckedFiles, Seal, seal_of
-from shard_io.errors import ShardError, told_as_shard_error
+from shard_io.errors import ShardError, repairing, told_as_shard_error
 
 _READ_ONLY = ("http", "https")
 _KINDS = ("s3", *_READ_ONLY)
@@ -148,8 +149,8 @@ class RemoteStore:
     def _mend(self) -> str:
         # What lies here is a copy: where it was altered, the next command fetches it again.
         return (
-            f"the same command fetches it again from {self}, which `prior-gen verify {self}` checks"
-            f" and `prior-gen repair {self}` mends"
+            f"the same command fetches it again from {self}, which `prior-gen verify "
+            f"{shlex.quote(str(self))}` checks and {repairing(self)} mends"
         )
 
     def _download(self, file: dict[str, Any], root: Path) -> Seal:

@@ -7,7 +7,7 @@ what is read, or not what the manifest says.
 from pathlib import Path
 
 from shard_io.checked import CheckedFiles
-from shard_io.errors import ShardError
+from shard_io.errors import ShardError, repairing
 from shard_io.layout import PartId
 from shard_io.manifest import Manifest
 from shard_io.parts import Part, PartEntry, open_part, read_entry
@@ -62,5 +62,5 @@ def open_own(folder: Path | Store, part: PartId, manifest: Manifest, files: Chec
 def _stranger(folder: Path | Store, part: PartId, what: str, kinds: str) -> ShardError:
     return ShardError(
         f"{what}: two {kinds}' folders were put together. Keep each in its own; "
-        f"`prior-gen repair {folder}` makes {part.name} again by the folder's manifest"
+        f"{repairing(folder)} makes {part.name} again by the folder's manifest"
     )

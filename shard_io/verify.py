@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from shard_io.errors import ShardError, told_as_shard_error
+from shard_io.errors import ShardError, repairing, told_as_shard_error
 from shard_io.layout import BYSTANDERS, MANIFEST, STAGING, PartId, other_homes
 from shard_io.manifest import Manifest, read_manifest
 from shard_io.merge import is_disputed, merged_entries
@@ -119,7 +119,7 @@ def _manifest_problems(folder: Path | Store, published: dict[str, Any]) -> Itera
         more = f" and {len(stale) - 1} more" if len(stale) > 1 else ""
         yield (
             f"{path} lacks the entry of {stale[0]}{more}: a writer was killed or is still at "
-            f"work, or it was altered; `prior-gen repair {folder}` merges all entries"
+            f"work, or it was altered; {repairing(folder)} merges all entries"
         )
     text = store_of(folder).read(MANIFEST)
     if (json.dumps(json.loads(text), indent=1, sort_keys=True) + "\n").encode() != text:
