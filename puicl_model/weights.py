@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,20 @@ def find_weights(model: str | Path | None) -> Path:
     )
 
 
+def refuse_folder(path: Path) -> None:
+    """Raise `InputError`, which says what to give instead, where weights' `path` is a folder."""
+    if not path.is_dir():
+        return
+    # A run that has not ended, or one of its checkpoints, has none that could be given.
+    has_own = (path / "state.safetensors").is_file() or (path / "checkpoints").is_dir()
+    if has_own and not (path / "model.safetensors").is_file():
+        raise InputError(
+            f"{path} holds no model.safetensors, which a run writes when it ends: write weights "
+            f"from checkpoints with `puicl average {shlex.quote(str(path))} --out FILE.safetensors`"
+        )
+    raise InputError(f"{path} is a folder; give the model.safetensors file in it")
+
+
 def weights_digest(tensors: Mapping[str, torch.Tensor]) -> str:
     """Hex SHA-256 over names, shapes, dtypes and bytes, in the order of the names."""
     digest = hashlib.sha256()
@@ -62,8 +77,7 @@ def load_model(path: str | Path) -> tuple[PUICL, dict[str, Any]]:
     """
     path = Path(path)
     card_path = path.with_suffix(".json")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; give the model.safetensors file in it")
+    refuse_folder(path)
     for file in (path, card_path):
         if not file.is_file():
             raise InputError(f"no weights at {path}: {file} is missing")

@@ -14,7 +14,7 @@ from puicl_model.files.decimals import plain_label
 from puicl_model.files.formats import read_table
 from puicl_model.parameters import is_range, is_share
 from puicl_model.preprocessing.table import KEEP_THEM, SPELL
-from puicl_model.weights import find_weights
+from puicl_model.weights import find_weights, refuse_folder
 
 # Columns of the scores, beside the id column.
 _OUTPUT = ("row", "labeled", "p_positive")
@@ -56,8 +56,7 @@ class Options:
                 f"--id-column {self.id_column}: the scores have a column of that name; give the "
                 "data's another one"
             )
-        if find_weights(self.model).is_dir():
-            raise InputError(f"{self.model} is a folder; give the model.safetensors file in it")
+        refuse_folder(find_weights(self.model))
 
     def as_dict(self) -> dict[str, Any]:
         """For records, as JSON has it."""

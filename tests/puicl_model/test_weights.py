@@ -163,6 +163,16 @@ def test_a_folder_is_refused_with_what_to_give_instead(saved):
     )
 
 
+@pytest.mark.parametrize("inside", ["state.safetensors", "checkpoints/step-00000020/state.json"])
+def test_a_checkpoint_or_a_run_without_weights_is_refused_with_what_writes_some(tmp_path, inside):
+    folder = tmp_path / "my run"
+    (folder / inside).parent.mkdir(parents=True)
+    (folder / inside).write_bytes(b"")
+    assert f"`puicl average '{folder}' --out FILE.safetensors`" in refusal(folder)
+    (folder / "model.safetensors").write_bytes(b"")
+    assert refusal(folder) == f"{folder} is a folder; give the model.safetensors file in it"
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "[1]", "3", "null", '"model"', "{}"])
 def test_a_card_that_is_no_card_is_refused(saved, text):
     saved.with_suffix(".json").write_text(text, encoding="utf-8")
