@@ -64,8 +64,7 @@ class Plan:
 
 def make_method(name: str, model: Path | None) -> Method:
     """A method of the registry; `model` goes to those that take weights of that name."""
-    make: Callable[..., Method] = METHODS[name]
-    return make(model=model) if model is not None and _takes_weights(name) else make()
+    return _made(METHODS[name], model)
 
 
 def usable_methods(
@@ -137,7 +136,11 @@ def run_and_keep(
         joblib.parallel_config(backend="loky", inner_max_num_threads=1),
     ):
         parallel = joblib.Parallel(n_jobs=plan.jobs, return_as="generator_unordered", batch_size=1)
-        work = (joblib.delayed(_run_and_keep)(*asked(each), plan.model, log) for each in todo)
+        # By its class: a method that a script added to METHODS has no name in a worker.
+        work = (
+            joblib.delayed(_run_and_keep)(*one, METHODS[one[0].method], plan.model, log)
+            for one in map(asked, todo)
+        )
         for error in parallel(work) if todo else ():
             failed += error is not None
             progress.advance(note=f"{failed} failed" if failed else "")
@@ -149,9 +152,14 @@ def _split(plan: Plan, cell: Cell) -> PUTask:
 
 
 def _run_and_keep(
-    cell: Cell, split: PUTask, facts: dict[str, Any], model: Path | None, log: CellLog
+    cell: Cell,
+    split: PUTask,
+    facts: dict[str, Any],
+    kind: Callable[..., Method],
+    model: Path | None,
+    log: CellLog,
 ) -> str | None:
-    record = {**run_cell(cell, make_method(cell.method, model), split), **facts}
+    record = {**run_cell(cell, _made(kind, model), split), **facts}
     log.append(record)
     return record["error"]
 
@@ -162,7 +170,7 @@ def _problem(name: str, model: Path | None) -> str | None:
     try:
         method = make_method(name, model)
         method.check()
-        if _takes_weights(name):
+        if _takes_weights(METHODS[name]):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of so few rows: they are nobody's
                 method.fit_predict(x[:4], x[4:], 0)
@@ -171,8 +179,12 @@ def _problem(name: str, model: Path | None) -> str | None:
     return None
 
 
-def _takes_weights(name: str) -> bool:
-    return "model" in inspect.signature(METHODS[name].__init__).parameters
+def _made(kind: Callable[..., Method], model: Path | None) -> Method:
+    return kind(model=model) if model is not None and _takes_weights(kind) else kind()
+
+
+def _takes_weights(kind: Callable[..., Method]) -> bool:
+    return "model" in inspect.signature(kind).parameters
 
 
 def _claim(out: Path, plan: Plan, log: CellLog) -> None:

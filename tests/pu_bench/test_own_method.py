@@ -1,0 +1,21 @@
+"""A method that is not ours takes part in the benchmark, as its docs print it."""
+
+import csv
+from pathlib import Path
+
+DOCS = Path(__file__).parents[2] / "docs" / "benchmark.md"
+
+
+def test_the_docs_own_method_runs_in_several_processes(run_afresh, little_tables, tmp_path):
+    shown = DOCS.read_text(encoding="utf-8").split("**A method of your own**")[1]
+    code = shown.split("```python\n")[1].split("```")[0]
+    script, out = tmp_path / "mine.py", tmp_path / "results"
+    script.write_text(code, encoding="utf-8")
+    asked = ["--methods", "centroid,logistic", "--data", little_tables, "--repeats", 1]
+    run_afresh(script, "bench", *asked, "--jobs", 2, "--out", out)
+    with (out / "results.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["method"] == "centroid"]
+    assert {row["task"] for row in rows} == {"easy", "hard", "mixed"}
+    assert not any(row["error"] for row in rows)
+    assert next(float(row["auc"]) for row in rows if row["task"] == "easy") > 0.9
+    assert "near the mean" in (out / "report.md").read_text(encoding="utf-8")
