@@ -170,9 +170,11 @@ def _sentences(error: ValidationError) -> Iterator[str]:
         if problem["type"] == "extra_forbidden":
             known = _known_keys(path[:-1])
             near = difflib.get_close_matches(path[-1], known, n=1, cutoff=0.5)
+            # A key of another section, most often written without its own: `sampler=shuffled`.
+            meant = list(_places_of(path[-1])) or [".".join([*path[:-1], word]) for word in near]
             hint = (
-                f"did you mean {'.'.join([*path[:-1], near[0]])}?"
-                if near
+                f"did you mean {' or '.join(meant)}?"
+                if meant
                 else f"known there: {', '.join(known)}"
             )
             yield f"unknown key {'.'.join(path)}; {hint}"
@@ -190,6 +192,15 @@ def _known_keys(path: Sequence[str]) -> list[str]:
     for step in path:
         model = model.model_fields[step].annotation
     return list(model.model_fields)
+
+
+def _places_of(key: str, model: Any = Config, above: str = "") -> Iterator[str]:
+    """Every key of this name, with the sections above it."""
+    for name, field in model.model_fields.items():
+        if name == key:
+            yield above + name
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from _places_of(key, field.annotation, f"{above}{name}.")
 
 
 def _readable(path: Sequence[str]) -> list[str]:

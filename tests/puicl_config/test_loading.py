@@ -82,6 +82,10 @@ def test_the_working_directorys_config_wins_over_the_shipped_one(tmp_path, monke
         ("prior.sigma_int=1", "unknown key prior.sigma_int; did you mean prior.sigma_init?"),
         ("train.phase1.peek=1", "did you mean train.phase1.peak?"),
         ("trian.seed=1", "unknown key trian; did you mean train?"),
+        ("sampler=shuffled", "unknown key sampler; did you mean train.sampler?"),
+        ("seed=1", "unknown key seed; did you mean prior.seed or train.seed?"),
+        ("train.layers=2", "unknown key train.layers; did you mean model.layers?"),
+        ("peak=1", "did you mean train.phase1.peak or train.phase2.peak?"),
         ("prior.sigma_init=-1", "prior.sigma_init: input should be greater than 0, got -1"),
         ("prior.sigma_init=.inf", "prior.sigma_init: input should be a finite number"),
         (
