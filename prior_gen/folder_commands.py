@@ -20,6 +20,7 @@ from prior_gen.stages import parse_stages
 from puicl_config import InputError, plan_digest, visible
 from puicl_config.workers import stops_with
 from shard_io import (
+    BELONGS_NOWHERE,
     ManifestLost,
     Store,
     absent_parts,
@@ -133,7 +134,7 @@ def verify(
     if store_of(folder).listing() is None:
         unseen = "; extra files were not looked for, as a web server does not list its folders"
     if count:
-        mend = f"; {repairing(folder, options)} mends bad parts" if can_be_written(folder) else ""
+        mend = _how_to_mend(folder, count, options) if can_be_written(folder) else ""
         print(f"{folder}: {count} {'problem' if count == 1 else 'problems'}{mend}{unseen}")
         sys.exit(1)
     print(f"{folder}: {len(parts)} parts are whole and match their digests{again}{unseen}")
@@ -250,6 +251,17 @@ def preview(
         f"{numbers['tasks_scored']:,} tasks scored"
         + (f"; {missing:,} parts of the stages begun are missing" if missing else "")
     )
+
+
+def _how_to_mend(folder: Path | Store, count: int, options: str) -> str:
+    """What to do about `count` problems: files that are no part's are the user's to remove.
+
+    Beside others, they may be a bad part's, which `repair` writes again.
+    """
+    strays = sum(problem.endswith(BELONGS_NOWHERE) for problem in stray_files(folder))
+    if strays == count:
+        return f"; remove what {BELONGS_NOWHERE} yourself, repair leaves it alone"
+    return f"; {repairing(folder, options)} mends bad parts"
 
 
 def _print_all(sentences: Iterable[str]) -> int:

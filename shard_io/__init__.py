@@ -27,9 +27,17 @@ from shard_io.remote import cache_folder
 from shard_io.slice import slice_shards
 from shard_io.slice_index import SliceIndex
 from shard_io.store import Store, folder_of, local_folder, store_of
-from shard_io.verify import absent_parts, bad_parts, problems_of, stray_files, verify_part
+from shard_io.verify import (
+    BELONGS_NOWHERE,
+    absent_parts,
+    bad_parts,
+    problems_of,
+    stray_files,
+    verify_part,
+)
 
 __all__ = [
+    "BELONGS_NOWHERE",
     "MANIFEST",
     "PARTS",
     "FilteredReader",

@@ -14,6 +14,9 @@ from shard_io.reader import ShardReader
 from shard_io.store import Store, store_of
 from shard_io.strangers import open_own, own_entry
 
+# Ends the sentences on what no command removes: nobody but its owner knows what it is.
+BELONGS_NOWHERE = "belongs to no published part"
+
 
 def problems_of(folder: Path | Store) -> Iterator[str]:
     """Everything that is wrong with a folder, a sentence each.
@@ -104,7 +107,7 @@ def stray_files(folder: Path | Store) -> Iterator[str]:
     elsewhere = {STAGING, *other_homes(listing)}
     for path in listing:
         if path not in known and path.split("/")[0] not in elsewhere:
-            yield f"{folder / path} belongs to no published part"
+            yield f"{folder / path} {BELONGS_NOWHERE}"
     yield from _manifest_problems(folder, published)
 
 

@@ -241,6 +241,20 @@ def test_a_damaged_manifest_is_refused(own_shards):
             open_shards(own_shards)
 
 
+def test_verify_sends_nobody_to_repair_for_files_that_repair_leaves_alone(own_shards, command):
+    stray, entry = own_shards / "parts" / "x", own_shards / PartId(2, 0).entry_path
+    stray.write_text("stranger")
+    alone = "; remove what belongs to no published part yourself, repair leaves it alone\n"
+    status, out = command("verify", own_shards)
+    assert status == 1
+    assert out.endswith(f"{own_shards}: 1 problem{alone}")
+    entry.write_text(entry.read_text() + " ")
+    _, out = command("verify", own_shards)
+    assert out.endswith(f"; `prior-gen repair {own_shards}` mends bad parts\n")
+    assert command("repair", own_shards)[0] == 0
+    assert command("verify", own_shards)[1].endswith(f"{own_shards}: 1 problem{alone}")
+
+
 @pytest.mark.parametrize("asked", ["verify", "repair"])
 def test_a_stray_files_name_gives_no_orders_to_the_terminal(own_shards, asked, command):
     (own_shards / "\x1b[2J").write_text("stranger")
