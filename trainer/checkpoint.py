@@ -124,6 +124,11 @@ def read_state(path: Path) -> CheckpointState:
         kept = checkpoints(path / "checkpoints")
         example = f", such as {kept[-1]}" if kept else ""
         raise InputError(f"{path} is a run: give one of its checkpoints{example}")
+    if not (_NAME.fullmatch(path.name) or (path / STATE).exists() or (path / TENSORS).exists()):
+        raise InputError(
+            f"{path} is no checkpoint: it holds no {STATE}; give a run's, such as "
+            "RUN/checkpoints/step-00012000"
+        )
     try:
         with _refusals_told(path):
             about = json.loads((path / STATE).read_text(encoding="utf-8"))

@@ -6,10 +6,14 @@ import stat
 import pytest
 import torch
 
+from puicl_config import InputError
 from trainer.checkpoint import (
+    TENSORS,
     CheckpointState,
+    DamagedCheckpoint,
     checkpoints,
     load_checkpoint,
+    read_state,
     save_checkpoint,
     set_aside,
     thin_checkpoints,
@@ -97,3 +101,19 @@ def test_a_step_may_be_set_aside_more_than_once(tmp_path):
     assert aside.name == "damaged-step-00000003"
     assert checkpoints(tmp_path) == []
     assert load_checkpoint(aside)[1]["a"][0] == 2
+
+
+def test_a_folder_of_something_else_is_called_no_checkpoint_and_a_checkpoints_own_is_damaged(
+    tmp_path,
+):
+    with pytest.raises(
+        InputError, match=r"is no checkpoint: it holds no state\.json; give"
+    ) as told:
+        read_state(tmp_path)
+    assert not isinstance(told.value, DamagedCheckpoint)
+    (tmp_path / "step-00000007").mkdir()
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / TENSORS).write_bytes(b"")
+    for name in ("step-00000007", "copy"):
+        with pytest.raises(DamagedCheckpoint, match="is damaged"):
+            read_state(tmp_path / name)
