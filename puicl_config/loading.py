@@ -38,7 +38,11 @@ def find_config(name: str | Path) -> Path:
             return place
     if _is_file(wanted / "manifest.json"):
         raise InputError(f"{wanted} is a folder of shards: give {wanted}/manifest.json")
+    if len(places) == 1:
+        raise InputError(f"no config {str(name)!r}: there is no such file")
     known = sorted({path.stem for folder in _SHIPPED for path in folder.glob("*.yaml")})
+    if near := difflib.get_close_matches(wanted.stem, known):
+        raise InputError(f"no config {str(name)!r}: did you mean {' or '.join(near)}?")
     raise InputError(f"no config {str(name)!r}: give a YAML file or one of {', '.join(known)}")
 
 

@@ -188,9 +188,12 @@ def test_a_broken_file_is_refused(tmp_path, text, sentence):
     assert sentence in str(caught.value)
 
 
-def test_an_unknown_config_names_the_shipped_ones():
+def test_an_unknown_config_names_those_like_it_or_all_that_ship():
+    for wrong in ("papr", "configs/papr.yaml"):
+        with pytest.raises(InputError, match=r"no config '.*papr.*': did you mean paper or cpu_pa"):
+            load_config(wrong)
     with pytest.raises(InputError, match=f"give a YAML file or one of {', '.join(SHIPPED)}"):
-        load_config("papr")
+        load_config("zzz")
 
 
 def test_the_extensions_page_documents_every_key_and_its_example_loads():
