@@ -123,3 +123,12 @@ def test_probabilities_below_nought_are_refused():
 def test_an_estimated_share_is_held_against_the_classes_and_not_against_the_answer():
     judged = judge(prediction([0.9, 0.9, 0.9, 0.9, 0.1], class_prior=0.75), Y, True)
     assert judged.metrics["pi_error"] == pytest.approx(0.75 - 3 / 5)
+
+
+def test_a_methods_own_labels_count_and_not_its_scores_above_one_half():
+    # PUSB's classes are a share of the rows, a ratio's and a margin's lie at cuts of their own.
+    judged = judge(prediction([0.9, 0.8, 0.7, 0.6, 0.1], label=[1, 1, 0, 0, 0]), Y, True)
+    assert judged.metrics["accuracy"] == pytest.approx(4 / 5)
+    assert judged.metrics["f1_negative"] == pytest.approx(2 * 2 / (2 * 2 + 1))
+    assert judged.metrics["f1_positive"] == pytest.approx(2 * 2 / (2 * 2 + 1))
+    assert judged.metrics["balanced_accuracy"] == pytest.approx((2 / 3 + 1) / 2)

@@ -2,6 +2,7 @@
 
 import json
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,9 +11,13 @@ from little_runs import CHEAP, figures, ones, plan_of, register
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from pu_bench import METHODS, Prediction, split_pu
+from pu_bench.data import load_collection
 from pu_bench.protocol import PUTask
 from pu_bench.run import Cell, make_method, run_benchmark, run_cell, run_only, usable_methods
 from pu_bench.run.cells import rows_digest
+from pu_bench.run.files import DETAILS
+
+PUBLISHED = Path(__file__).resolve().parents[2] / "results" / "published"
 
 
 def test_every_registered_method_sees_identical_rows(monkeypatch, collection, tmp_path):
@@ -205,6 +210,16 @@ def test_every_cell_has_a_seed_of_its_own_and_methods_share_the_split():
     assert len({cell.method_seed for cell in cells}) == 8
     assert max(cell.method_seed for cell in cells) < 2**31
     assert len({cell.split_seed for cell in cells}) == 4
+
+
+def test_the_published_splits_are_those_that_are_drawn_here():
+    # Else a run that goes on from them, or is set beside them, is of other rows.
+    rows = pd.read_csv(PUBLISHED / DETAILS).groupby(["task", "repeat"]).rows_seen.unique()
+    for name, table in load_collection(None, ["monk2", "wdbc"]).tables.items():
+        for repeat in (0, 9):
+            split = split_pu(table.x, table.positive, Cell(name, "any", repeat).split_seed)
+            assert list(rows[name, repeat]) == [rows_digest(split.P, split.U)]
+    assert Cell("wdbc", "logistic", 3).method_seed == 207990644
 
 
 def test_a_run_of_which_every_cell_fails_is_no_success(bench, little_tables, tmp_path, monkeypatch):
