@@ -1,6 +1,7 @@
 """The runner: same rows for all, no hidden labels for any, everything repeatable."""
 
 import json
+import time
 from itertools import product
 from pathlib import Path
 
@@ -220,6 +221,24 @@ def test_the_published_splits_are_those_that_are_drawn_here():
             split = split_pu(table.x, table.positive, Cell(name, "any", repeat).split_seed)
             assert list(rows[name, repeat]) == [rows_digest(split.P, split.U)]
     assert Cell("wdbc", "logistic", 3).method_seed == 207990644
+
+
+def test_a_record_counts_its_rows_and_the_seconds_that_pass(monkeypatch):
+    def slow(P, U, seed):
+        time.sleep(0.05)
+        if len(P) > 2:
+            raise ValueError("no luck")
+        return ones(U)
+
+    register(monkeypatch, "slow", slow)
+    y = np.array([1, 1, 1, 0, 0, 0])
+    for n_labeled, error in ((2, None), (3, "ValueError: no luck")):
+        split = PUTask(np.zeros((6 + n_labeled, 4)), n_labeled, y)
+        record = run_cell(Cell("t", "slow", 0), METHODS["slow"](), split)
+        assert record["error"] == error
+        assert 0.05 <= record["seconds"] < 30
+        counts = [record[name] for name in ("n_labeled", "n_unlabeled", "n_features")]
+        assert counts == [n_labeled, 6, 4]
 
 
 def test_a_run_of_which_every_cell_fails_is_no_success(bench, little_tables, tmp_path, monkeypatch):
