@@ -92,6 +92,18 @@ def test_a_method_that_declares_it_is_given_the_labels(monkeypatch, collection):
     assert (record["auc"], record["accuracy"], record["pi_error"]) == (1.0, 1.0, 0.0)
 
 
+def test_a_method_that_writes_into_what_it_is_lent_is_judged_by_the_true_classes(monkeypatch):
+    def overwrite(P, U, seed, labels):
+        labels[:], P[:], U[:] = 1, 0, 0
+        return ones(U)
+
+    register(monkeypatch, "overwrites", overwrite, sees={"labels"})
+    split = PUTask(np.arange(8.0)[:, None], 2, np.array([1, 1, 0, 0, 0, 0]))
+    record = run_cell(Cell("t", "overwrites", 0), METHODS["overwrites"](), split)
+    assert (record["accuracy"], record["pi"]) == pytest.approx((1 / 3, 1 / 3))
+    assert split.x[:, 0].tolist() == list(range(8))
+
+
 def test_a_failing_method_is_recorded_and_the_run_goes_on(monkeypatch, collection, tmp_path):
     def fail(P, U, seed):
         raise RuntimeError("no\nluck")
