@@ -20,6 +20,7 @@ def test_holm_steps_down_as_worked_out_by_hand():
     # Sorted .01, .02, .03, .3 times 4, 3, 2, 1, then never falling.
     assert holm([0.03, 0.01, 0.3, 0.02]) == pytest.approx([0.06, 0.04, 0.3, 0.06])
     assert holm([0.4, 0.9]) == pytest.approx([0.8, 0.9])
+    assert holm([0.9, 0.6]).tolist() == [1.0, 1.0]  # a p-value ends at 1
 
 
 def test_ranks_share_ties_and_are_means_over_tasks():
@@ -50,6 +51,8 @@ def test_cliques_are_the_largest_runs_in_which_no_pair_differs():
     ranks = pd.Series([1.0, 2, 3, 4], index=names)
     assert cliques(ranks, p) == [(0, 1), (1, 2), (2, 3)]
     assert cliques(ranks, pd.DataFrame(1.0, index=names, columns=names)) == [(0, 3)]
+    p[:] = 0.05  # which no table calls a difference either
+    assert cliques(ranks, p) == [(0, 3)]
     p[:] = 0.001
     assert cliques(ranks, p) == []
 
