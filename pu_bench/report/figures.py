@@ -108,12 +108,15 @@ def dots_by_task(results: Results) -> Picture:
 def time_against_auc(results: Results) -> Picture | None:
     """Mean AUC against seconds a task, on a logarithmic axis; None where every cell failed."""
     methods = results.methods + results.references
-    auc = results.by_task("auc").mean()
-    seconds = {name: results.mean_and_sd(name, "seconds")[0] for name in methods}
-    methods = [name for name in methods if np.isfinite(auc[name]) and seconds[name] > 0]
+    # As in the summary, where a failure counts as chance: leaving it out would raise the dot.
+    auc, seconds = (
+        {name: results.mean_and_sd(name, metric)[0] for name in methods}
+        for metric in ("auc", "seconds")
+    )
+    methods = [name for name in methods if seconds[name] > 0]  # NaN where every cell failed
     if not methods:
         return None
-    heights = [float(auc[name]) for name in methods]
+    heights = [auc[name] for name in methods]
     span = max(max(heights) - min(heights), 0.05)
     with house_style():
         figure = new_figure(4.4)
@@ -123,7 +126,7 @@ def time_against_auc(results: Results) -> Picture | None:
         edge = high * (high / low) ** 0.08 if high > low else high * 1.2
         for name, place in zip(methods, places, strict=True):
             colour = COLOURS.get(name, INK if name in results.references else QUIET)
-            here = float(seconds[name]), float(auc[name])
+            here = seconds[name], auc[name]
             axes.scatter(*here, s=42 if name == "puicl" else 24, color=colour, zorder=3)
             axes.plot([here[0], edge], [here[1], place], color=BAND, lw=0.7, zorder=0)
             weight = "bold" if name == "puicl" else "normal"

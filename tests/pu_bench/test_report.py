@@ -341,6 +341,18 @@ def test_a_calibration_curve_is_the_share_of_positives_over_the_mean_score(resul
         assert (*curve.get_xdata(), *curve.get_ydata()) == pytest.approx((0.95, 0.5))
 
 
+def test_times_stand_beside_the_means_of_the_summary_failures_and_all(results_folder, drawn):
+    # EMPU failed wholly on the easiest task, and once elsewhere.
+    results = changed(results_folder, seconds=lambda t: t.method.map(len).astype(float))
+    figures.time_against_auc(results)
+    told = {tuple(dots.get_offsets()[0]) for dots in drawn[0].axes[0].collections}
+    names = ("puicl", "empu", "logistic", "oracle")
+    expected = {(len(name), results.mean_and_sd(name, "auc")[0]) for name in names}
+    assert sorted(told) == [pytest.approx(point) for point in sorted(expected)]
+    (mean,) = (auc for seconds, auc in expected if seconds == len("empu"))
+    assert mean == pytest.approx((0.5 + 0.64 + sum(0.805 - 0.02 * k for k in range(2, 8))) / 8)
+
+
 def test_times_have_three_digits_and_no_powers_of_ten():
     told = [seconds(value) for value in (0.00352, 1.857, 28.34, 123.4, 1234.5, np.nan)]
     assert told == ["0.00352", "1.86", "28.3", "123", "1234", "–"]
