@@ -71,6 +71,16 @@ def test_labelling_leans_on_the_score_as_strongly_as_asked():
     assert shift[4.0] > 1.5
 
 
+def test_a_rows_odds_to_be_labelled_are_e_to_the_bias_times_z():
+    # Half of the positives are one standard deviation above their mean, the others one below.
+    x = np.repeat([1.0, 3.0, 0.0], 500)[:, np.newaxis]
+    pool = Pool("p", "real", x, np.arange(1500) < 1000)
+    wanted = Composition(n_labeled=5, bias=1.0, bias_by="feature")
+    tasks = [draw(pool, wanted, np.random.default_rng(seed)) for seed in range(100)]
+    above = np.mean([(task.P == 3.0).mean() for task in tasks])
+    assert above == pytest.approx(np.e / (np.e + 1 / np.e), abs=0.05)
+
+
 def test_labelling_by_a_feature_leans_on_that_feature_alone():
     pool = Pool("p", "real", make_pool().x[:, :3], make_pool().positive)
     shifts = []
