@@ -201,6 +201,9 @@ def test_the_mean_elsewhere_weighs_tasks_alike_whatever_their_repeats(results_fo
     )
     expected = np.mean([0.9, *(0.905 - 0.02 * place for place in (1, 2, 3, 7))])
     assert results.auc_elsewhere("puicl") == pytest.approx(expected)
+    # A failed cell is chance there, too.
+    levels = [0.5, (0.78 + 0.5) / 2, *(0.805 - 0.02 * place for place in (2, 3, 7))]
+    assert results.auc_elsewhere("empu") == pytest.approx(np.mean(levels))
 
 
 def test_failed_cells_are_counted_in_whole_numbers_where_a_task_is_not_there_yet(results_folder):
