@@ -140,6 +140,9 @@ def test_risk_minimisers_given_the_prior_find_the_classes(method, tilted):
 def test_pusb_calls_the_given_share_positive():
     label = PUSB().label(np.array([0.1, 0.9, -5.0, 0.3]), 0.5)
     assert label.tolist() == [0, 1, 0, 1]
+    # Of nine rows .3 are 2.7, hence 3: below zero, too.
+    label = PUSB().label(np.array([-9.0, 3.0, -1.0, 2.0, -2.0, -8.0, -7.0, -6.0, -5.0]), 0.3)
+    assert label.tolist() == [0, 1, 1, 1, 0, 0, 0, 0, 0]
 
 
 def test_network_is_a_function_of_the_generator_with_torchs_own_bounds():

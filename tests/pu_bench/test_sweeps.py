@@ -180,8 +180,11 @@ def test_a_pool_fits_to_its_last_row():
     assert not Composition(prior=0.49).fits(pool)
 
 
-def test_every_repeat_of_a_real_pool_is_another_draw():
-    pool = Pool("p", "real", np.arange(2000.0)[:, None], np.arange(2000) < 1000)
+def test_every_pool_and_every_repeat_of_a_real_one_is_another_draw():
+    pool, second = (
+        Pool(name, "real", np.arange(2000.0)[:, None], np.arange(2000) < 1000) for name in "pq"
+    )
     first, again, other = (split_of(pool, Composition(), repeat) for repeat in (0, 0, 1))
     np.testing.assert_array_equal(first.x, again.x)
     assert not np.array_equal(first.P, other.P)
+    assert not np.array_equal(first.P, split_of(second, Composition(), 0).P)
