@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from little_runs import labeled_and_not
 
-from pu_bench.methods import METHODS
+from pu_bench.methods import METHODS, crossfit, density_ratio, empu, pu_risk, ted, vpu
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,19 @@ def test_the_units_of_the_columns_change_no_score(name, monkeypatch):
     plain, scaled = (METHODS[name]().fit_predict(P * by, U * by, 0) for by in (1.0, units))
     np.testing.assert_array_equal(plain.score, scaled.score)
     np.testing.assert_array_equal(plain.label, scaled.label)
+
+
+def test_rivals_are_given_the_epochs_starts_kernels_and_folds_that_their_pages_say():
+    assert "50 epochs" in pu_risk.RiskMinimiser.__doc__
+    assert (pu_risk.EPOCHS, pu_risk.BATCH_SIZE) == (50, 64)
+    assert "50 epochs" in METHODS["vpu"].__doc__
+    assert (vpu.EPOCHS, vpu.HALVE_EVERY, vpu.PATIENCE, vpu.BATCH_SIZE) == (50, 20, 10, 100)
+    assert "20 + 50 epochs" in METHODS["ted"].__doc__
+    assert (ted.WARM_START, ted.EPOCHS, ted.BATCH_SIZE) == (20, 50, 64)
+    assert "5 random starts" in METHODS["empu"].__doc__
+    assert (empu.RESTARTS, empu.MAX_ITERATIONS, empu.TOLERANCE) == (5, 1000, 1e-4)
+    assert "200 Gaussian kernels" in METHODS["ulsif"].__doc__
+    assert (density_ratio.N_KERNELS, crossfit.FOLDS) == (200, 5)
 
 
 def test_a_row_of_a_bag_is_scored_by_the_trees_of_other_bags(monkeypatch):

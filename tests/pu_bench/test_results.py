@@ -229,3 +229,12 @@ def test_tables_may_be_named_by_numbers(results_folder):
     run["tables"] = {names[task]: table for task, table in run["tables"].items()}
     (results_folder / "run.json").write_text(json.dumps(run))
     assert load_results(results_folder).tasks == list(names.values())
+
+
+def test_failures_that_leave_no_task_out_count_as_chance_in_the_order_of_methods(results_folder):
+    table = pd.read_csv(results_folder / RESULTS)
+    mine = table.method == "logistic"
+    table.loc[mine, "auc"] = 0.99
+    table.loc[mine & (table.repeat == 1), ["auc", "error"]] = [np.nan, "ValueError: no luck"]
+    table.to_csv(results_folder / RESULTS, index=False)
+    assert load_results(results_folder).methods == ["puicl", "logistic", "empu"]

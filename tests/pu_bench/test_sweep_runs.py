@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from little_runs import make_pool
+from matplotlib.figure import Figure
 
 from prior_gen.generator import generate_shards
 from pu_bench.command import SWEEP_METHODS
@@ -17,6 +18,7 @@ from pu_bench.sweeps import (
     shard_pools,
     write_sweep_report,
 )
+from pu_bench.sweeps.report import _curve
 from pu_bench.sweeps.report import summary as sweep_summary
 from puicl_config import InputError
 
@@ -232,6 +234,15 @@ def test_a_sweeps_mean_is_over_tasks_of_means_over_repeats():
     a = (0.9 + 0.9 + 0.5) / 3  # a failed cell's is chance
     assert (mean, sem, count) == pytest.approx(((a + 0.5) / 2, (a - 0.5) / 2, 2))
     assert sweep_summary(cells, "accuracy")["mean"].item() == pytest.approx((0.75 + 0.5) / 2)
+
+
+def test_a_sweeps_band_is_the_95_percent_interval_that_its_page_says():
+    table = pd.DataFrame({"mean": [0.5, 0.7], "sem": [0.1, np.nan], "count": [9, 1]}, [1.0, 2.0])
+    axes = Figure().add_subplot()
+    _curve(axes, table, "puicl", ["puicl"])
+    (band,) = axes.collections
+    corners = {tuple(corner) for corner in band.get_paths()[0].vertices.round(9)}
+    assert corners == {(1.0, 0.5 - 0.196), (1.0, 0.5 + 0.196), (2.0, 0.7)}
 
 
 def test_without_names_a_sweep_takes_a_few_strong_methods(bench, tmp_path, monkeypatch):

@@ -61,7 +61,7 @@ def test_a_risk_minimiser_descends_on_its_papers_risk_with_the_share_it_is_given
     monkeypatch.setattr(METHODS[name], "objective", staticmethod(keep))
     monkeypatch.setattr(pu_risk, "unbiased_risk", keep)
     monkeypatch.setattr(pu_risk, "EPOCHS", 2)
-    method.predict_given(*numbered(100, 200), 0, 0.3)
+    assert method.predict_given(*numbered(100, 200), 0, 0.3).class_prior == 0.3
     assert {(alpha, of) for _, _, alpha, of in asked + told} == {(0.3, loss)}
     trained, held = (
         tuple({row for one in calls for row in one[side].tolist()} for side in (0, 1))
