@@ -154,6 +154,24 @@ def test_synthetic_tasks_have_usual_numbers_of_features_unless_these_are_varied(
     assert (wanted.n_labeled, wanted.n_unlabeled) == (20, (100, 100))
 
 
+@pytest.mark.parametrize(
+    ("sweep", "value", "drawn"),
+    [
+        ("pi", 0.3, (100, (60, 140), None, 0, "score")),
+        ("labeled", 50, (50, (100, 100), None, 0, "score")),
+        ("eta", 4, (100, (200, 200), None, 0, "score")),
+        ("features", 4, (100, (100, 100), 4, 0, "score")),
+        ("scar_score", 2, (100, (100, 100), None, 2, "score")),
+        ("scar_feature", 2, (100, (100, 100), None, 2, "feature")),
+    ],
+)
+def test_a_sweep_varies_what_its_axis_says_and_nothing_else(sweep, value, drawn):
+    ((_, wanted),) = SWEEPS[sweep].pools(value, [pool_of(6, "real")])
+    n_labeled, unlabeled, n_features, bias, by = drawn
+    assert (wanted.n_labeled, wanted.n_unlabeled) == (n_labeled, unlabeled)
+    assert (wanted.n_features, wanted.bias, wanted.bias_by) == (n_features, bias, by)
+
+
 def test_the_columns_the_rows_order_and_the_labelling_feature_are_drawn():
     pool = pool_of(6)
     plain = Composition(n_features=2)
