@@ -272,3 +272,16 @@ def test_a_task_may_keep_a_sources_first_rows_alone(monkeypatch):
     monkeypatch.setattr("pu_bench.data.tasks.PINS", pins)
     spec = TaskSpec("t", "T", (), lambda text: True, "nowhere", max_rows=2)
     assert spec.canonical([(3, "p"), (1, "q"), (2, "p")]).rows == (("1", "q"), ("3", "p"))
+
+
+@pytest.mark.parametrize(
+    ("task", "classes"),
+    [
+        ("wine_quality", {"5": False, "6": True}),
+        ("abalone", {"8": False, "9": True}),
+        ("car", {"unacc": True, "acc": True, "good": False, "vgood": False}),
+        ("letter", {"C": False, "U": True, "O": None}),
+    ],
+)
+def test_classes_of_more_than_two_are_parted_as_the_docs_say(task, classes):
+    assert {label: TASKS[task].rule(label) for label in classes} == classes

@@ -44,6 +44,11 @@ def test_every_registered_method_sees_identical_rows(monkeypatch, collection, tm
     assert len(by_cell) == 6
     assert all(r["rows_seen"] == by_cell[r["task"], r["repeat"]] for r in records)
     assert set(by_cell.values()) == set(first)
+    # By which a report knows the references.
+    known = json.loads((tmp_path / "run.json").read_text())["methods"]
+    assert {name: set(facts["sees"]) for name, facts in known.items()} == {
+        name: set(method.sees) for name, method in METHODS.items()
+    }
 
 
 # Networks take seconds to train; those that differ in their risk alone are left to the slow tests.
@@ -228,7 +233,7 @@ def test_every_cell_has_a_seed_of_its_own_and_methods_share_the_split():
 def test_the_published_splits_are_those_that_are_drawn_here():
     # Else a run that goes on from them, or is set beside them, is of other rows.
     rows = pd.read_csv(PUBLISHED / DETAILS).groupby(["task", "repeat"]).rows_seen.unique()
-    for name, table in load_collection(None, ["monk2", "wdbc"]).tables.items():
+    for name, table in load_collection(None, ["monk1", "monk2", "wdbc"]).tables.items():
         for repeat in (0, 9):
             split = split_pu(table.x, table.positive, Cell(name, "any", repeat).split_seed)
             assert list(rows[name, repeat]) == [rows_digest(split.P, split.U)]
