@@ -84,6 +84,10 @@ def test_methods_on_other_rows_than_those_there_are_refused(collection, tmp_path
     assert len(run_benchmark(plan_of(collection, ["all_positive"], 1), tmp_path)) == 3
     with pytest.raises(InputError, match="on other rows of easy, repeat 0, than are drawn here"):
         run_benchmark(plan_of(collection, ["logistic"], 1), tmp_path)
+    # Of any task, not of the first alone.
+    monkeypatch.setattr(runner, "split_pu", lambda x, y, seed: drawn(x, y, seed + (len(x) == 120)))
+    with pytest.raises(InputError, match="on other rows of mixed, repeat 0, than are drawn here"):
+        run_benchmark(plan_of(collection, ["logistic"], 1), tmp_path)
     assert (tmp_path / "cells.jsonl").read_bytes() == before
 
 
