@@ -11,7 +11,7 @@ from pu_bench.run.files import CELLS
 from pu_bench.run.networks import _inference, give_way, network_facts, other_networks
 from pu_bench.run.store import CellLog
 from puicl_config import InputError
-from puicl_model import TrainedRange
+from puicl_model import PUICLClassifier, TrainedRange
 
 BEFORE = {
     "weights": {"puicl": "w", "puicl_single": "w"},
@@ -102,6 +102,8 @@ def test_results_are_anothers_by_what_is_read_at_once_and_not_by_an_interval(
 
     before = inference()
     assert inference(class_prior_interval={"quantile": 2.0}) == before
+    model = json.loads(small_weights.with_suffix(".json").read_text())["model"]
+    assert inference(model={**model, "norm": "another"}) != before
     assert inference(trained_range={"n_features": 100}) == before  # which is the default
     assert inference(trained_range={"n_features": 7}) != before
     monkeypatch.setattr(TrainedRange, "from_card", lambda card: TrainedRange(n_features=20))
@@ -152,3 +154,17 @@ def test_the_scalings_of_tables_of_levels_alone_make_results_anothers(small_weig
     # A network that sees no order of columns reads all tables as it did before.
     three_and_one = ("quantile", "quantile", "quantile", "principal")
     assert inference(small_weights) == inference(small_weights, scalings=three_and_one)
+
+
+@pytest.mark.parametrize("name", ["n_estimators", "scalings", "columns", "blend", "preprocessing"])
+def test_results_are_anothers_by_every_parameter_that_moves_a_score(
+    name, small_weights, monkeypatch
+):
+    def inference(**other):
+        given = PUICLClassifier().get_params()
+        monkeypatch.setattr(PUICLClassifier, "get_params", lambda self: {**given, **other})
+        return _inference(make_method("puicl", small_weights), small_weights)
+
+    other = {"n_estimators": 3, "scalings": ("standard",)}.get(name, "another")
+    before, verbose = inference(), inference(verbose="another")
+    assert inference(**{name: other}) != before == verbose
