@@ -4,6 +4,7 @@ import html.parser
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ from pu_bench.report.readme import with_table
 from pu_bench.report.results import load_results, published, read_cells
 from pu_bench.report.style import spread_apart
 from pu_bench.report.tables import (
+    _holm,
     _p,
     against_one,
     beside_the_paper,
@@ -263,6 +265,9 @@ def test_wins_are_those_of_the_method_named_and_its_median_and_p_stand_behind(re
     assert not rows[1][-1].text.startswith("<")
     assert all(row[-1].bold for row in rows)
     assert [_p(p) for p in (0.00099, 0.001, 0.0049)] == ["< 0.001", "0.001", "0.0049"]
+    # Bold is what differs after the correction.
+    corrected = [_holm(SimpleNamespace(p=0.03, holm=holm)) for holm in (0.049, 0.06)]
+    assert [(cell.text, cell.bold) for cell in corrected] == [("0.049", True), ("0.06", False)]
 
 
 def test_of_all_pairs_those_that_differ_are_bold(results_folder):
