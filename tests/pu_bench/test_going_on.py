@@ -195,6 +195,11 @@ def test_the_published_run_which_is_of_an_older_version_is_gone_on_from_as_it_is
     # From now on this table's is known, and another one would be refused.
     assert [name for name, table in tables.items() if "task_sha256" in table] == ["wdbc"]
     assert set(tables) == set(facts["tables"])
+    # Where that is not known, another table is told by its cells.
+    facts["tables"]["wdbc"]["sha256"] = "0" * 64
+    (tmp_path / "run.json").write_text(json.dumps(facts))
+    with pytest.raises(InputError, match="holds results on another wdbc table; give another --out"):
+        run_benchmark(plan_of(load_collection(None, ["wdbc"]), ["logistic"]), tmp_path)
 
 
 def test_a_published_folder_goes_on_without_its_cells(collection, tmp_path):
