@@ -1,9 +1,8 @@
 """A folder of tables, or a Parquet data set in parts: scored in parallel, file by file.
 
 Each table's scores stand in the output folder under the table's own name (a workbook's with .csv
-behind it). A record of each, written
-last and atomically, says from what file they were made, and, of parts of one table, from what
-labelled positives: what has none is (still) to be scored.
+behind it). A record of each, written last and atomically, says from what file they were made, and,
+of parts of one table, from what labelled positives: what has none is (still) to be scored.
 """
 
 import hashlib
