@@ -13,7 +13,7 @@ from puicl_model.files.csv_files import Dialect
 from puicl_model.files.decimals import plain_label
 from puicl_model.files.formats import read_table
 from puicl_model.parameters import is_range, is_share
-from puicl_model.preprocessing.table import KEEP_THEM, SPELL
+from puicl_model.preprocessing.column_doubts import KEEP_THEM, SPELL
 from puicl_model.weights import find_weights, refuse_folder
 
 # Columns of the scores, beside the id column.

@@ -12,6 +12,16 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from puicl_model.preprocessing.cells import as_words, looks_like_dates
+from puicl_model.preprocessing.column_doubts import (
+    FREE_TEXT,
+    MISSPELLED,
+    RARE,
+    ROW_NUMBER,
+    left_out,
+    of_two_clocks,
+    taken_for_categories,
+    taken_for_numbers,
+)
 from puicl_model.preprocessing.columns import (
     ENCODERS,
     CategoryColumn,
@@ -37,8 +47,6 @@ from puicl_model.telling import tell
 
 # Levels that a warning names.
 _MOST_NAMED = 5
-# How to have row numbers kept, behind a sentence of those that were not.
-KEEP_THEM = ", or preprocessing=TablePreprocessor(drop_identifiers=False)"
 
 
 class TablePreprocessor(TransformerMixin, BaseEstimator):
@@ -147,10 +155,14 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                 del self._encoders[j]
         self.dropped_ = {name: kind for name, kind in self.kinds_.items() if kind not in ENCODERS}
         doubts = (
-            self._left_out(),
-            self._taken_for_categories(),
-            self._taken_for_numbers(),
-            self._of_two_clocks(),
+            left_out(self.dropped_),
+            taken_for_categories(self._misspelled),
+            taken_for_numbers(self._identifiers),
+            of_two_clocks(
+                self._names[j]
+                for j, encoder in self._encoders.items()
+                if isinstance(encoder, DateColumn) and encoder.zoned is None
+            ),
         )
         self.doubts_ = list(filter(None, doubts))
         if not outputs:
@@ -283,41 +295,6 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             self._misspelled[name] = cell or code
         return self._category(column)
 
-    def _left_out(self) -> str:
-        """A sentence on columns left out that might not have been meant to be; or nothing."""
-        told = [f"{name} ({why})" for name, why in self.dropped_.items() if why in _WARNED]
-        if not told:
-            return ""
-        sentence = f"left out: {', '.join(told)}; give numbers or groups to have them used"
-        return sentence + (KEEP_THEM if ROW_NUMBER in self.dropped_.values() else "")
-
-    def _taken_for_categories(self) -> str:
-        """A sentence on columns of text that look like numbers or dates; or nothing."""
-        if not self._misspelled:
-            return ""
-        told = ", ".join(f"{name} (such as {cell!r})" for name, cell in self._misspelled.items())
-        return f"taken for categories: {told}; to have numbers or dates, {SPELL}"
-
-    def _taken_for_numbers(self) -> str:
-        """A sentence on columns of numbers that may be identifiers; or nothing."""
-        if not self._identifiers:
-            return ""
-        return (
-            f"taken for numbers: {', '.join(self._identifiers)} (whole, each in one row alone); "
-            "leave out what only names the rows"
-        )
-
-    def _of_two_clocks(self) -> str:
-        """A sentence on columns in which some dates alone have a time zone; or nothing."""
-        told = [
-            self._names[j]
-            for j, encoder in self._encoders.items()
-            if isinstance(encoder, DateColumn) and encoder.zoned is None
-        ]
-        if not told:
-            return ""
-        return f"dates with and without a time zone: {', '.join(told)}; the latter are read as UTC"
-
     def _category(self, column: pd.Series) -> CategoryColumn:
         return CategoryColumn(column, self.one_hot_levels, self.rare_below)
 
@@ -351,14 +328,6 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                     f"{self.n_features_in_ - 1}"
                 )
         return positions
-
-
-ROW_NUMBER = "row number"
-FREE_TEXT = "text that names rows"
-RARE = "no level of enough rows"
-SPELL = "write them like 1234.5 or 2024-12-31"
-MISSPELLED = f"text that looks like numbers or dates: {SPELL}"
-_WARNED = (ROW_NUMBER, FREE_TEXT, RARE, MISSPELLED)
 
 
 def _key(values: np.ndarray) -> bytes:
