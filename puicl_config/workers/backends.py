@@ -1,9 +1,8 @@
-"""Where workers live: processes of this machine and Ray through joblib, or a Dask cluster."""
+"""Where workers live: processes of this machine through joblib, or a cluster's."""
 
-import contextlib
 import importlib.util
 import multiprocessing.resource_tracker
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Literal
 
@@ -11,22 +10,13 @@ import joblib
 from joblib.externals.loky.backend import resource_tracker as loky_resource_tracker
 
 from puicl_config.errors import InputError
+from puicl_config.workers.clusters import run_on_dask, run_on_ray
+from puicl_config.workers.failures import WorkerTraceback, killed_from_outside
 from puicl_config.workers.lifeline import Failure, Lifeline, hold, lifeline, unless_dropped
 from puicl_config.workers.stopping import signals_deferred
 
 Backend = Literal["loky", "dask", "ray"]
 _PACKAGES = {"dask": "distributed", "ray": "ray"}
-_WHAT_IS_LEFT = (
-    "(perhaps the system ran out of memory); what is published is whole: run the same command "
-    "again to go on, perhaps with fewer --jobs"
-)
-
-
-class WorkerTraceback(Exception):
-    """Where in a worker process an exception was raised; its cause, for whoever reads a report."""
-
-    def __str__(self) -> str:
-        return f"\n{self.args[0]}"
 
 
 def check_backend(backend: Backend, address: str | None = None) -> None:
@@ -49,7 +39,7 @@ def run_all(
 
     The first exception of a call, with the worker's traceback as its cause, ends the run as a
     signal does. `address` joins a running cluster: a Dask scheduler's (tcp://host:port) or Ray's
-    ("auto" or ray://host:port); without it, dask and ray start `jobs` local workers. On Ctrl-C or
+    ("auto", host:port or ray://host:port); without it, dask and ray start `jobs` local workers. On Ctrl-C or
     SIGTERM workers of this machine drop what they make at the next `drop_if_told`, end as usual,
     and then the signal takes effect. Raises `InputError` where the backend is not installed, the
     cluster cannot be reached, or a worker was killed from outside.
@@ -57,24 +47,8 @@ def run_all(
     check_backend(backend, address)
     if backend == "loky":
         return _run_here(work, calls, jobs)
-    if backend == "dask":
-        with _dask_client(jobs, address) as client:
-            return _run_on_dask(client, work, calls)
-    with _ray_session(jobs, address), joblib.parallel_config("ray", n_jobs=jobs):
-        return joblib.Parallel()(joblib.delayed(work)(*call) for call in calls)
-
-
-def _run_on_dask(
-    client: Any, work: Callable[..., Any], calls: Iterable[tuple[Any, ...]]
-) -> list[Any]:
-    """Without joblib, whose Dask backend waits for ever once a call is lost with its workers."""
-    from distributed import KilledWorker
-
-    futures = [client.submit(work, *call, pure=False) for call in calls]
-    try:
-        return client.gather(futures)
-    except KilledWorker:  # several of them, as Dask tries again with the next
-        raise InputError(f"workers of Dask were killed from outside {_WHAT_IS_LEFT}") from None
+    run = run_on_dask if backend == "dask" else run_on_ray
+    return run(work, calls, jobs, address)
 
 
 def _run_here(work: Callable[..., Any], calls: Iterable[tuple[Any, ...]], jobs: int) -> list[Any]:
@@ -103,7 +77,7 @@ def _run_on(
                 answers[number] = answer
     except BrokenProcessPool:
         if not line.is_cut:
-            raise InputError(f"a worker process was killed from outside {_WHAT_IS_LEFT}") from None
+            raise killed_from_outside("a worker process was") from None
     if failed:
         if jobs > 1:
             failed.error.__cause__ = WorkerTraceback(failed.traceback)
@@ -113,41 +87,3 @@ def _run_on(
 
 def _numbered(number: int, work: Callable[..., Any], *call: Any) -> tuple[int, Any]:
     return number, unless_dropped(work, *call)
-
-
-@contextlib.contextmanager
-def _dask_client(jobs: int, address: str | None) -> Iterator[Any]:
-    from distributed import Client, LocalCluster
-
-    if address:
-        try:
-            client = Client(address, timeout="30s")
-        except (OSError, ValueError) as error:
-            raise InputError(f"no Dask scheduler answers at {address}: {error}") from None
-        with client:
-            yield client
-        return
-    with (
-        LocalCluster(n_workers=jobs, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
-
-
-@contextlib.contextmanager
-def _ray_session(jobs: int, address: str | None) -> Iterator[None]:
-    import ray
-    from ray.util.joblib import register_ray
-
-    register_ray()
-    try:
-        if address:
-            ray.init(address=address, log_to_driver=False)
-        else:
-            ray.init(num_cpus=jobs, include_dashboard=False, log_to_driver=False)
-    except (ConnectionError, OSError, ValueError) as error:
-        raise InputError(f"Ray cannot be reached at {address}: {error}") from None
-    try:
-        yield
-    finally:
-        ray.shutdown()

@@ -1,12 +1,10 @@
 """Work spread over processes: order, and what a failure leaves behind."""
 
-import os
 import time
 from pathlib import Path
 
 import pytest
 
-from puicl_config import InputError
 from puicl_config.workers import drop_if_told, run_all
 
 
@@ -59,9 +57,3 @@ def test_an_error_keeps_its_kind_and_its_attributes(tmp_path, jobs):
     with pytest.raises(FileNotFoundError) as caught:
         run_all(open_what_is_missing, paths, jobs)
     assert caught.value.filename in {str(path) for (path,) in paths}
-
-
-def test_where_dasks_workers_are_killed_one_after_the_other_the_run_ends():
-    pytest.importorskip("distributed")
-    with pytest.raises(InputError, match="workers of Dask were killed from outside"):
-        run_all(os._exit, [(1,), (1,)], jobs=1, backend="dask")
