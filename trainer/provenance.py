@@ -279,10 +279,8 @@ def replay(
         shared = [key for key in then if key in now and not (loose and key == "weights")]
         odd = [key for key in shared if not _agree(key, then[key], now[key], loose)]
         if odd:
-            return (
-                f"step {then['step']}: {odd[0]} is {now[odd[0]]}, and was {then[odd[0]]} "
-                f"({_other_environment(card, out)})"
-            )
+            difference = _difference(odd[0], then[odd[0]], now[odd[0]])
+            return f"step {then['step']}: {difference} ({_other_environment(card, out)})"
     return None
 
 
@@ -291,6 +289,16 @@ def _agree(key: str, then: Any, now: Any, loose: bool) -> bool:
     if loose and key in ("loss", "gradient_norm"):
         return math.isclose(float.fromhex(then), float.fromhex(now), rel_tol=REPLAY_TOLERANCE[key])
     return then == now
+
+
+def _difference(key: str, then: Any, now: Any) -> str:
+    """What to say of a ledger's entry that is another one now; of a rounded sum, how far off."""
+    said = f"{key} is {now}, and was {then}"
+    was = float.fromhex(then) if key in REPLAY_TOLERANCE else 0.0
+    if not was:
+        return said
+    away = float.fromhex(now) / was - 1
+    return f"{said}: {abs(away):.1e} of {was:.4f} {'more' if away > 0 else 'less'}"
 
 
 def _other_environment(card: Mapping[str, Any], out: Path) -> str:
