@@ -1,11 +1,13 @@
 """What the order of levels is worth: columns of numbers given as bands in words, `15 to 19`.
 
     python benchmarks/bands_as_text.py --data DEVELOPMENT --jobs 2
+    python benchmarks/bands_as_text.py --data DEVELOPMENT --jobs 2 --grades
 
 Each column of more than 20 different numbers is cut into bands of about equally many rows, whose
-names are text. One pass reads them in the order that the classifier finds, and in the alphabet's;
-the numbers themselves are beside them. Mean AUC of each table over its splits; the difference is
-the classifier's order less the alphabet's, ± its standard error over the tables.
+names are text; with `--grades` into five at most, `very low` to `very high`. One pass reads them in
+the order that the classifier finds, and in the alphabet's; the numbers themselves are beside them.
+Mean AUC of each table over its splits; the difference is the classifier's order less the
+alphabet's, ± its standard error over the tables.
 """
 
 import argparse
@@ -23,6 +25,10 @@ from sklearn.metrics import roc_auc_score
 from puicl_config import exit_on_input_error
 from puicl_model import PUICLClassifier
 
+_FIVE = ["very low", "low", "medium", "high", "very high"]
+# By how many there are.
+_GRADES = {1: _FIVE[2:3], 2: _FIVE[1::2], 3: _FIVE[1:4], 4: _FIVE[1:], 5: _FIVE}
+
 
 @exit_on_input_error
 def main() -> None:
@@ -30,11 +36,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--bands", type=count, default=8, help="of a column, at most")
+    parser.add_argument("--grades", action="store_true", help="words without numbers")
     parser.add_argument("--splits", type=count, default=2)
     parser.add_argument("--jobs", type=count, default=1)
     asked = parser.parse_args()
+    n_bands = min(asked.bands, len(_FIVE)) if asked.grades else asked.bands
     found = Parallel(n_jobs=asked.jobs, return_as="generator")(
-        delayed(measure)(asked.data, name, split, asked.bands)
+        delayed(measure)(asked.data, name, split, n_bands, asked.grades)
         for name in table_names(asked.data)
         for split in range(asked.splits)
     )
@@ -54,11 +62,11 @@ def main() -> None:
     print(f"\n{gain.mean():+.4f} ± {gain.sem():.4f}, ahead on {(gain > 0).sum()} of {len(gain)}")
 
 
-def measure(folder: Path, name: str, split: int, n_bands: int) -> dict | None:
+def measure(folder: Path, name: str, split: int, n_bands: int, grades: bool) -> dict | None:
     """AUCs of one split; None where no column can be cut."""
     warnings.simplefilter("ignore")
     x, s, y = read_split(folder, name, split)
-    bands = {column: in_bands(x[column], n_bands) for column in x if can_be_cut(x[column])}
+    bands = {column: in_bands(x[column], n_bands, grades) for column in x if can_be_cut(x[column])}
     if not bands:
         return None
 
@@ -87,10 +95,12 @@ def can_be_cut(column: pd.Series) -> bool:
     return column.dtype.kind in "if" and column.nunique() > 20
 
 
-def in_bands(column: pd.Series, n_bands: int) -> pd.Series:
-    """Text such as `15 to 19` [n]; nothing where nothing was."""
+def in_bands(column: pd.Series, n_bands: int, grades: bool = False) -> pd.Series:
+    """Text such as `15 to 19`, or `low` [n]; nothing where nothing was."""
     edges = np.unique(np.nanquantile(column, np.linspace(0, 1, n_bands + 1)))
     names = [f"{low:.6g} to {high:.6g}" for low, high in pairwise(edges)]
+    if grades:
+        names = _GRADES[len(names)]
     place = np.clip(np.searchsorted(edges, column, side="right") - 1, 0, len(names) - 1)
     cells = pd.Series(np.array(names, dtype=object)[place], index=column.index)
     return cells.mask(column.isna(), None)

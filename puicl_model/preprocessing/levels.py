@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from puicl_model.preprocessing.cells import word
+from puicl_model.preprocessing.scales import NOTHING, TRACE, plain, ranks
 
 # 5, 0.5, 1,000
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?"
@@ -28,17 +29,23 @@ _INTERVAL = re.compile(r"[\[(]([^,]+),([^,]+)[\])]")
 def in_order(levels: Iterable[str], column: pd.Series) -> list[str]:
     """`levels` in the order of `column`'s ordered categorical, else by what they say.
 
-    Numbers and what begins with one (`5-9`, `10+`, `<5`, `under 1,000`, `(-inf, 0.5]`) come first,
-    by the number, then words by the alphabet, the numbers in them by their value (week 2, week 10).
-    Where all levels are of one length, as codes are that somebody has padded, those that are no
-    numbers stand in the order of the alphabet.
+    Words of one scale (`never`, `sometimes`, `often`) stand as in it (`scales.ranks`). Of others,
+    numbers and what begins with one (`5-9`, `10+`, `<5`, `under 1,000`, `(-inf, 0.5]`) come first,
+    by the number, `none` and the like as 0 beside two of them or more, then words by the alphabet,
+    the numbers in them by their value (week 2, week 10). Where all levels are of one length, as
+    codes are that somebody has padded, those that are no numbers stand by the alphabet.
     """
     order: dict[str, int] = {}
     if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
         order = {word(level): code for code, level in enumerate(column.dtype.categories)}
     levels = list(levels)
+    order = order or ranks(levels)
     by_what_it_says = _by_alphabet if len({len(level) for level in levels}) == 1 else _by_numbers
-    return sorted(levels, key=lambda level: (order.get(level, len(order)), by_what_it_says(level)))
+    said = {level: by_what_it_says(level) for level in levels}
+    if by_what_it_says is _by_numbers and sum(key[0] < np.inf for key in said.values()) > 1:
+        said |= {level: (0.0, 0, (), level) for level in levels if plain(level) in NOTHING}
+        said |= {level: (0.0, 1, (), level) for level in levels if plain(level) in TRACE}
+    return sorted(levels, key=lambda level: (order.get(level, len(order)), said[level]))
 
 
 def _by_alphabet(level: str) -> tuple:

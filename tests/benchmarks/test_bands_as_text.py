@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from bands_as_text import in_bands
 
 from puicl_model.preprocessing.levels import in_order
@@ -19,3 +20,14 @@ def test_bands_hold_equally_many_rows_and_say_their_ends():
     named = in_order(cells.dropna().unique(), cells)
     assert named == sorted(named, key=lambda band: float(band.split()[0]))
     assert named != sorted(named)
+
+
+@pytest.mark.parametrize("n_bands", [2, 3, 4, 5])
+def test_grades_are_as_many_words_from_low_to_high(n_bands):
+    numbers = pd.Series(np.arange(60.0))
+    cells = in_bands(numbers, n_bands, grades=True)
+    named = in_order(cells.unique(), cells)
+    assert len(named) == n_bands
+    assert set(named) == set(cells)
+    if n_bands > 2:  # two are turned round at most
+        assert named == list(cells.unique())
