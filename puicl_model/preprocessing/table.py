@@ -84,6 +84,9 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
     ----------
     kinds_ : dict
         Column name to "number", "category", "date", or why the column is left out.
+    levels_ : dict
+        Column name to the levels, of the categories: in the order of their codes where they have
+        some, those that are rare not among them.
     dropped_ : dict
         Column name to the reason, of the columns left out.
     doubts_ : list of str
@@ -170,6 +173,16 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             self._kept = []
             return np.zeros((len(table), 1))
         return np.column_stack(outputs)
+
+    @property
+    def levels_(self) -> dict[str, list[str]]:
+        """See the class."""
+        check_is_fitted(self)
+        return {
+            self._names[j]: list(encoder.levels)
+            for j, encoder in self._encoders.items()
+            if isinstance(encoder, CategoryColumn)
+        }
 
     def transform(self, X: Any) -> np.ndarray:
         """The columns [m, w] of other rows, each row by itself.

@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from columns_read import fit
+from sklearn.exceptions import NotFittedError
 
+from puicl_model import PUICLClassifier, TablePreprocessor
 from puicl_model.preprocessing import scales
 from puicl_model.preprocessing.levels import in_order
 
@@ -94,6 +96,20 @@ def test_grades_are_coded_by_rank():
     levels = ["never", "rarely", "sometimes", "often"]
     _, out = fit(how_often=list(np.array(levels)[np.arange(60) % 4]))
     np.testing.assert_array_equal(out["how_often"], np.arange(60) % 4)
+
+
+def test_the_order_can_be_looked_up(tmp_path):
+    grades = np.array(["never", "rarely", "sometimes", "often"])
+    rows = np.arange(60)
+    table = pd.DataFrame({"grade": grades[rows % 4], "x": rows * 0.3, "sex": ["m", "f"] * 30})
+    table.loc[59, "sex"] = "?!"  # rare
+    classifier = PUICLClassifier(n_estimators=1).fit(table, rows % 4 == 2)
+    expected = {"grade": list(grades), "sex": ["f", "m"]}
+    assert classifier.preprocessor_.levels_ == expected
+    classifier.save(tmp_path / "saved")
+    assert PUICLClassifier.load(tmp_path / "saved").preprocessor_.levels_ == expected
+    with pytest.raises(NotFittedError):
+        _ = TablePreprocessor().levels_
 
 
 def test_words_that_mean_as_much_stand_side_by_side():
