@@ -49,7 +49,9 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         scaled one by one, those of two values are read as they are or the other way round, at
         random. Not so in tables of levels alone of which some column has more than two: of these
         every other pass reads all columns from the other end, where the network was trained on
-        such (`prior.extensions.mirrored`). The first has columns and rows as given; 1 is a
+        such (`prior.extensions.mirrored`). Categories of more than three levels that have no order
+        are coded by the alphabet in half of the passes, and by how frequent they are in the other
+        half (`TablePreprocessor.codes_by_count`). The first has columns and rows as given; 1 is a
         single forward pass, as in the paper, which has no scaling before the network's own.
     scalings : "auto" or sequence of str
         Taken in turn by the estimators. "standard", "robust", "quantile" and "uniform" (ranks)
@@ -309,6 +311,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             trained=TrainedRange.from_card(self.model_card_),
             rng=rng,
             rotations=np.random.default_rng((seed, 1)),
+            recodings=self._other_codes(),
         )
         return _Task(X, labeled, relevance, plan, rng, class_prior)
 
@@ -380,6 +383,12 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
                 "those of the fit"
             )
         return X
+
+    def _other_codes(self) -> dict[int, np.ndarray]:
+        """See `TablePreprocessor.codes_by_count`."""
+        if isinstance(self.preprocessor_, TablePreprocessor):
+            return self.preprocessor_.codes_by_count()
+        return {}
 
     def _set_prior(
         self, log_odds: np.ndarray, n_labeled: int, class_prior: float | tuple[float, float] | None

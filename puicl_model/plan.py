@@ -1,6 +1,7 @@
 """How a table is to be read: the views of an ensemble's estimators, and what they see of it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -18,7 +19,7 @@ from puicl_model.contexts import (
     turnable,
 )
 from puicl_model.inference import Job
-from puicl_model.preprocessing import Scaling, fit_scaling
+from puicl_model.preprocessing import RECODED, Recoded, Scaling, fit_scaling, recode
 
 
 @dataclass(frozen=True)
@@ -71,23 +72,26 @@ def plan_table(
     trained: TrainedRange,
     rng: np.random.Generator,
     rotations: np.random.Generator,
+    recodings: Mapping[int, np.ndarray] | None = None,
 ) -> Plan:
     """The plan of `n_estimators` readings of a table X [n, w], preprocessed, finite.
 
     labeled: boolean [n]; relevance: [w], see `column_relevance`; scalings: taken in turn, "auto"
-    as the table and the network say; the rest as in `plan_views`. `rotations` draws those of the
-    scalings that have some, apart, so that the others' orders and contexts are the same beside
-    them.
+    as the table and the network say; recodings: other codes of columns of categories, by the
+    column's number, which half of the estimators see (`Recoded`); the rest as in `plan_views`.
+    `rotations` draws those of the scalings that have some, apart, so that the others' orders and
+    contexts are the same beside them.
     """
     wide = columns != "all" and X.shape[1] > trained.n_features
     if isinstance(scalings, str):
         scalings = auto_scalings(orders_matter, levels_alone(X), wide)
     turns = tuple(scalings[number % len(scalings)] for number in range(n_estimators))
     leading = LEADING_AXES if wide else ()
-    fitted = {
-        kind: fit_scaling(X, kind, turns.count(kind), rotations, max(leading, default=None))
-        for kind in dict.fromkeys(turns)
-    }
+
+    def fit(X: np.ndarray, kind: str) -> Scaling:
+        return fit_scaling(X, kind, turns.count(kind), rotations, max(leading, default=None))
+
+    fitted = {kind: fit(X, kind) for kind in dict.fromkeys(turns)}
     estimators = plan_views(
         relevance_in(fitted, X, labeled, relevance),
         int(labeled.sum()),
@@ -102,4 +106,29 @@ def plan_table(
         trained=trained,
         rng=rng,
     )
+    if recodings:
+        again = [number for number in range(n_estimators) if _recodes(number, len(scalings))]
+        other = recode(X, recodings)
+        for kind in dict.fromkeys(turns[number] for number in again):
+            fitted[RECODED + kind] = Recoded(recodings, fit(other, kind))
+        known: dict[int, list[View]] = {}
+        for number in again:
+            views = estimators[number]
+            estimators[number] = known.setdefault(id(views), [_recoded(v, fitted) for v in views])
     return Plan(X[labeled], X[~labeled], fitted, estimators)
+
+
+def _recodes(number: int, n_scalings: int) -> bool:
+    """Whether that estimator sees the other codes: half of each scaling's do, the first does not.
+
+    Neither those alone that see columns mirrored (every other) nor those alone that see as many
+    leading axes (every other in a scaling).
+    """
+    return (number + number // n_scalings + number // (2 * n_scalings)) % 2 == 1
+
+
+def _recoded(view: View, scalings: Mapping[str, Scaling]) -> View:
+    """The view with the other codes, of which there may be fewer principal axes."""
+    kind = RECODED + view.scaling
+    there = view.columns < scalings[kind].width
+    return replace(view, scaling=kind, columns=view.columns[there], signs=view.signs[there])

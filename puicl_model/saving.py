@@ -23,7 +23,7 @@ from puicl_model.inference import resolve_device
 from puicl_model.model import PUICL
 from puicl_model.neighbors import Neighbors
 from puicl_model.precision import set_precision
-from puicl_model.preprocessing import ROTATED, TablePreprocessor, scaling_from_state
+from puicl_model.preprocessing import RECODED, ROTATED, TablePreprocessor, scaling_from_state
 from puicl_model.trees import Forest
 from puicl_model.weights import network_of, weights_digest
 
@@ -41,7 +41,9 @@ _FORMAT_UNIFORM = "puicl-classifier-5"
 _FORMAT_STUDENTS = "puicl-classifier-6"
 # Likewise, with trees that read a column from elsewhere than 0.
 _FORMAT_ORIGIN = "puicl-classifier-7"
-_PACKED = (_FORMAT_ROTATED, _FORMAT_UNIFORM, _FORMAT_STUDENTS, _FORMAT_ORIGIN)
+# Likewise, with categories in other codes.
+_FORMAT_RECODED = "puicl-classifier-8"
+_PACKED = (_FORMAT_ROTATED, _FORMAT_UNIFORM, _FORMAT_STUDENTS, _FORMAT_ORIGIN, _FORMAT_RECODED)
 _FORMATS = (_FORMAT, _FORMAT_TURNED, _FORMAT_QUANTILE_AXES, *_PACKED)
 _FITTED = (
     "unlabeled_proba_",
@@ -104,7 +106,9 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     names = getattr(classifier, "feature_names_in_", None)
     preprocessor = classifier.preprocessor_
     scalings = classifier._new_rows.scalings
-    if classifier._blend is not None:
+    if any(kind.startswith(RECODED) for kind in scalings):
+        form = _FORMAT_RECODED
+    elif classifier._blend is not None:
         moved = classifier._students.forest.origin.any()
         form = _FORMAT_ORIGIN if moved else _FORMAT_STUDENTS
     elif any(kind.endswith("uniform") for kind in scalings):

@@ -2,6 +2,7 @@
 
 from puicl_model.preprocessing.principal import PRINCIPAL
 from puicl_model.preprocessing.reading import NOTHING, filled, is_missing, read_table
+from puicl_model.preprocessing.recoded import RECODED, Recoded, recode
 from puicl_model.preprocessing.rotations import ROTATED
 from puicl_model.preprocessing.scaling import (
     SCALINGS,
@@ -15,14 +16,17 @@ from puicl_model.preprocessing.table import TablePreprocessor
 __all__ = [
     "NOTHING",
     "PRINCIPAL",
+    "RECODED",
     "ROTATED",
     "SCALINGS",
     "TURNED",
+    "Recoded",
     "Scaling",
     "TablePreprocessor",
     "filled",
     "fit_scaling",
     "is_missing",
     "read_table",
+    "recode",
     "scaling_from_state",
 ]

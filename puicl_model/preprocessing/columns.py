@@ -24,7 +24,7 @@ from puicl_model.preprocessing.cells import (
     word,
     zone_of,
 )
-from puicl_model.preprocessing.levels import in_order
+from puicl_model.preprocessing.levels import have_order, in_order
 from puicl_model.preprocessing.reading import is_missing
 
 _DAY = 86_400.0
@@ -194,6 +194,9 @@ class CategoryColumn(Column):
     kind = "category"
     fields = ("levels", "rare", "missing", "one_hot", "fill", "zeros")
     zeros: dict[str, str] | None = None  # pickled ones of older versions took 38 for another level
+    # Codes by how many rows have a level, for each code, where the levels have no order; only at a
+    # fit.
+    by_count: np.ndarray | None = None
 
     def __init__(self, column: pd.Series, one_hot_levels: int, rare_below: int):
         words, missing = as_words(column)
@@ -216,6 +219,13 @@ class CategoryColumn(Column):
         codes = self._codes(words, missing)
         middle = np.sort(codes)[(len(codes) - 1) // 2]
         self.fill = 0.5 if self._n_codes == 2 else float(middle)
+        if not self.one_hot and self._n_codes > 2 and not have_order(self.levels, column):
+            frequent = np.argsort(
+                -np.array([(codes == code).sum() for code in range(len(self.levels))]),
+                kind="stable",
+            )
+            self.by_count = np.arange(float(self._n_codes))
+            self.by_count[frequent] = np.arange(len(self.levels))
 
     @property
     def _n_codes(self) -> int:

@@ -1,7 +1,7 @@
 """The order in which a category's levels are coded."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from puicl_model.preprocessing.scales import NOTHING, TRACE, plain, ranks
 # 5, 0.5, 1,000
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?"
 _SPLIT = re.compile(f"({_NUMBER})")
+_DIGIT = re.compile(r"\d")
 _BELOW = ("<", "≤", "under", "below", "less than", "fewer than", "up to")
 _ABOVE = (">", "≥", "over", "above", "more than", "at least")
 # What stands in front of a band's first number, which may be .5 or 1e+06: "<", "Under $", "[".
@@ -46,6 +47,13 @@ def in_order(levels: Iterable[str], column: pd.Series) -> list[str]:
         said |= {level: (0.0, 0, (), level) for level in levels if plain(level) in NOTHING}
         said |= {level: (0.0, 1, (), level) for level in levels if plain(level) in TRACE}
     return sorted(levels, key=lambda level: (order.get(level, len(order)), said[level]))
+
+
+def have_order(levels: Sequence[str], column: pd.Series) -> bool:
+    """Whether more than the alphabet orders the `levels` of `column` in `in_order`."""
+    if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
+        return True
+    return bool(ranks(levels)) or sum(bool(_DIGIT.search(level)) for level in levels) > 1
 
 
 def _by_alphabet(level: str) -> tuple:

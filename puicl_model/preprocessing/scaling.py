@@ -6,12 +6,13 @@ import numpy as np
 
 from puicl_model.preprocessing.column_scaling import ColumnScaling
 from puicl_model.preprocessing.principal import PRINCIPAL, PrincipalAxes
+from puicl_model.preprocessing.recoded import RECODED, Recoded
 from puicl_model.preprocessing.rotations import ROTATED, RandomRotations
 
 # Those whose columns are mixtures of the table's.
 TURNED = (*PRINCIPAL, *ROTATED)
 SCALINGS = ("standard", "robust", "quantile", "uniform", *TURNED)
-Scaling = ColumnScaling | PrincipalAxes | RandomRotations
+Scaling = ColumnScaling | PrincipalAxes | RandomRotations | Recoded
 
 
 def fit_scaling(
@@ -33,6 +34,8 @@ def fit_scaling(
 
 def scaling_from_state(state: dict[str, Any]) -> Scaling:
     """The scaling whose `state()` this is."""
+    if state["kind"].startswith(RECODED):
+        return Recoded.from_state(state, scaling_from_state(state["scaling"]))
     if state["kind"] in ROTATED:
         return RandomRotations.from_state(state)
     which = PrincipalAxes if state["kind"] in PRINCIPAL else ColumnScaling

@@ -1,6 +1,7 @@
 """`TablePreprocessor`: any table to the float64 columns that the network reads."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, count
 from numbers import Integral
@@ -182,6 +183,25 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             self._names[j]: list(encoder.levels)
             for j, encoder in self._encoders.items()
             if isinstance(encoder, CategoryColumn)
+        }
+
+    def codes_by_count(self) -> dict[int, np.ndarray]:
+        """Other codes for the columns [w] of `fit` whose levels have no order, by their number.
+
+        For each code its place when levels are counted, the most frequent first; rare levels and
+        missing cells stay the last. Columns that have their levels in common keep the codes that
+        they have in common. Only after `fit`: a loaded preprocessor has none.
+        """
+        coded = {
+            place: encoder
+            for place, (j, _, _) in enumerate(self._kept)
+            if isinstance(encoder := self._encoders[j], CategoryColumn)
+        }
+        shared = Counter(frozenset(encoder.levels) for encoder in coded.values())
+        return {
+            place: encoder.by_count
+            for place, encoder in coded.items()
+            if encoder.by_count is not None and shared[frozenset(encoder.levels)] == 1
         }
 
     def transform(self, X: Any) -> np.ndarray:

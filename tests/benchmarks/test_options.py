@@ -37,6 +37,7 @@ import pytest
         ("separate_classes", ("--draws", 0), "--draws: 0 is not a whole number above 0"),
         ("shard_codecs", ("--microbatches", 0), "--microbatches: 0 is not a whole number above 0"),
         ("table_kinds", ("--tables", 0), "--tables: 0 is not a whole number above 0"),
+        ("two_codings", ("--splits", 0), "--splits: 0 is not a whole number above 0"),
         ("weak_spots", ("--jobs", 0), "--jobs: 0 is not a whole number above 0"),
         ("trainer_speed", ("--ways", "float32,magic"), "--ways has no 'magic': there are literal"),
     ],

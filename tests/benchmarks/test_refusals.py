@@ -75,6 +75,7 @@ def test_figures_are_not_measured_where_they_cannot_be_written(tmp_path):
         ("few_labeled", ("--data",)),
         ("mixtures_of_passes", ("standard 1", "--passes", "never", "--data")),
         ("precisions", ("--data",)),
+        ("two_codings", ("--data",)),
         ("rare_shares", ("--data",)),
         ("context_shapes", ("--data", ".", "--model")),
         ("count_designs", ("--models", "default")),
