@@ -1,7 +1,6 @@
 """`TablePreprocessor`: any table to the float64 columns that the network reads."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, count
 from numbers import Integral
@@ -189,20 +188,23 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         """Other codes for the columns [w] of `fit` whose levels have no order, by their number.
 
         For each code its place when levels are counted, the most frequent first; rare levels and
-        missing cells stay the last. Columns that have their levels in common keep the codes that
-        they have in common. Only after `fit`: a loaded preprocessor has none.
+        missing cells stay the last. Not of columns that have two levels or more in common with
+        another: what is equal in both has one code in both. Only after `fit`: a loaded
+        preprocessor has none.
         """
-        coded = {
-            place: encoder
-            for place, (j, _, _) in enumerate(self._kept)
-            if isinstance(encoder := self._encoders[j], CategoryColumn)
+        levels = {
+            j: set(encoder.levels)
+            for j, encoder in self._encoders.items()
+            if isinstance(encoder, CategoryColumn)
         }
-        shared = Counter(frozenset(encoder.levels) for encoder in coded.values())
-        return {
-            place: encoder.by_count
-            for place, encoder in coded.items()
-            if encoder.by_count is not None and shared[frozenset(encoder.levels)] == 1
-        }
+        found = {}
+        for place, (j, _, _) in enumerate(self._kept):
+            encoder = self._encoders[j]
+            if not isinstance(encoder, CategoryColumn) or encoder.by_count is None:
+                continue
+            if all(k == j or len(levels[j] & others) < 2 for k, others in levels.items()):
+                found[place] = encoder.by_count
+        return found
 
     def transform(self, X: Any) -> np.ndarray:
         """The columns [m, w] of other rows, each row by itself.

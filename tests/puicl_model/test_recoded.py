@@ -61,11 +61,15 @@ def test_an_ordered_categorical_keeps_its_order():
     assert codes(column=column.as_unordered()) == {0: [1, 3, 2, 0]}
 
 
-def test_columns_that_share_their_levels_keep_the_codes_that_they_share():
+def test_columns_that_have_levels_in_common_keep_the_codes_that_they_have_in_common():
     rng = np.random.default_rng(0)
     one, other = COLOURS[rng.permutation(CODES)], COLOURS[rng.permutation(CODES)]
     shapes = np.array(["disc", "line", "ring", "star"])[rng.permutation(CODES)]
     assert list(codes(one=one, shape=shapes, other=other)) == [1]
+    two = np.array(["ash", "blue", "grey"])[rng.permutation(CODES) % 3]  # one column a level
+    assert list(codes(one=one, shape=shapes, two=two)) == [1]
+    flags = np.array(["red", "flag", "pole", "mast"])[rng.permutation(CODES)]
+    assert list(codes(one=one, flag=flags)) == [0, 1]  # "red" alone is no common scale
 
 
 def test_a_scaling_of_other_codes_is_that_of_the_exchanged_table():
