@@ -11,6 +11,7 @@ tables.
 import argparse
 import warnings
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -63,7 +64,9 @@ def main() -> None:
     print(f"| mean of {len(means)} | | {told} |")
 
 
-def measure(folder: Path, name: str, split: int, precision: str) -> dict | None:
+def measure(
+    folder: Path, name: str, split: int, precision: Literal["float32", "bfloat16"]
+) -> dict | None:
     """Differences of one split; None where no column has other codes."""
     warnings.simplefilter("ignore")
     x, s, y = read_split(folder, name, split)
