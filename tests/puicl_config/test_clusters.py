@@ -72,3 +72,17 @@ def test_an_address_where_nobody_listens_is_told_at_once(backend, monkeypatch):
     with pytest.raises(InputError, match=f"(answers|reached) at {address}: "):
         run_all(slower_first, [(1,)], 1, backend, address)
     assert time.monotonic() - began < 30
+
+
+def test_a_cluster_that_cannot_be_closed_hides_nothing(monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    close = distributed.LocalCluster.close
+
+    def fail(cluster, *arguments, **options):
+        close(cluster, *arguments, **options)
+        raise AssertionError("can only join a started process")  # as where a worker is starting
+
+    monkeypatch.setattr(distributed.LocalCluster, "close", fail)
+    with pytest.raises(ZeroDivisionError):
+        run_all(divmod, [(1, 0)], 1, "dask")
+    assert run_all(divmod, [(7, 2)], 1, "dask") == [(3, 1)]
