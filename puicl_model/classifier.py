@@ -50,9 +50,10 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         random. Not so in tables of levels alone of which some column has more than two: of these
         every other pass reads all columns from the other end, where the network was trained on
         such (`prior.extensions.mirrored`). Categories of more than three levels that have no order
-        are coded by the alphabet in half of the passes, and by how frequent they are in the other
-        half (`TablePreprocessor.codes_by_count`). The first has columns and rows as given; 1 is a
-        single forward pass, as in the paper, which has no scaling before the network's own.
+        are coded by the alphabet in half of the passes (of four in a scaling, two), and by how
+        frequent they are in the others (`TablePreprocessor.codes_by_count`). The first has columns
+        and rows as given; 1 is a single forward pass, as in the paper, which has no scaling before
+        the network's own.
     scalings : "auto" or sequence of str
         Taken in turn by the estimators. "standard", "robust", "quantile" and "uniform" (ranks)
         scale each column by itself; "principal", "principal_quantile" and "principal_uniform" turn

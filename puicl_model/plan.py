@@ -115,11 +115,13 @@ def plan_table(
         for number in again:
             views = estimators[number]
             estimators[number] = known.setdefault(id(views), [_recoded(v, fitted) for v in views])
+        used = {view.scaling for views in estimators for view in views}
+        fitted = {kind: scaling for kind, scaling in fitted.items() if kind in used}
     return Plan(X[labeled], X[~labeled], fitted, estimators)
 
 
 def _recodes(number: int, n_scalings: int) -> bool:
-    """Whether that estimator sees the other codes: half of each scaling's do, the first does not.
+    """Whether that estimator sees the other codes: of each four in a scaling two do, not the first.
 
     Neither those alone that see columns mirrored (every other) nor those alone that see as many
     leading axes (every other in a scaling).

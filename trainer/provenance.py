@@ -295,9 +295,9 @@ def _difference(key: str, then: Any, now: Any) -> str:
     """What to say of a ledger's entry that is another one now; of a rounded sum, how far off."""
     said = f"{key} is {now}, and was {then}"
     was = float.fromhex(then) if key in REPLAY_TOLERANCE else 0.0
-    if not was:
+    away = float.fromhex(now) / was - 1 if was else math.nan
+    if not math.isfinite(away):
         return said
-    away = float.fromhex(now) / was - 1
     return f"{said}: {abs(away):.1e} of {was:.4f} {'more' if away > 0 else 'less'}"
 
 

@@ -37,12 +37,12 @@ def run_all(
 ) -> list[Any]:
     """The results of `work(*call)` for every call, in order, made by `jobs` workers.
 
-    The first exception of a call, with the worker's traceback as its cause, ends the run as a
-    signal does. `address` joins a running cluster: a Dask scheduler's (tcp://host:port) or Ray's
-    ("auto", host:port or ray://host:port); without it, dask and ray start `jobs` local workers. On
-    Ctrl-C or SIGTERM loky's workers drop what they make at the next `drop_if_told`, end as usual,
-    and then the signal takes effect. Raises `InputError` where the backend is not installed, the
-    cluster cannot be reached, or workers were killed from outside.
+    The first exception of a call, with the worker's traceback (as its cause, but for Dask), ends
+    the run as a signal does. `address` joins a running cluster: a Dask scheduler's
+    (tcp://host:port) or Ray's ("auto", host:port or ray://host:port); without it, dask and ray
+    start `jobs` local workers. On Ctrl-C or SIGTERM loky's workers drop what they make at the next
+    `drop_if_told`, end as usual, and then the signal takes effect. Raises `InputError` where the
+    backend is not installed, the cluster cannot be reached, or workers were killed from outside.
     """
     check_backend(backend, address)
     if backend == "loky":

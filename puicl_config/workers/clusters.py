@@ -52,8 +52,14 @@ def run_on_ray(
             return ray.get(answers)
         except ray.exceptions.RayTaskError as error:
             raise error.cause from WorkerTraceback(str(error))
-        except ray.exceptions.RayError:
+        except _killed_by(ray):
             raise killed_from_outside("workers of Ray were") from None
+
+
+def _killed_by(ray: Any) -> tuple[type[Exception], ...]:
+    """How Ray tells that workers, or machines of them, are gone."""
+    names = ("WorkerCrashedError", "OutOfMemoryError", "NodeDiedError", "ObjectLostError")
+    return tuple(getattr(ray.exceptions, name) for name in names)
 
 
 def _called(work: Callable[..., Any], call: tuple[Any, ...]) -> Any:
@@ -109,4 +115,5 @@ def _knock(address: str) -> None:
     """Raise `OSError` where nothing listens at HOST:PORT: Ray would try for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdecimal():
+        host = host.strip("[]")  # of an IPv6 address
         socket.create_connection((host, int(port)), timeout=_SECONDS_TO_ANSWER).close()

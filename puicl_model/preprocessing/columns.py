@@ -187,8 +187,9 @@ class CategoryColumn(Column):
     missing cell does where none was missing. Two levels make one column of 0 and 1. Up to
     `one_hot_levels` make a column each, more make one column of codes. Where no level was rare,
     what was not there at the fit lies in the middle: half way between two levels, at the median
-    code, at none of several columns. A number stands for the text of the fit that alone has its
-    digits, behind zeros (`padded`): readers make 38 of 038 in a batch without other text.
+    code (with that level where codes are exchanged, too), at none of several columns. A number
+    stands for the text of the fit that alone has its digits, behind zeros (`padded`): readers make
+    38 of 038 in a batch without other text.
     """
 
     kind = "category"

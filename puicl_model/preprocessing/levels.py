@@ -43,14 +43,21 @@ def in_order(levels: Iterable[str], column: pd.Series) -> list[str]:
     order = order or ranks(levels)
     by_what_it_says = _by_alphabet if len({len(level) for level in levels}) == 1 else _by_numbers
     said = {level: by_what_it_says(level) for level in levels}
-    if by_what_it_says is _by_numbers and sum(key[0] < np.inf for key in said.values()) > 1:
-        said |= {level: (0.0, 0, (), level) for level in levels if plain(level) in NOTHING}
-        said |= {level: (0.0, 1, (), level) for level in levels if plain(level) in TRACE}
+    little = [level for level in levels if plain(level) in NOTHING | TRACE]
+    if little and sum(bool(_BAND.match(level) or _INTERVAL.match(level)) for level in levels) > 1:
+        for level in little:
+            after = int(plain(level) in TRACE)
+            # Codes that stand by the alphabet have no 0 among them.
+            padded = by_what_it_says is _by_alphabet
+            said[level] = (-np.inf, str(after)) if padded else (0.0, after, (), level)
     return sorted(levels, key=lambda level: (order.get(level, len(order)), said[level]))
 
 
 def have_order(levels: Sequence[str], column: pd.Series) -> bool:
-    """Whether more than the alphabet orders the `levels` of `column` in `in_order`."""
+    """Whether more than the alphabet orders the `levels` of `column` in `in_order`.
+
+    Two levels with digits are taken for an order: bands, numbered words, codes.
+    """
     if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
         return True
     return bool(ranks(levels)) or sum(bool(_DIGIT.search(level)) for level in levels) > 1

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from puicl_model.preprocessing.column_scaling import ColumnScaling
+
 if TYPE_CHECKING:
     from puicl_model.preprocessing.scaling import Scaling
 
@@ -23,7 +25,10 @@ class Recoded:
 
     def __call__(self, X: np.ndarray, which: np.ndarray | None = None) -> np.ndarray:
         """[m, w] to float32 of as many columns as the other scaling has, or to those of `which`."""
-        return self.scaling(recode(X, self.codes), which)
+        codes = self.codes
+        if which is not None and isinstance(self.scaling, ColumnScaling):  # each by itself
+            codes = {column: codes[column] for column in which if column in codes}
+        return self.scaling(recode(X, codes), which)
 
     @property
     def width(self) -> int:

@@ -5,7 +5,7 @@ The alphabet knows nothing of it: it puts `high` before `low` and `always` befor
 
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 _WRITTEN = Path(__file__).with_name("scales.txt")
@@ -20,7 +20,7 @@ _OPPOSITES = (
     *("negative < positive", "unfavorable, unfavourable < favorable, favourable"),
     *("difficult, hard < easy", "unsafe < safe", "uncomfortable < comfortable", "worse < better"),
     *("oppose, against < favor, favour, support", "distrust < trust", "dislike < like"),
-    *("liberal, left < conservative, right", "decreased, decrease < increased, increase"),
+    *("liberal < conservative", "decreased, decrease < increased, increase"),
 )
 # How much of them, from a little to all of it; on either side of the word.
 _DEGREES = (
@@ -33,21 +33,28 @@ _DEGREES = (
 )
 _NEITHER = (
     "neutral, neither, undecided, unsure, uncertain, mixed, moderate, indifferent, no opinion, "
-    "no change, unchanged, same, the same, about the same, in the middle"
+    "no change, unchanged, same, the same, about the same, in the middle, normal"
 )
-# In questions that go from "not at all important" to "very important".
-_NOT = ("not at all", "not, not very, not so, not too, not really")
+# By the distance to which a word is denied: "not at all important" is as far as "extremely
+# unimportant", "not important" as "unimportant".
+_NOT = {6: "not at all", 4: "not", 2: "not very, not so, not too, not really"}
 # What people say who say nothing else: behind all ranks.
 _NO_ANSWER = (
     "unknown, other, not known, dont know, dk, unspecified, unassigned, missing, unavailable, "
     "not available, not recorded, not reported, not stated, not applicable, refused, refusal, "
-    "no answer, no response, prefer not to say"
+    "declined, declined to answer, no answer, not answered, no response, no data, undisclosed, "
+    "prefer not to say, prefer not to answer, do not know, not sure, cant say"
 )
 # What stands before 1 where it stands beside numbers, and what before the least of them.
-NOTHING = frozenset({"none", "no", "nil", "zero", "never", "absent", "negative", "not at all"})
+NOTHING = frozenset(
+    {
+        *("none", "no", "nil", "zero", "never", "absent", "negative", "neg", "not at all"),
+        *("not detected", "undetected", "undetectable"),
+    }
+)
 TRACE = frozenset({"trace", "traces"})
-_APART = re.compile(r"[\s_\-./]+")
-_MARKS = re.compile(r"['’\"()!,;:]")
+_APART = re.compile(r"[\s_\-–—./]+")
+_MARKS = re.compile(r"['’`´\"()!,;:]")
 
 
 def ranks(levels: Iterable[str]) -> dict[str, int]:
@@ -56,18 +63,27 @@ def ranks(levels: Iterable[str]) -> dict[str, int]:
     Case, hyphens and the like do not matter, nor words that all levels begin or end with (low risk,
     high risk). What gives no answer (`unknown`, `refused`) comes last.
     """
-    silent = _words(_NO_ANSWER)
     said = {level: plain(level) for level in levels}
-    answers = {level: words for level, words in said.items() if words not in silent}
-    if len(answers) < _FEWEST:
-        return {}
-    for words in (list(answers.values()), _without_what_is_common(list(answers.values()))):
+    for words in _readings(said):
         for scale in _scales():
-            places = [scale[each] for each in words if each in scale]
+            places = [scale[each] for each in words.values() if each in scale]
             if len(places) == len(words) and len(set(places)) >= _FEWEST:
-                found = dict(zip(answers, places, strict=True))
+                found = dict(zip(words, places, strict=True))
                 return {level: found.get(level, len(scale)) for level in said}
     return {}
+
+
+def _readings(said: dict[str, str]) -> Iterator[dict[str, str]]:
+    """The words of the levels that give an answer; then without what these have in common, and
+    without what all have (no risk, unknown risk)."""
+    yield (answers := _answers(said))
+    yield _without_what_is_common(answers)
+    yield _answers(_without_what_is_common(said))
+
+
+def _answers(said: dict[str, str]) -> dict[str, str]:
+    silent = {"", *_words(_NO_ANSWER)}
+    return {level: words for level, words in said.items() if words not in silent}
 
 
 def plain(level: str) -> str:
@@ -75,14 +91,16 @@ def plain(level: str) -> str:
     return _APART.sub(" ", _MARKS.sub("", level.casefold())).strip()
 
 
-def _without_what_is_common(levels: Sequence[str]) -> list[str]:
-    """`levels` without the words that all begin with, and without those that all end with."""
-    rest = [level.split() for level in levels]
+def _without_what_is_common(said: dict[str, str]) -> dict[str, str]:
+    """`said` without the words that all begin with, and without those that all end with."""
+    rest = {level: words.split() for level, words in said.items()}
     for end in (0, -1):
-        while all(len(words) > 1 for words in rest) and len({words[end] for words in rest}) == 1:
-            for words in rest:
+        while rest and all(len(words) > 1 for words in rest.values()):
+            if len({words[end] for words in rest.values()}) > 1:
+                break
+            for words in rest.values():
                 words.pop(end)
-    return [" ".join(words) for words in rest]
+    return {level: " ".join(words) for level, words in rest.items()}
 
 
 def _words(text: str) -> list[str]:
@@ -104,7 +122,7 @@ def _scales() -> list[dict[str, int]]:
 
 def _between(negative: Sequence[str], positive: Sequence[str]) -> dict[str, int]:
     """The scale from `extremely negative` to `extremely positive`."""
-    middle = len(_NOT) + len(_DEGREES)
+    middle = len(_DEGREES) + 1
     neither = {
         f"neither {a} nor {b}"
         for one in negative
@@ -112,9 +130,9 @@ def _between(negative: Sequence[str], positive: Sequence[str]) -> dict[str, int]
         for a, b in ((one, other), (other, one))
     }
     scale = dict.fromkeys({*_words(_NEITHER), *neither}, middle)
-    for place, denials in enumerate(_NOT):
+    for distance, denials in _NOT.items():
         said = {f"{denial} {word}" for denial in _words(denials) for word in positive}
-        scale |= dict.fromkeys(said, place)
+        scale |= dict.fromkeys(said, middle - distance)
     for words, direction in ((negative, -1), (positive, 1)):
         for distance, degrees in enumerate(_DEGREES, start=1):
             pairs = [(degree, word) for degree in _words(degrees) for word in words]

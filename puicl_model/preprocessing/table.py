@@ -1,6 +1,7 @@
 """`TablePreprocessor`: any table to the float64 columns that the network reads."""
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain, count
 from numbers import Integral
@@ -192,18 +193,29 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         another: what is equal in both has one code in both. Only after `fit`: a loaded
         preprocessor has none.
         """
-        levels = {
-            j: set(encoder.levels)
+        of = {
+            j: encoder
             for j, encoder in self._encoders.items()
             if isinstance(encoder, CategoryColumn)
         }
+        having = defaultdict(list)
+        for j, encoder in of.items():
+            for level in encoder.levels:
+                having[level].append(j)
+
+        def alone(j: int) -> bool:
+            once: set[int] = set()
+            for level in of[j].levels:
+                others = {k for k in having[level] if k != j}
+                if once & others:
+                    return False
+                once |= others
+            return True
+
         found = {}
         for place, (j, _, _) in enumerate(self._kept):
-            encoder = self._encoders[j]
-            if not isinstance(encoder, CategoryColumn) or encoder.by_count is None:
-                continue
-            if all(k == j or len(levels[j] & others) < 2 for k, others in levels.items()):
-                found[place] = encoder.by_count
+            if j in of and (codes := of[j].by_count) is not None and alone(j):
+                found[place] = codes
         return found
 
     def transform(self, X: Any) -> np.ndarray:

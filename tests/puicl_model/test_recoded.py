@@ -31,8 +31,8 @@ def codes(**columns):
 
 def test_the_most_frequent_level_comes_first():
     assert codes(colour=COLOURS[CODES], x=np.arange(70.0) ** 2) == {0: [1, 3, 2, 0]}
-    equal = np.array(["a", "b", "c", "d"])[np.arange(40) % 4]
-    assert codes(letter=equal) == {0: [0, 1, 2, 3]}
+    equal = np.array(["kite", "loop", "moth", "nest"])[np.arange(40) % 4]
+    assert codes(toy=equal) == {0: [0, 1, 2, 3]}
 
 
 def test_rare_levels_and_missing_cells_stay_behind():

@@ -40,6 +40,35 @@ TEXT = pd.Series(dtype=object)
         ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"],
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"],
         ["one", "two", "three", "four", "several"],
+        ["none", "light", "normal", "heavy"],
+        ["trivial", "minor", "normal", "major", "critical"],
+        ["low", "normal", "high", "severe"],
+        ["low", "normal", "borderline", "high"],
+        ["low", "normal", "elevated", "high"],
+        ["very low", "low", "low-medium", "high-medium", "high"],
+        ["low", "low–medium", "medium", "medium–high", "high"],
+        ["low", "high", "very high", "extremely high"],
+        ["high school", "some college", "undergraduate", "graduate", "PhD"],
+        ["some", "most", "almost all", "all"],
+        ["never", "occasional", "regular", "daily"],
+        ["never", "less than monthly", "monthly", "weekly", "daily or almost daily"],
+        ["very dissatisfied", "not satisfied", "satisfied"],
+        ["very unlikely", "not likely", "likely"],
+        ["not at all important", "not important", "important", "very important"],
+        ["low", "medium", "high", "not sure", "prefer not to answer"],
+        ["low", "medium", "high", "-"],
+        ["disagree", "neutral", "agree", "Don`t know"],
+        ["no risk", "low risk", "high risk", "unknown risk"],
+        ["negative", "trace", "small", "moderate", "large"],
+        ["decreased", "normal", "increased"],
+        ["weak", "normal", "strong"],
+        ["no", "sometimes", "often", "always"],
+        ["definitely no", "probably no", "maybe", "probably yes", "definitely yes"],
+        ["very bad", "bad", "neutral", "good", "very good"],
+        ["Well", "Moderate", "Poor", "Undifferentiated"],
+        ["stage V", "stage VI", "stage IX", "stage X"],
+        ["VL", "L", "M", "H", "VH"],
+        ["S", "M", "L", "XL", "2XL", "3XL"],
     ],
 )
 def test_words_of_one_scale_stand_as_in_it(levels):
@@ -59,6 +88,7 @@ def test_words_of_one_scale_stand_as_in_it(levels):
         ["black", "other", "white"],
         ["divorced", "married", "single", "widowed"],
         ["agree", "satisfied", "very agree"],  # of two questions
+        ["left", "neither", "right", "same"],
         ["risk", "high risk", "low risk"],  # nothing is left of the first without its last word
     ],
 )
@@ -75,6 +105,10 @@ def test_other_words_stand_by_the_alphabet(levels):
         ["never", "1-2 times", "10 or more times"],
         ["-5 to 0", "zero", "0 to 5"],
         ["1-4", "5+", "many"],
+        ["No", "1+", "2+", "3+"],  # of one length
+        ["never", "18-24", "25-34", "35-44"],
+        ["none", "100+", "200+"],
+        ["NEG", "TRACE", "1+", "2+", "3+"],
     ],
 )
 def test_nothing_stands_before_one(levels):
@@ -110,6 +144,14 @@ def test_the_order_can_be_looked_up(tmp_path):
     assert PUICLClassifier.load(tmp_path / "saved").preprocessor_.levels_ == expected
     with pytest.raises(NotFittedError):
         _ = TablePreprocessor().levels_
+
+
+def test_letters_of_grades_have_the_order_of_the_alphabet():
+    for levels in (["A", "B", "C", "D"], ["I", "II", "III", "IV"]):
+        assert in_order(levels[::-1], TEXT) == levels
+        assert scales.ranks(levels)
+        table = pd.DataFrame({"grade": np.array(levels)[np.arange(60) % 4], "x": range(60)})
+        assert TablePreprocessor().fit(table).codes_by_count() == {}
 
 
 def test_words_that_mean_as_much_stand_side_by_side():
