@@ -1,7 +1,8 @@
 """The order in which a category's levels are coded."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -61,6 +62,25 @@ def have_order(levels: Sequence[str], column: pd.Series) -> bool:
     if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
         return True
     return bool(ranks(levels)) or sum(bool(_DIGIT.search(level)) for level in levels) > 1
+
+
+def with_own_levels(levels: Mapping[int, Sequence[str]]) -> set[int]:
+    """The columns that have at most one level in common with any other; levels: each column's."""
+    having = defaultdict(set)
+    for column, theirs in levels.items():
+        for level in theirs:
+            having[level].add(column)
+    found = set()
+    for column, theirs in levels.items():
+        met = {column}
+        for level in theirs:
+            others = having[level] - {column}
+            if met & others:
+                break
+            met |= others
+        else:
+            found.add(column)
+    return found
 
 
 def _by_alphabet(level: str) -> tuple:

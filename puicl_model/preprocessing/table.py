@@ -1,7 +1,6 @@
 """`TablePreprocessor`: any table to the float64 columns that the network reads."""
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain, count
 from numbers import Integral
@@ -38,6 +37,7 @@ from puicl_model.preprocessing.judging import (
     reads_as_numbers,
     refuse_slips,
 )
+from puicl_model.preprocessing.levels import with_own_levels
 from puicl_model.preprocessing.reading import (
     column_names,
     is_missing,
@@ -193,30 +193,18 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         another: what is equal in both has one code in both. Only after `fit`: a loaded
         preprocessor has none.
         """
-        of = {
+        check_is_fitted(self)
+        coded = {
             j: encoder
             for j, encoder in self._encoders.items()
             if isinstance(encoder, CategoryColumn)
         }
-        having = defaultdict(list)
-        for j, encoder in of.items():
-            for level in encoder.levels:
-                having[level].append(j)
-
-        def alone(j: int) -> bool:
-            once: set[int] = set()
-            for level in of[j].levels:
-                others = {k for k in having[level] if k != j}
-                if once & others:
-                    return False
-                once |= others
-            return True
-
-        found = {}
-        for place, (j, _, _) in enumerate(self._kept):
-            if j in of and (codes := of[j].by_count) is not None and alone(j):
-                found[place] = codes
-        return found
+        apart = with_own_levels({j: encoder.levels for j, encoder in coded.items()})
+        return {
+            place: codes
+            for place, (j, _, _) in enumerate(self._kept)
+            if j in apart and (codes := coded[j].by_count) is not None
+        }
 
     def transform(self, X: Any) -> np.ndarray:
         """The columns [m, w] of other rows, each row by itself.

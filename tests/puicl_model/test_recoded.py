@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from safetensors import safe_open
+from sklearn.exceptions import NotFittedError
 
 from puicl_model import PUICLClassifier, TablePreprocessor, fit_many
 from puicl_model.plan import _recodes
@@ -70,6 +71,14 @@ def test_columns_that_have_levels_in_common_keep_the_codes_that_they_have_in_com
     assert list(codes(one=one, shape=shapes, two=two)) == [1]
     flags = np.array(["red", "flag", "pole", "mast"])[rng.permutation(CODES)]
     assert list(codes(one=one, flag=flags)) == [0, 1]  # "red" alone is no common scale
+
+
+def test_before_a_fit_there_are_no_codes_and_of_a_loaded_preprocessor_none_are_known():
+    with pytest.raises(NotFittedError):
+        TablePreprocessor().codes_by_count()
+    fitted = TablePreprocessor().fit(frame())
+    assert list(fitted.codes_by_count()) == [0]
+    assert TablePreprocessor.from_state(fitted.state()).codes_by_count() == {}
 
 
 def test_a_scaling_of_other_codes_is_that_of_the_exchanged_table():
