@@ -221,10 +221,8 @@ class CategoryColumn(Column):
         middle = np.sort(codes)[(len(codes) - 1) // 2]
         self.fill = 0.5 if self._n_codes == 2 else float(middle)
         if not self.one_hot and self._n_codes > 2 and not have_order(self.levels, column):
-            frequent = np.argsort(
-                -np.array([(codes == code).sum() for code in range(len(self.levels))]),
-                kind="stable",
-            )
+            rows = np.bincount(codes.astype(int))[: len(self.levels)]
+            frequent = np.argsort(-rows, kind="stable")
             self.by_count = np.arange(float(self._n_codes))
             self.by_count[frequent] = np.arange(len(self.levels))
 
