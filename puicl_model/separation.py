@@ -1,13 +1,17 @@
-"""How well labelled rows can be told from unlabelled ones by all columns together."""
+"""How well labelled rows can be told from unlabelled ones, and by what."""
+
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import rankdata
+from scipy.stats import beta, gamma, rankdata
 from sklearn.metrics import roc_auc_score
 
 _FOLDS = 5
 _MOST_ROWS = 4_000
 # Added to each column's variance, in units of it.
 _RIDGE = 0.01
+# Each end of what `telltale` takes for possible is beyond it as rarely as this.
+_RARELY = 0.05
 
 
 def separation(X: np.ndarray, labeled: np.ndarray) -> float:
@@ -37,6 +41,52 @@ def separation(X: np.ndarray, labeled: np.ndarray) -> float:
         within = np.where(s[seen, None], z[seen] - means[0], z[seen] - means[1])
         score[~seen] = z[~seen] @ _solved(within, means[0] - means[1])
     return float(roc_auc_score(s, score))
+
+
+@dataclass(frozen=True)
+class Telltale:
+    """A value of a column that labelled rows have and few unlabelled ones.
+
+    column: the column's number; n_labeled, n_unlabeled: how many rows have the value; at_most: see
+    `telltale`.
+    """
+
+    column: int
+    n_labeled: int
+    n_unlabeled: int
+    at_most: float
+
+
+def telltale(X: np.ndarray, labeled: np.ndarray) -> Telltale | None:
+    """The value in X [n, w] that leaves the smallest share of positives among unlabelled rows.
+
+    labeled: boolean [n]. If labelled positives are a fair sample of the positives, as large a part
+    of the others has the value, and all of these are among the unlabelled rows that have it: their
+    share is `at_most` that of the unlabelled rows with the value over that of the labelled ones
+    with it, each as far off as chance puts it in one of twenty cases. None where no value stands in
+    two rows.
+    """
+    n_labeled = int(labeled.sum())
+    n_unlabeled = len(labeled) - n_labeled
+    found = None
+    for column in range(X.shape[1]):
+        values, place = np.unique(X[:, column], return_inverse=True)
+        if len(values) == len(labeled):
+            continue
+        with_it = np.bincount(place[labeled], minlength=len(values))
+        others = np.bincount(place[~labeled], minlength=len(values))
+        # Of values that as many labelled rows have, that of the fewest others says most.
+        counts, number = np.unique(with_it, return_inverse=True)
+        fewest = np.full(len(counts), n_unlabeled)
+        np.minimum.at(fewest, number, others)
+        counts, fewest = counts[counts > 0], fewest[counts > 0]
+        least = beta.ppf(_RARELY, counts, n_labeled - counts + 1)
+        most = gamma.ppf(1 - _RARELY, fewest + 1) / n_unlabeled
+        at_most = most / least
+        best = int(np.argmin(at_most))
+        if found is None or at_most[best] < found.at_most:
+            found = Telltale(column, int(counts[best]), int(fewest[best]), float(at_most[best]))
+    return found
 
 
 def _solved(within: np.ndarray, apart: np.ndarray) -> np.ndarray:

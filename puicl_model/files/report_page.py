@@ -7,7 +7,7 @@ import pandas as pd
 from scipy.special import expit
 
 from puicl_model.classifier import PUICLClassifier
-from puicl_model.report import in_percent
+from puicl_model.doubts import in_percent
 
 _TOP_ROWS = 20
 _MOST_BARS = 15

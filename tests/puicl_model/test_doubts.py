@@ -7,7 +7,8 @@ import pytest
 from scipy.special import logit
 
 from puicl_model.class_prior import resolution
-from puicl_model.report import doubts
+from puicl_model.doubts import doubts
+from puicl_model.separation import Telltale, telltale
 
 
 def doubts_of(proba, **more):
@@ -29,11 +30,11 @@ def test_what_an_estimated_share_gives_reason_to_doubt():
         (np.tile([0.99, 0.8], 20), r"positives \(89.5%\) is near the limit"),
         (np.full(40, 0.01), "hardly any unlabelled row looks positive"),
         (np.full(40, 0.99), "nearly every unlabelled row looks positive"),
-        (np.tile([0.45, 0.55], 20), r"hardly tell the unlabelled rows apart \(all have nearly 50%"),
+        (np.tile([0.45, 0.55], 20), r"close together \(nine in ten between 45% and 55%\)"),
     ):
         (found,) = doubts_of(proba, **trained)
         assert re.search(sentence, found)
-        assert doubts_of(proba, resolution=0.4, prior_is_given=True, **trained) == []
+        assert doubts_of(proba, resolution=0.4, given=(0.3, 0.3), **trained) == []
     assert doubts_of(np.tile([0.01, 0.2], 20)) == []  # where the card does not say
     assert doubts_of([0.45, 0.55]) == []  # too few to tell
 
@@ -43,11 +44,15 @@ def test_what_an_estimated_share_gives_reason_to_doubt():
     [
         ({"proba": np.full(40, 0.0199)}, {"proba": np.full(40, 0.0201)}, "hardly any unlabelled"),
         ({"proba": np.full(40, 0.9801)}, {"proba": np.full(40, 0.9799)}, "nearly every unlabelled"),
-        ({"resolution": 0.0599}, {"resolution": 0.06}, "the columns hardly tell the unlabelled"),
+        (
+            {"resolution": 0.0599},
+            {"resolution": 0.06},
+            "the probabilities of the unlabelled rows lie",
+        ),
         (
             {"resolution": 0.0, "proba": APART[:10]},
             {"resolution": 0.0, "proba": APART[:9]},
-            "the columns hardly tell the unlabelled",
+            "the probabilities of the unlabelled rows lie",
         ),
         ({"relevance": [0.99]}, {"relevance": [0.9899]}, "column a alone tells nearly all"),
         ({"apart": 0.99}, {"apart": 0.9899}, "the columns together tell nearly all"),
@@ -80,7 +85,7 @@ def test_an_interval_that_says_hardly_anything_is_told():
     assert found.startswith("the share of positives may be anything from 5% to 55%: every prob")
     assert found.endswith("give class_prior")
     assert doubts_of(APART, interval=(0.05, 0.54)) == []
-    assert doubts_of(APART, interval=(0.05, 0.55), prior_is_given=True) == []
+    assert doubts_of(APART, interval=(0.05, 0.55), given=(0.3, 0.3)) == []
     assert doubts_of(APART, interval=(np.nan, np.nan)) == []
     # One sentence about the share is enough.
     (found,) = doubts_of(np.full(40, 0.01), interval=(0.0, 0.9))
@@ -88,13 +93,13 @@ def test_an_interval_that_says_hardly_anything_is_told():
 
 
 def test_who_gave_a_range_is_asked_for_more_than_that_positives_are_rarer():
-    (found,) = doubts_of(APART, interval=(0.0, 0.5), prior_range=(0.0, 0.5))
+    (found,) = doubts_of(APART, interval=(0.0, 0.5), given=(0.0, 0.5))
     assert found.startswith("the share of positives may be anything from 0% to 50%: every prob")
     assert found.endswith("Where you know the share, or a closer range, give class_prior")
 
 
 def test_a_range_below_a_percent_is_told_as_it_was_given():
-    (found,) = doubts_of(APART, prior_range=(0.0, 0.004), table_interval=(0.2, 0.4))
+    (found,) = doubts_of(APART, given=(0.0, 0.004), table_interval=(0.2, 0.4))
     assert "would have 20% to 40% of" in found
     assert "beyond the range that was given (0% to 0.4%): one of the two is wrong" in found
 
@@ -102,16 +107,93 @@ def test_a_range_below_a_percent_is_told_as_it_was_given():
 def test_columns_that_tell_nothing_are_told_to_who_knows_the_share_too():
     # A small share makes any probabilities look alike: what they were without it counts.
     rare = np.tile([0.004, 0.006], 20)
-    alike = "the columns hardly tell the unlabelled rows apart: their probabilities say little more"
-    for known in ({"prior_is_given": True}, {"prior_range": (0.0, 0.01)}):
+    alike = "the probabilities of the unlabelled rows lie close together (nine in ten between 0.4%"
+    for known in ({"given": (0.005, 0.005)}, {"given": (0.0, 0.01)}):
         assert doubts_of(rare, resolution=0.4, **known) == []
         (found,) = doubts_of(rare, resolution=0.02, **known)
-        assert found == f"{alike} than class_prior does"
+        assert found == f"{alike} and 0.6%): they say little more than class_prior does"
         (turned,) = doubts_of(rare, resolution=0.02, n_labeled=41, **known)
         assert turned.endswith("if 1 marks the unlabelled ones, turn s round")
         assert doubts_of(rare[:9], resolution=0.02, **known) == []
         (same,) = doubts_of(rare, resolution=0.02, says_nothing=True, **known)
         assert same.startswith("no column tells any two rows apart")
+
+
+def test_a_range_does_not_silence_what_an_estimate_within_it_gives_reason_to_doubt():
+    trained = {"trained_shares": (0.1, 0.9)}
+    rare, few = np.full(40, 0.01), np.tile([0.01, 0.2], 20)
+    for proba, sentence in ((rare, "hardly any unlabelled"), (few, "the estimated share")):
+        (found,) = doubts_of(proba, given=(0.0, 0.5), **trained)
+        assert found.startswith(sentence)
+        assert doubts_of(proba, resolution=0.4, given=(0.0, 0.1), **trained) == []  # who knows it
+    for proba, sentence in ((1 - rare, "nearly every"), (1 - few, "the estimated share")):
+        (found,) = doubts_of(proba, given=(0.5, 1.0), **trained)
+        assert found.startswith(sentence)
+        assert doubts_of(proba, resolution=0.4, given=(0.9, 1.0), **trained) == []
+
+
+def test_a_share_far_beyond_what_the_table_says_is_doubted_and_one_just_beyond_is_not():
+    for own, far, near in (((0.02, 0.12), 0.28, 0.26), ((0.88, 0.98), 0.72, 0.74)):
+        (found,) = doubts_of(APART, given=(far, far), table_interval=own)
+        assert found.startswith(f"the table by itself would have {own[0]:.0%} to {own[1]:.0%} of")
+        assert f"beyond the share that was given ({100 * far:.0f}%)" in found
+        assert doubts_of(APART, given=(near, near), table_interval=own) == []
+    for share in (0.001, 0.999):  # nothing lies beyond an open end
+        assert doubts_of(APART, given=(share, share), table_interval=(0.0, 1.0)) == []
+
+
+def test_a_column_that_tells_much_is_named_where_the_table_says_that_positives_are_rarer():
+    told = {"names": ["a", "note"], "relevance": np.array([0.2, 0.5]), "given": (0.5, 0.5)}
+    (found,) = doubts_of(APART, table_interval=(0.0, 0.1), **told)
+    assert "Column note alone tells" in found
+    (found,) = doubts_of(APART, table_interval=(0.9, 1.0), **told)
+    assert "note" not in found
+
+
+def test_a_value_that_leaves_hardly_any_positives_is_told_whatever_the_share():
+    told = {"names": ["a", "note"], "relevance": np.array([0.6, 0.1])}
+    for given in (None, (0.0, 0.5), (0.24, 0.24)):
+        leak = Telltale(column=1, n_labeled=8, n_unlabeled=0, at_most=0.1)
+        (found,) = doubts_of(APART, telltale=leak, given=given, **told)
+        assert found.startswith("one value of column note stands in 8 of the 20 labelled rows and ")
+        assert "in none of the 40 unlabelled ones" in found
+        assert "at most 10.0% of the unlabelled ones are positive" in found
+        assert doubts_of(APART, telltale=Telltale(1, 8, 0, 0.101), given=given, **told) == []
+    # It is the better reason than a column that may tell much because it says much of the class.
+    rare = np.full(40, 0.01)
+    assert "Column a alone" in " ".join(doubts_of(rare, **told))
+    assert "Column a alone" not in " ".join(doubts_of(rare, telltale=leak, **told))
+    # Of few labelled rows many a value is in most of them by chance.
+    few = doubts_of(APART, n_labeled=9, telltale=leak, **told)
+    assert "one value of column" not in " ".join(few)
+
+
+def test_the_telltale_is_the_value_that_leaves_the_smallest_share_of_positives():
+    s = np.arange(500) < 100
+    fair = np.arange(500) % 2.0
+    note = np.where(np.arange(500) < 40, 3.0, fair)  # in 40 labelled rows alone
+    found = telltale(np.column_stack([fair, note, np.arange(500)]), s)
+    assert (found.column, found.n_labeled, found.n_unlabeled) == (1, 40, 0)
+    # No more than 3 in 400 by chance in one of twenty cases, over no less than .3175 of them.
+    assert found.at_most == pytest.approx(-np.log(0.05) / 400 / 0.3175, rel=1e-3)
+    note[450:455] = 3.0  # as many unlabelled rows as leave more
+    more = telltale(np.column_stack([fair, note]), s)
+    assert (more.n_labeled, more.n_unlabeled) == (40, 5)
+    assert more.at_most > 3 * found.at_most
+    assert telltale(np.arange(500.0)[:, None], s) is None
+
+
+def test_of_a_fair_sample_no_value_leaves_fewer_positives_than_there_are():
+    rng = np.random.default_rng(0)
+    beyond = 0
+    for _ in range(40):
+        y = rng.random(600) < 0.3
+        X = np.column_stack(
+            [rng.poisson(2.0 + y), rng.normal(size=600).round(1), y | (rng.random(600) < 0.2)]
+        )
+        s = y & (rng.random(600) < 0.4)
+        beyond += telltale(X, s).at_most < y[~s].mean()
+    assert beyond <= 4
 
 
 def test_labels_the_wrong_way_round_are_suspected_where_most_rows_are_labelled():
@@ -125,7 +207,7 @@ def test_few_labelled_positives_are_fewer_than_ten():
     assert doubts_of(APART, n_labeled=10) == []
     (found,) = doubts_of(APART, n_labeled=9)
     assert found.endswith("the estimated share of positives is little more than a guess")
-    (given,) = doubts_of(APART, n_labeled=9, prior_is_given=True)
+    (given,) = doubts_of(APART, n_labeled=9, given=(0.3, 0.3))
     assert given.endswith("depend on which ones they happen to be")
     # Of few rows many a column tells all apart by chance.
     few = {"n_labeled": 9, "relevance": np.ones(1), "names": ["a"], "apart": 1.0}

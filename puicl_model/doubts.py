@@ -1,0 +1,230 @@
+"""Reasons not to trust a fit's answer, as sentences."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import logit
+
+from puicl_model.class_prior import at_the_limit
+from puicl_model.separation import Telltale
+
+FEW_POSITIVES = 10
+_EXTREME_PRIOR = 0.02
+# Probabilities whose variance is less than this share of p (1 - p), p their mean, say hardly more
+# than p. Of five noise columns it is .01 to .05 as a rule, of real tables .1 to .6.
+_NO_SPREAD = 0.06
+_FEW_UNLABELED = 10
+# An interval of shares as wide says hardly anything of them. Of real tables whose estimate misses
+# by more than .15 it warns of nine in ten, of the others of half (docs/unseen.md).
+_WIDE = 0.5
+# What orders labelled before unlabelled rows this well, a column alone (|2 AUC - 1|) or all of
+# them together (AUC), is suspicious.
+_SEPARATES = 0.99
+# A column that tells them apart this well alone (|2 AUC - 1|) is named where hardly any unlabelled
+# row looks positive.
+_TELLS_MUCH = 0.5
+# So is, whatever the share, one of whose values so few unlabelled rows have that positives are no
+# more than this share of them, if the labelled ones are a fair sample. Of 111 real tables as people
+# have them, shares of positives from .02 to .4, none comes below .2.
+_LEAVES_FEW = 0.1
+_MOST_NAMED = 5
+# A share that is given lies beyond the table's interval where its odds are e times as far: one of
+# ten intervals ends before the true share.
+_FAR = 1.0
+
+
+def doubts(
+    *,
+    n_labeled: int,
+    proba: np.ndarray,
+    resolution: float,
+    relevance: np.ndarray,
+    names: Sequence[str],
+    apart: float,
+    telltale: Telltale | None = None,
+    given: tuple[float, float] | None = None,
+    table_interval: tuple[float, float] = (np.nan, np.nan),
+    interval: tuple[float, float] = (np.nan, np.nan),
+    trained_shares: tuple[float, float] = (-np.inf, np.inf),
+    of_columns: Sequence[str] = (),
+    says_nothing: bool = False,
+) -> list[str]:
+    """Warnings about a fit; empty where nothing is conspicuous.
+
+    proba: [n_u], of the unlabelled rows; resolution: `class_prior.resolution` of them, before or
+    after a given share moved them, whichever is greater; relevance: [w], each column's |2 AUC - 1|,
+    labelled against unlabelled; names: theirs; apart: the AUC of all columns together
+    (`separation`), NaN where there are too few rows; telltale: see there; given: the range of
+    shares that is the user's, of two equal ends where it is one share; table_interval: what the
+    table gives without it; interval: of the estimated share; trained_shares: see `class_prior`;
+    of_columns: what the preprocessor warns of; says_nothing: whether all rows are the same.
+    """
+    found = list(of_columns)
+    share_is_given = given is not None and given[0] == given[1]
+    if says_nothing:
+        found.append(
+            "no column tells any two rows apart, so that all scores are the same and mean nothing"
+        )
+    if n_labeled < FEW_POSITIVES:
+        positives = "positive" if n_labeled == 1 else "positives"
+        guess = ", and the estimated share of positives is little more than a guess"
+        found.append(
+            f"only {n_labeled} labelled {positives}: with fewer than {FEW_POSITIVES} the scores "
+            f"depend on which ones they happen to be{'' if share_is_given else guess}"
+        )
+    known, telling = "", ""
+    if n_labeled >= FEW_POSITIVES:
+        known = _who_is_labeled(n_labeled, len(proba), relevance, names, apart, telltale)
+    if known:
+        found.append(known)
+    else:
+        telling = _best_column(relevance, names)
+    of_share = [] if given is None else _doubts_of_given(given, table_interval, telling)
+    if not of_share and not share_is_given:
+        of_share = _doubts_of_estimate(proba, trained_shares, given, telling)
+    lie_close = resolution < _NO_SPREAD and len(proba) >= _FEW_UNLABELED and not says_nothing
+    if lie_close and not of_share:
+        found.append(_close_together(proba, given, reverse=n_labeled > len(proba)))
+    low, high = interval
+    told = of_share or (lie_close and given is None)
+    if not told and not share_is_given and high - low >= _WIDE:
+        more = "that positives are the rarer class" if given is None else "a closer range"
+        of_share = [
+            f"the share of positives may be anything from {low:.0%} to {high:.0%}: every "
+            "probability rises and falls with it, the order of the rows does not. Where "
+            f"you know the share, or {more}, give class_prior"
+        ]
+    return found + of_share
+
+
+def in_percent(given: Sequence[float]) -> str:
+    """A range of shares as it was given: of rare positives, less than a percent counts."""
+    least, most = given
+    return f"{100 * least:.4g}% to {100 * most:.4g}%"
+
+
+def _who_is_labeled(
+    n_labeled: int,
+    n_unlabeled: int,
+    relevance: np.ndarray,
+    names: Sequence[str],
+    apart: float,
+    telltale: Telltale | None,
+) -> str:
+    """A warning where columns know who is labelled; empty where none seems to."""
+    alone = [name for name, value in zip(names, relevance, strict=True) if value >= _SEPARATES]
+    if alone:
+        which = f"column {alone[0]} alone tells"
+        if len(alone) > 1:
+            more = f" and {len(alone) - _MOST_NAMED} more" if len(alone) > _MOST_NAMED else ""
+            which = f"columns {', '.join(alone[:_MOST_NAMED])}{more}, each alone, tell"
+        return (
+            f"{which} nearly all labelled from unlabelled rows: either hardly any unlabelled row "
+            "is positive, or it knows who was labelled (an identifier, a date of entry, a note "
+            "made afterwards) and must be left out"
+        )
+    if apart >= _SEPARATES:
+        return (
+            "the columns together tell nearly all labelled from unlabelled rows (AUC "
+            f"{apart:.3f}): if the labelled rows are a fair sample, at most {2 * (1 - apart):.1%} "
+            "of the unlabelled ones are positive; if more must be, the labelled ones were "
+            "collected or measured in another way"
+        )
+    if telltale is not None and telltale.at_most <= _LEAVES_FEW:
+        return (
+            f"one value of column {names[telltale.column]} stands in {telltale.n_labeled} of the "
+            f"{n_labeled} labelled rows and in {telltale.n_unlabeled or 'none'} of the "
+            f"{n_unlabeled:,} unlabelled ones: if the labelled rows are a fair sample, at most "
+            f"{telltale.at_most:.1%} of the unlabelled ones are positive; if more must be, the "
+            "column knows who was labelled (a note made afterwards) and must be left out"
+        )
+    return ""
+
+
+def _best_column(relevance: np.ndarray, names: Sequence[str]) -> str:
+    """What to add where few rows look positive and a column tells much; empty where none does."""
+    most = max(relevance, default=0.0)
+    if most < _TELLS_MUCH:
+        return ""
+    return (
+        f". Column {names[int(np.argmax(relevance))]} alone tells labelled from unlabelled "
+        f"rows well (AUC {(1 + most) / 2:.2f}): leave it out if it knows who was labelled"
+    )
+
+
+def _doubts_of_given(
+    given: tuple[float, float], own: tuple[float, float], telling: str
+) -> list[str]:
+    """A warning where the interval that the table gives by itself lies beyond what was `given`.
+
+    telling: what to add where the table says that positives are rarer.
+    """
+    is_range = given[0] < given[1]
+    least, most = np.array(own)
+    if not is_range:
+        least, most = logit(own) + np.array([-_FAR, _FAR])
+        given_there = logit(given)
+    else:
+        given_there = np.array(given)
+    below, above = most <= given_there[0], least >= given_there[1]  # neither where there is none
+    if not (below or above):
+        return []
+    what = f"the range that was given ({in_percent(given)})"
+    if not is_range:
+        what = f"the share that was given ({100 * given[0]:.4g}%)"
+    return [
+        f"the table by itself would have {own[0]:.0%} to {own[1]:.0%} of the unlabelled rows "
+        f"positive, beyond {what}: one of the two is wrong, or the labelled rows are no fair "
+        f"sample of the positives{telling if below else ''}"
+    ]
+
+
+def _doubts_of_estimate(
+    proba: np.ndarray,
+    trained_shares: tuple[float, float],
+    given: tuple[float, float] | None,
+    telling: str,
+) -> list[str]:
+    """Warnings about the estimated share of positives, the mean of `proba` [n_u].
+
+    Rare or common ones are no news to who has `given` a range of nothing else. telling: what to
+    add where few look positive.
+    """
+    share = proba.mean()
+    least, most = trained_shares
+    low, high = (0.0, 1.0) if given is None else given
+    if share < _EXTREME_PRIOR and high > max(_EXTREME_PRIOR, least):
+        return [
+            f"hardly any unlabelled row looks positive ({share:.1%}): either positives are "
+            "rare, or the labelled rows differ from every unlabelled one in how they were "
+            f"collected{telling}"
+        ]
+    if share > 1 - _EXTREME_PRIOR and low < min(1 - _EXTREME_PRIOR, most):
+        return [
+            f"nearly every unlabelled row looks positive ({share:.1%}): the columns may say "
+            "nothing of the class, or there may be hardly any negatives"
+        ]
+    if at_the_limit(share, trained_shares) and (high > least if share < 0.5 else low < most):
+        return [
+            f"the estimated share of positives ({share:.1%}) is near the limit of those that the "
+            f"network was trained on ({least:.0%} to {most:.0%}): the true one may lie beyond, and "
+            "the probabilities with it. Where you know the share, give class_prior"
+            f"{telling if share < 0.5 else ''}"
+        ]
+    return []
+
+
+def _close_together(proba: np.ndarray, given: tuple[float, float] | None, *, reverse: bool) -> str:
+    """What to say of probabilities [n_u] that hardly differ. reverse: `s` may be turned round."""
+    low, high = np.quantile(proba, [0.05, 0.95])
+    what = (
+        "the table says little of the share of positives, whose estimate is little more than a "
+        "guess, and perhaps little of the rows, too"
+    )
+    if given is not None:
+        what = "they say little more than class_prior does"
+    turned = ". Most rows are labelled: if 1 marks the unlabelled ones, turn s round"
+    return (
+        "the probabilities of the unlabelled rows lie close together (nine in ten between "
+        f"{100 * low:.2g}% and {100 * high:.2g}%): {what}{turned if reverse else ''}"
+    )
