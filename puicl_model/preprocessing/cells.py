@@ -213,7 +213,7 @@ def looks_like_dates(column: pd.Series) -> bool:
     if isinstance(column.dtype, pd.CategoricalDtype) or column.dtype.kind in "biufcm":
         return False
     known = column[~is_missing(column)]
-    if not len(known) or not all(map(_is_date, known)):
+    if not len(known) or not all(map(is_date, known)):
         return False
     return not any(isinstance(value, str) for value in known) or not no_dates(column).any()
 
@@ -243,7 +243,7 @@ def _dates(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     missing = is_missing(column)
     if column.dtype.kind != "M":
         column = column.astype(object)
-        readable = [not gone and _is_date(v) for v, gone in zip(column, missing, strict=True)]
+        readable = [not gone and is_date(v) for v, gone in zip(column, missing, strict=True)]
         column = column.where(np.array(readable), None)
     dates = pd.to_datetime(column, errors="coerce", utc=True, format="mixed")
     dates = dates.astype("datetime64[us, UTC]")
@@ -251,7 +251,7 @@ def _dates(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     return np.where(gone, np.nan, dates.astype("int64").to_numpy() / 1e6), gone & ~missing
 
 
-def _is_date(cell: Any) -> bool:
+def is_date(cell: Any) -> bool:
     """Whether it is a date or a moment, or text that begins like 2024-05-31."""
     if isinstance(cell, str):
         return _ISO_DATE.match(cell) is not None

@@ -3,8 +3,11 @@
 Each function gives a sentence, or nothing.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from puicl_model.preprocessing.scales import lacks_none
 
 # How to have row numbers kept, behind a sentence of those that were not.
 KEEP_THEM = ", or preprocessing=TablePreprocessor(drop_identifiers=False)"
@@ -49,3 +52,37 @@ def of_two_clocks(names: Iterable[str]) -> str:
     if not told:
         return ""
     return f"dates with and without a time zone: {told}; the latter are read as UTC"
+
+
+def of_one_word(levels: Mapping[str, Sequence[str]]) -> str:
+    """On levels that differ in case alone; levels: each column's.
+
+    Two letters may be genotypes, AA, Aa and aa, but for yes and no.
+    """
+    told = []
+    for name, theirs in levels.items():
+        spelled = defaultdict(list)
+        for level in theirs:
+            spelled[level.casefold()].append(level)
+        alike = (
+            said for word, said in spelled.items() if len(said) > 1 and (word[2:] or word == "no")
+        )
+        if first := next(alike, None):
+            told.append(f"{name} ({' and '.join(map(repr, first))})")
+    if not told:
+        return ""
+    return (
+        f"levels that differ in case alone: {', '.join(told)}; each is a category of its own, so "
+        "write them alike"
+    )
+
+
+def of_none(levels: Mapping[str, Sequence[str]]) -> str:
+    """On grades without a first one, `none`, in columns with missing cells; levels: theirs."""
+    told = [name for name, theirs in levels.items() if lacks_none(theirs)]
+    if not told:
+        return ""
+    return (
+        f"grades with missing cells: {', '.join(told)}; these are coded after the last grade. If "
+        "None stood there, which readers take for a missing cell, write none"
+    )

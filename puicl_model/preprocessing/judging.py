@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from puicl_model.preprocessing.cells import are_times, as_numbers, huge_offset, no_dates
+from puicl_model.preprocessing.cells import are_times, as_numbers, huge_offset, is_date, no_dates
 
 # A text column of more levels than this share of its rows names rows rather than groups.
 NAMES_SHARE = 0.5
@@ -89,8 +89,8 @@ def reads_as_numbers(column: pd.Series, missing: np.ndarray) -> bool:
 def misspelled(words: np.ndarray) -> str:
     """One of `words` that looks like a number or date and is not written as one, if most do.
 
-    Plain numbers may stand among them: 900 beside 1,200; beside many of them bounds are looked for,
-    too. Empty where there is none, or few do.
+    Plain numbers and dates may stand among them: 900 beside 1,200, 2024-05-31 beside 31.5.2024;
+    beside many numbers bounds are looked for, too. Empty where there is none, or few do.
     """
     distinct = [str(word) for word in np.unique(words)]
     plain = pd.to_numeric(pd.Series(distinct, dtype=object), errors="coerce").notna()
@@ -98,7 +98,8 @@ def misspelled(words: np.ndarray) -> str:
     forms = (_SPELLINGS, _MONTHS, _ANGLE, *((_BOUND,) if plain.sum() > _MANY_LEVELS else ()))
     alike = [w for w in other if any(form.fullmatch(w) for form in forms) or _is_day(w)]
     alike = max(alike, _of_one_unit(other), key=len)
-    many = plain.sum() + len(alike) >= _SPELLED_SHARE * len(distinct)
+    dates = sum(is_date(word) for word in other) if alike and _is_day(alike[0]) else 0
+    many = plain.sum() + dates + len(alike) >= _SPELLED_SHARE * len(distinct)
     return alike[0] if alike and many else ""
 
 

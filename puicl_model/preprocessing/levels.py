@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from puicl_model.preprocessing.cells import word
-from puicl_model.preprocessing.scales import NOTHING, TRACE, plain, ranks
+from puicl_model.preprocessing.magnitudes import factors
+from puicl_model.preprocessing.scales import NOTHING, TRACE, no_answer, plain, ranks
 
 # 5, 0.5, 1,000
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?"
@@ -23,6 +24,10 @@ _BAND = re.compile(
     rf"\s*(?:[\[(]\s*)?(?:[$€£]\s*)?(?P<number>[+-]?(?:{_NUMBER}|\.\d+)(?:e[+-]\d+)?)",
     re.IGNORECASE,
 )
+# What a band has beside that number: a bound before it, another number or a sign behind it.
+_ENDS = re.compile(
+    rf"\s*[$€£%]?\s*(?:\+|(?:-|–|—|to)\s*[$€£]?{_NUMBER}|or more|and over)", re.IGNORECASE
+)
 # As pandas and R write what they have cut: (-inf, 0.5], (50,100], (500,1e+03]. R's comma parts no
 # thousands.
 _INTERVAL = re.compile(r"[\[(]([^,]+),([^,]+)[\])]")
@@ -33,23 +38,27 @@ def in_order(levels: Iterable[str], column: pd.Series) -> list[str]:
 
     Words of one scale (`never`, `sometimes`, `often`) stand as in it (`scales.ranks`). Of others,
     numbers and what begins with one (`5-9`, `10+`, `<5`, `under 1,000`, `(-inf, 0.5]`) come first,
-    by the number, `none` and the like as 0 beside two of them or more, then words by the alphabet,
-    the numbers in them by their value (week 2, week 10). Where all levels are of one length, as
-    codes are that somebody has padded, those that are no numbers stand by the alphabet.
+    by the number and what its unit makes of it (`512 MB`, `1 GB`; `factors`), `none` and the like
+    as 0 beside two of them or more, then words by the alphabet, the numbers in them by their value
+    (week 2, week 10). Where all levels are of one length, as codes are that somebody has padded,
+    those that are no numbers stand by the alphabet, unless they are bands (`4-6`, `10+`).
     """
     order: dict[str, int] = {}
     if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
         order = {word(level): code for code, level in enumerate(column.dtype.categories)}
     levels = list(levels)
     order = order or ranks(levels)
-    by_what_it_says = _by_alphabet if len({len(level) for level in levels}) == 1 else _by_numbers
-    said = {level: by_what_it_says(level) for level in levels}
+    padded = len({len(level) for level in levels}) == 1 and not _are_bands(levels)
+    times = factors(level for level in levels if not _says_no_number(level))
+    said = {
+        level: _by_alphabet(level) if padded else _by_numbers(level, times.get(level, 1.0))
+        for level in levels
+    }
     little = [level for level in levels if plain(level) in NOTHING | TRACE]
     if little and sum(bool(_BAND.match(level) or _INTERVAL.match(level)) for level in levels) > 1:
         for level in little:
             after = int(plain(level) in TRACE)
             # Codes that stand by the alphabet have no 0 among them.
-            padded = by_what_it_says is _by_alphabet
             said[level] = (-np.inf, str(after)) if padded else (0.0, after, (), level)
     return sorted(levels, key=lambda level: (order.get(level, len(order)), said[level]))
 
@@ -83,13 +92,31 @@ def with_own_levels(levels: Mapping[int, Sequence[str]]) -> set[int]:
     return found
 
 
+def _are_bands(levels: Sequence[str]) -> bool:
+    """Whether all `levels` that say something begin with a number, two of them as bands do."""
+    found = [_BAND.match(level) for level in levels if not _says_no_number(level)]
+    bands = sum(
+        bool(band["below"] or band["above"] or _ENDS.match(band.string, band.end()))
+        for band in found
+        if band
+    )
+    return all(found) and bands > 1
+
+
+def _says_no_number(level: str) -> bool:
+    return plain(level) in NOTHING | TRACE or no_answer(level)
+
+
 def _by_alphabet(level: str) -> tuple:
     value = _value(level)
     return np.inf if value is None else value, level
 
 
-def _by_numbers(level: str) -> tuple:
-    """What sorts numbers and bands by value, and words by the alphabet and numbers in them."""
+def _by_numbers(level: str, times: float) -> tuple:
+    """What sorts numbers and bands by value, and words by the alphabet and numbers in them.
+
+    times: what its unit multiplies the level's first number by.
+    """
     value, side = _value(level), 0
     if value is None:
         value = _lower_end(level)
@@ -98,7 +125,7 @@ def _by_numbers(level: str) -> tuple:
         side = bool(band["above"]) - bool(band["below"])
     # No two kinds of pieces stand at one place: words at even ones, numbers at odd ones.
     pieces = tuple(_of(piece) if k % 2 else piece for k, piece in enumerate(_SPLIT.split(level)))
-    return np.inf if value is None else value, side, pieces, level
+    return np.inf if value is None else times * value, side, pieces, level
 
 
 def _lower_end(level: str) -> float | None:

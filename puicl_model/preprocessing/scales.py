@@ -53,6 +53,8 @@ NOTHING = frozenset(
     }
 )
 TRACE = frozenset({"trace", "traces"})
+# Who grades something as one of these has a word for its absence.
+_MILD = frozenset({"mild", "very mild", "slight", "very slight", "minor", "trivial"})
 _APART = re.compile(r"[\s_\-–—./]+")
 _MARKS = re.compile(r"['’`´\"()!,;:]")
 
@@ -73,12 +75,26 @@ def ranks(levels: Iterable[str]) -> dict[str, int]:
     return {}
 
 
+def lacks_none(levels: Iterable[str]) -> bool:
+    """Whether `levels` are grades of something bad without a word for none of it."""
+    levels = list(levels)
+    if _MILD.isdisjoint(map(plain, levels)):
+        return False
+    found = ranks([*levels, "none"])
+    return bool(found) and min(found[level] for level in levels) > found["none"]
+
+
 def _readings(said: dict[str, str]) -> Iterator[dict[str, str]]:
     """The words of the levels that give an answer; then without what these have in common, and
     without what all have (no risk, unknown risk)."""
     yield (answers := _answers(said))
     yield _without_what_is_common(answers)
     yield _answers(_without_what_is_common(said))
+
+
+def no_answer(level: str) -> bool:
+    """Whether `level` is what people say who say nothing else: `unknown`, `refused`."""
+    return plain(level) in {"", *_words(_NO_ANSWER)}
 
 
 def _answers(said: dict[str, str]) -> dict[str, str]:

@@ -18,6 +18,8 @@ from puicl_model.preprocessing.column_doubts import (
     RARE,
     ROW_NUMBER,
     left_out,
+    of_none,
+    of_one_word,
     of_two_clocks,
     taken_for_categories,
     taken_for_numbers,
@@ -158,8 +160,16 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                 self.kinds_[name] = f"equal to {twin}" if twin else RARE if rare else "constant"
                 del self._encoders[j]
         self.dropped_ = {name: kind for name, kind in self.kinds_.items() if kind not in ENCODERS}
+        levels = self.levels_
+        with_gaps = {
+            self._names[j]
+            for j, encoder in self._encoders.items()
+            if isinstance(encoder, CategoryColumn) and encoder.missing and not encoder.one_hot
+        }
         doubts = (
             left_out(self.dropped_),
+            of_one_word(levels),
+            of_none({name: said for name, said in levels.items() if name in with_gaps}),
             taken_for_categories(self._misspelled),
             taken_for_numbers(self._identifiers),
             of_two_clocks(

@@ -249,3 +249,26 @@ def test_a_long_cell_is_read_once_not_as_often_as_it_could_be_shared_out(long):
     began = time.perf_counter()
     fit(a=np.resize(["low", "middle", "high", long], N), b=numbers())
     assert time.perf_counter() - began < 2  # some hundredths, where it was five seconds and more
+
+
+def test_levels_that_differ_in_case_alone_are_told_of_but_for_genotypes():
+    levels = np.resize(["Yes", "yes", "No", "no"], N)
+    with pytest.warns(
+        UserWarning, match=r"in case alone: a \('No' and 'no'\), b \('LOW' and 'low'"
+    ):
+        fit(a=levels, b=np.resize(["LOW", "low", "high"], N), c=np.resize(["AA", "Aa", "aa"], N))
+
+
+def doubts_of_grades(*levels):
+    return TablePreprocessor().fit(pd.DataFrame({"a": np.resize(levels, N)})).doubts_
+
+
+@pytest.mark.filterwarnings("ignore:grades")
+def test_grades_with_gaps_where_their_first_one_would_be_are_told_of():
+    for gap in (None, "None", np.nan):
+        (told,) = doubts_of_grades("Mild", gap, "Moderate", "Severe")
+        assert told.startswith("grades with missing cells: a; these are coded after the last")
+    assert doubts_of_grades("mild", "moderate", "severe", "very severe") == []
+    assert doubts_of_grades("none", "mild", None, "moderate", "severe") == []
+    assert doubts_of_grades("low", "medium", "high", "very high", None) == []
+    assert doubts_of_grades("mild", None, "severe") == []  # a column each

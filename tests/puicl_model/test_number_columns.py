@@ -137,6 +137,17 @@ def test_numbers_and_dates_in_another_spelling_are_categories_with_a_warning(cel
         assert told[1].startswith(f"taken for categories: few (such as {few[0]!r}); to have")
 
 
+@pytest.mark.parametrize("other", ["{:02}.05.2024", "05/{:02}/2024", "{} May 2024"])
+def test_dates_in_two_spellings_are_told_of(other):
+    days = [("2024-05-{:02}" if i % 2 else other).format(1 + i % 5) for i in range(N)]
+    with pytest.warns(UserWarning, match=r"taken for categories: few \(such as '.*May|.*05"):
+        fitted, _ = fit(few=days)
+    assert fitted.kinds_ == {"few": "category"}
+    many = [("2024-05-{:02}" if i % 2 else other).format(1 + i % 28) for i in range(N)]
+    with pytest.warns(UserWarning, match="looks like numbers or dates"):
+        fit(many=many, a=numbers())
+
+
 def test_thousands_among_plain_numbers_are_another_spelling():
     with pytest.warns(UserWarning, match=r"taken for categories: few \(such as '1,200'\)"):
         fitted, _ = fit(few=np.resize(["120", "450", "800", "1,200", "2,500"], N))

@@ -31,6 +31,10 @@ TEXT = pd.Series(dtype=object)
         ["180", "180H", "1000"],
         ["B", "a", "b", "nan"],
         ["1,000", "1,000,000", "x1,5", "x1,25"],  # 1,5 and 1,25 are no thousands
+        ["0-2", "3-5", "6-9", "10+"],  # bands of one length
+        ["none", "1-3", "4-6", "10+ "],
+        ["< 1", "1-5", "6-9", "10+"],
+        ["1 to 4", "5 to 9", "10 to 9", "unknown"],
     ],
 )
 def test_numbers_in_levels_count_by_their_value(levels):
@@ -42,6 +46,51 @@ def test_codes_of_one_length_keep_the_order_of_the_alphabet():
     for levels in (["01", "23", "46", "7p"], ["A10", "A9x", "B01"], ["1-10", "10-1"]):
         assert in_order(levels[::-1], TEXT) == levels
     assert in_order(["-2", "10", " 9"], TEXT) == ["-2", " 9", "10"]  # numbers by value
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        ["<$500", "$500-$50K", "$50K-$100K", "$100K-$1M", "$1M+", "1 bn or more"],
+        ["under $1,000", "$1,000-$5K", "5K or more"],  # 1,000 is no thousand thousands
+        ["none", "<50K", "50-100K", "1-2 million", "refused"],
+        ["64 MB", "512 MB", "1 GB", "2 GB", "1TB"],
+        ["30 s", "< 1 min", "1-5 min", "2 h", "1 day"],
+        ["1y", "18m", "2y", "30 m"],  # beside years m is a month
+        ["2 h", "150 m", "3 h"],  # beside hours a minute
+        ["<1 month", "2-3 months", "4-11 months", "1-2 years", "over 5 years"],
+        ["1 hour", "2 days", "1 week", "1 month", "1 year"],
+        ["250 µg", "5 mg", "1 g", "2 kg"],
+        ["5 mm", "1 cm", "500 m", "1 km"],
+        ["5 ml", "1 dl", "1 l"],
+    ],
+)
+def test_a_unit_multiplies_its_number(levels):
+    assert in_order(levels[::-1], TEXT) == levels
+    assert in_order(sorted(levels), TEXT) == levels
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        ["1C", "9B", "10A"],  # flats
+        ["1 kg", "2 km", "3 g"],  # of several kinds
+        ["1K", "2M", "3K pro"],  # not amounts alone
+        ["1 kg", "2", "3 g"],  # without a unit where no money is
+    ],
+)
+def test_numbers_before_other_letters_are_not_multiplied(levels):
+    assert in_order(levels[::-1], TEXT) == levels
+
+
+def test_a_unit_is_looked_for_in_linear_time():
+    for level in (
+        "1" * 100_000 + "x",
+        "1," * 50_000 + "x",
+        " " * 100_000 + "1",
+        "< " + " " * 100_000,
+    ):
+        assert in_order([level, "1K"], TEXT)
 
 
 def test_an_ordered_categorical_is_believed():

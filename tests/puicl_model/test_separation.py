@@ -1,7 +1,8 @@
 import numpy as np
+import pytest
 from scipy.stats import norm
 
-from puicl_model.separation import _solved, separation
+from puicl_model.separation import _solved, separation, telltale
 
 
 def test_rows_without_a_difference_have_an_auc_about_a_half_even_in_many_columns():
@@ -57,3 +58,31 @@ def test_five_rows_of_a_class_are_enough_to_tell():
     x = np.random.default_rng(0).normal(size=(30, 2))
     assert np.isnan(separation(x, np.arange(30) < 4))
     assert 0 <= separation(x, np.arange(30) < 5) <= 1
+
+
+def test_the_telltale_is_the_value_that_leaves_the_smallest_share_of_positives():
+    s = np.arange(500) < 100
+    fair = np.arange(500) % 2.0
+    note = np.where(np.arange(500) < 40, 3.0, fair)  # in 40 labelled rows alone
+    found = telltale(np.column_stack([fair, note, np.arange(500)]), s)
+    assert (found.column, found.n_labeled, found.n_unlabeled) == (1, 40, 0)
+    # No more than 3 in 400 by chance in one of twenty cases, over no less than .3175 of them.
+    assert found.at_most == pytest.approx(-np.log(0.05) / 400 / 0.3175, rel=1e-3)
+    note[450:455] = 3.0  # as many unlabelled rows as leave more
+    more = telltale(np.column_stack([fair, note]), s)
+    assert (more.n_labeled, more.n_unlabeled) == (40, 5)
+    assert more.at_most > 3 * found.at_most
+    assert telltale(np.arange(500.0)[:, None], s) is None
+
+
+def test_of_a_fair_sample_no_value_leaves_fewer_positives_than_there_are():
+    rng = np.random.default_rng(0)
+    beyond = 0
+    for _ in range(40):
+        y = rng.random(600) < 0.3
+        X = np.column_stack(
+            [rng.poisson(2.0 + y), rng.normal(size=600).round(1), y | (rng.random(600) < 0.2)]
+        )
+        s = y & (rng.random(600) < 0.4)
+        beyond += telltale(X, s).at_most < y[~s].mean()
+    assert beyond <= 4

@@ -1,0 +1,78 @@
+"""How much a level's unit multiplies its number: 2 years are more than 11 months."""
+
+import re
+from collections.abc import Iterable
+
+_MONEY = {
+    **dict.fromkeys(("", "usd", "eur", "gbp", "dollars", "euros"), 1.0),
+    **dict.fromkeys(("k", "thousand"), 1e3),
+    **dict.fromkeys(("m", "mn", "mio", "mill", "million", "millions"), 1e6),
+    **dict.fromkeys(("b", "bn", "billion", "billions"), 1e9),
+    **dict.fromkeys(("t", "tn", "trillion", "trillions"), 1e12),
+}
+_DAY = 86_400.0
+_DAYS = dict.fromkeys(("d", "day", "days"), _DAY)
+_MONTHS = ("mo", "mos", "mth", "mths", "month", "months")
+_SHORT = {  # beside hours m is a minute, beside years a month
+    **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1e-3),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
+    **_DAYS,
+}
+_LONG = {
+    **_DAYS,
+    **dict.fromkeys(("w", "wk", "wks", "week", "weeks"), 7 * _DAY),
+    **dict.fromkeys(("m", *_MONTHS), 30.44 * _DAY),
+    **dict.fromkeys(("y", "yr", "yrs", "year", "years"), 365.25 * _DAY),
+}
+_ANY_TIME = {unit: size for unit, size in (_LONG | _SHORT).items() if unit != "m"}
+_BYTES = {
+    unit: 1000.0**power
+    for power, units in enumerate(("b", "kb kib", "mb mib", "gb gib", "tb tib", "pb pib"))
+    for unit in units.split()
+}
+_MASS = {"ng": 1e-9, **dict.fromkeys(("µg", "μg", "ug", "mcg"), 1e-6), "mg": 1e-3}
+_MASS |= {"g": 1.0, "kg": 1e3, **dict.fromkeys(("t", "ton", "tons", "tonne", "tonnes"), 1e6)}
+_LENGTH = {"nm": 1e-9, **dict.fromkeys(("µm", "μm", "um"), 1e-6), "mm": 1e-3, "cm": 1e-2}
+_LENGTH |= {"m": 1.0, "km": 1e3}
+_VOLUME = {**dict.fromkeys(("µl", "μl", "ul"), 1e-6), "ml": 1e-3, "cl": 1e-2, "dl": 0.1, "l": 1.0}
+_FAMILIES = (_MONEY, _SHORT, _LONG, _ANY_TIME, _BYTES, _MASS, _LENGTH, _VOLUME)
+
+_AMOUNT = r"[$€£]?\s?(?P<{0}>\d[\d,]*(?:\.\d+)?|\.\d+)\s?(?P<{0}_unit>[^\W\d_]+)?\s?[$€£]?"
+_LEVEL = re.compile(
+    r"(?:[<>≤≥]=?|under|below|less than|fewer than|up to|over|above|more than|at least)?\s*"
+    rf"{_AMOUNT.format('first')}(?:\s*(?:-|–|—|to)\s*{_AMOUNT.format('second')})?"
+    r"\s*(?:\+|(?:or|and) (?:more|over|above|less|under|below)|plus)?",
+    re.IGNORECASE,
+)
+
+
+def factors(levels: Iterable[str]) -> dict[str, float]:
+    """What to multiply the first number of each of `levels` by; empty where nothing tells.
+
+    Each level is an amount, a bound or a range. The unit is the word behind the number, or, of a
+    range that rises without one there, that behind the other (2-3 months). All units have to be of
+    one kind, of which two differ. Only money may have none (<500, 1K, 2M).
+    """
+    units: dict[str, str] = {}
+    for level in levels:
+        found = _LEVEL.fullmatch(level)
+        if not found:
+            return {}
+        units[level] = _unit(found)
+    for family in _FAMILIES:
+        if all(unit in family for unit in units.values()):
+            sizes = {level: family[unit] for level, unit in units.items()}
+            if len(set(sizes.values())) > 1:
+                return sizes
+    return {}
+
+
+def _unit(found: re.Match[str]) -> str:
+    unit = found["first_unit"] or ""
+    if not unit and found["second_unit"]:
+        first, second = (float(found[end].replace(",", "")) for end in ("first", "second"))
+        if first <= second:  # 1,000 to 5K begins at one thousand
+            unit = found["second_unit"]
+    return unit.lower()
