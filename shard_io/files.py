@@ -162,7 +162,7 @@ def _remove(folder: Path) -> None:
     """Remove a folder whose lock is held, the lock last: killed meanwhile, it can be swept."""
     for path in folder.iterdir():
         if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
+            shutil.rmtree(path)
         elif path.name != LOCK:
             path.unlink(missing_ok=True)
     (folder / LOCK).unlink()

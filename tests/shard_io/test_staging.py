@@ -265,3 +265,22 @@ def test_a_sweep_that_is_cut_short_leaves_what_the_next_one_can_sweep(tmp_path, 
     monkeypatch.undo()
     sweep_staging(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_sweep_cannot_remove_yet_the_next_one_can(tmp_path, monkeypatch):
+    """Such as a folder of a network file system in which somebody still has a file open."""
+    dead, rmtree = tmp_path / ".staging" / "dead", shutil.rmtree
+    (dead / "parts").mkdir(parents=True)
+    for name in (LOCK, "parts/held"):
+        (dead / name).touch()
+
+    def busy(path, ignore_errors=False):
+        if not ignore_errors:
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+    monkeypatch.setattr(shutil, "rmtree", busy)
+    sweep_staging(tmp_path)
+    assert (dead / "parts" / "held").exists()
+    monkeypatch.setattr(shutil, "rmtree", rmtree)
+    sweep_staging(tmp_path)
+    assert list(tmp_path.iterdir()) == []
