@@ -69,12 +69,17 @@ def create_exclusively(root: Path, name: str, content: bytes) -> bool:
                 raise
             # Here a kill at the wrong moment leaves a file cut short, which readers refuse.
             try:
-                with (root / name).open("xb") as file:
+                file = (root / name).open("xb")
+            except FileExistsError:
+                return False
+            try:
+                with file:
                     file.write(content)
                     file.flush()
                     os.fsync(file.fileno())
-            except FileExistsError:
-                return False
+            except OSError:
+                (root / name).unlink(missing_ok=True)
+                raise
     sync_folder(root)
     return True
 

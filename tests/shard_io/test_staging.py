@@ -210,6 +210,25 @@ def deeds(monkeypatch):
     return done
 
 
+def test_without_links_a_full_disk_leaves_no_file_cut_short(tmp_path, monkeypatch):
+    real, synced = os.fsync, []
+
+    def full(descriptor):
+        synced.append(descriptor)
+        if len(synced) == 2:  # after the private copy
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(descriptor)
+
+    def no_links(*_):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        create_exclusively(tmp_path, "file", b"whole")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("how", ["replaced", "created", "published"])
 def test_bytes_are_durable_before_they_have_their_name_and_the_name_is_afterwards(
     tmp_path, deeds, how
