@@ -5,6 +5,9 @@ Blocks of 4 bytes stand for those of 32 KiB, which the small shards of tests do 
 
 import io
 import os
+import struct
+import tarfile
+import zlib
 
 import pytest
 
@@ -88,6 +91,19 @@ def test_what_was_found_altered_is_not_told_as_what_cannot_be_decoded(path):
         files.content(path)
     with pytest.raises(ShardError, match=r"file cannot be decoded \(no\); "), files.decoding(path):
         raise ValueError("no")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [RuntimeError, KeyError, EOFError, OverflowError, struct.error, tarfile.ReadError, zlib.error],
+)
+def test_whatever_a_library_says_of_bytes_it_cannot_decode_is_one_sentence(path, kind):
+    files = CheckedFiles(path.parent)
+    for words, said in (((), kind.__name__), (("odd\nbytes",), ".*odd.*bytes.*")):
+        sentence = rf"file cannot be decoded \({said}\); "
+        with pytest.raises(ShardError, match=sentence) as told, files.decoding(path):
+            raise kind(*words)
+        assert "\n" not in str(told.value)
 
 
 def test_a_stream_moves_and_reads_as_one_of_bytes_does(path):

@@ -12,7 +12,15 @@ from folders import folder_bytes
 import shard_io.store
 from prior_gen.generator import generate_shards
 from puicl_config import sha256_of
-from shard_io import PartId, ShardError, open_shards, slice_shards, stray_files, verify_part
+from shard_io import (
+    ManifestLost,
+    PartId,
+    ShardError,
+    open_shards,
+    slice_shards,
+    stray_files,
+    verify_part,
+)
 
 
 def files_of(folder, part):
@@ -238,6 +246,11 @@ def test_a_damaged_manifest_is_refused(own_shards):
     for broken in (text[:-40], text.replace('"sigma_init": 0.8', '"sigma_init": 0.9'), "[]"):
         path.write_text(broken)
         with pytest.raises(ShardError, match="is damaged"):
+            open_shards(own_shards)
+    raw = json.loads(text)
+    for parts in ([], "parts", None):
+        path.write_text(json.dumps({**raw, "parts": parts}))
+        with pytest.raises(ManifestLost, match="is damaged: its parts are no mapping; put a copy"):
             open_shards(own_shards)
 
 

@@ -35,3 +35,15 @@ def test_another_machine_is_no_difference_and_another_split_or_algorithm_is():
     older["plan"]["algorithm"] = 1
     (told,) = describe_differences(header(), older)
     assert told.startswith("algorithm is 1 there, ")
+
+
+def test_of_plans_of_which_one_is_extended_only_what_it_sets_differs():
+    extended, usual = header(prior={"extensions": {"share": 0.5, "shallow": 1.0}}), header()
+    told = [f"prior.extensions.{key} is {{}} there, {{}} wanted" for key in ("share", "shallow")]
+    values = (0.0, 0.5), (0.0, 1.0)
+    assert describe_differences(extended, usual) == [
+        sentence.format(*pair) for sentence, pair in zip(told, values, strict=True)
+    ]
+    assert describe_differences(usual, extended) == [
+        sentence.format(*pair[::-1]) for sentence, pair in zip(told, values, strict=True)
+    ]

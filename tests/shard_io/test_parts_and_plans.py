@@ -198,7 +198,11 @@ def test_what_verify_finds_by_the_seeds_the_repair_that_it_names_mends(own_shard
 
 
 @pytest.mark.parametrize(
-    "wrong", [None, "a text", {"digest": "0"}, {"digest": 1, "split": "train"}]
+    "wrong",
+    [
+        *(None, "a text", {"digest": "0"}),
+        *({"digest": 1, "split": "train"}, {"digest": "1", "split": 2}),
+    ],
 )
 def test_an_entry_whose_plan_is_none_is_damaged(own_shards, wrong):
     path = own_shards / PartId(1, 0).entry_path

@@ -18,6 +18,9 @@ class Objects(dict):
             raise FileNotFoundError(path)
         return self[path]
 
+    def find(self, path):
+        return [key for key in self if key.startswith(path.rstrip("/") + "/")]
+
     def pipe_file(self, path, content, mode="overwrite"):
         if self.faster is not None:
             self[path] = self.faster
@@ -44,6 +47,14 @@ def test_a_store_that_takes_nothing_is_not_taken_for_another_writer(objects):
     with pytest.raises(ShardError, match=told):
         RemoteStore("s3://bucket/x/").create("manifest.json", b"ours")
     assert objects == {}
+
+
+def test_of_what_lies_in_a_bucket_only_what_is_asked_for_is_present(objects):
+    store = RemoteStore("s3://bucket/x")
+    objects["bucket/x/notes.txt"] = objects["bucket/manifest.json"] = b""
+    assert store.present(["manifest.json"]) == set()
+    objects["bucket/x/manifest.json"] = b""
+    assert store.present(["manifest.json", "entries/a.json"]) == {"manifest.json"}
 
 
 def test_the_cache_lies_where_it_is_asked_for_or_where_caches_lie(monkeypatch, tmp_path):

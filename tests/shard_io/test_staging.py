@@ -84,6 +84,20 @@ def test_a_folder_that_is_removed_while_it_is_entered_is_made_again(tmp_path, mo
     assert len(raced) == 2
 
 
+def test_a_writer_whose_folder_is_taken_away_again_and_again_gives_up(tmp_path, monkeypatch):
+    def gone(self, **_):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files.Path, "mkdir", gone)
+        with pytest.raises(FileNotFoundError), staging_folder(tmp_path):
+            pass
+    monkeypatch.setattr(files.os.path, "samestat", lambda *_: False)  # another's lock each time
+    with pytest.raises(OSError, match="busy") as told, staging_folder(tmp_path):
+        pass
+    assert told.value.filename == str(tmp_path / ".staging")
+
+
 def test_many_writers_and_sweepers_never_disturb_each_other(tmp_path):
     problems, over = [], threading.Event()
 
@@ -128,9 +142,12 @@ def test_a_file_system_without_locks_is_written_to_and_never_swept(tmp_path, mon
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_system_without_links_creates_exclusively_all_the_same(tmp_path, monkeypatch):
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS])
+def test_a_file_system_without_links_creates_exclusively_all_the_same(
+    tmp_path, monkeypatch, number
+):
     def no_links(*_):
-        raise OSError(errno.EPERM, "Operation not permitted")
+        raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(files.os, "link", no_links)
     assert create_exclusively(tmp_path, "manifest.json", b"first") is True
@@ -181,6 +198,14 @@ def test_a_listing_passes_over_what_another_writer_takes_away_meanwhile(tmp_path
     monkeypatch.setattr(os, "scandir", vanishing)
     assert folder_of(str(tmp_path)) == tmp_path
     assert store_of(tmp_path).listing() == ["entries/a.json", "gone", "link"]
+
+
+def test_what_was_written_in_the_second_before_counts_as_written_since(tmp_path):
+    """File systems keep coarser times than the clock."""
+    (tmp_path / "a").touch()
+    os.utime(tmp_path / "a", (100, 100))
+    store = store_of(tmp_path)
+    assert [store.present(["a"], since) for since in (None, 100.9, 101.1)] == [{"a"}, {"a"}, set()]
 
 
 def test_a_file_is_replaced_and_never_written_over(tmp_path):

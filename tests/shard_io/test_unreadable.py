@@ -6,7 +6,14 @@ import re
 
 import pytest
 
-from shard_io import PartId, ShardError, open_shards, told_as_shard_error, verify_part
+from shard_io import (
+    ManifestLost,
+    PartId,
+    ShardError,
+    open_shards,
+    told_as_shard_error,
+    verify_part,
+)
 from shard_io.remote import RemoteStore
 
 PART = PartId(2, 0)
@@ -20,6 +27,16 @@ def test_an_entry_that_cannot_be_read(own_shards):
     with pytest.raises(ShardError, match=f"^{re.escape(told)}$"):
         open_shards(own_shards)[2, 0, 0]
     assert verify_part(own_shards, PART) == told
+
+
+def test_a_manifest_that_cannot_be_read(own_shards):
+    path = own_shards / "manifest.json"
+    path.unlink()
+    path.mkdir()
+    told = f"{path} cannot be read: Is a directory"
+    with pytest.raises(ShardError, match=f"^{re.escape(told)}$") as refused:
+        open_shards(own_shards)
+    assert not isinstance(refused.value, ManifestLost)  # nobody knows what it says
 
 
 def test_a_file_of_a_part_that_cannot_be_read(own_shards, monkeypatch):

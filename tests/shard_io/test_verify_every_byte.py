@@ -106,7 +106,10 @@ def test_any_two_swapped_files_are_found(folder):
         two.write_bytes(second)
 
 
-@pytest.mark.parametrize("name", ["x", "entries/x.json", "parts/x", "parts/deep/x", ".hidden"])
+@pytest.mark.parametrize(
+    "name",
+    ["x", "entries/x.json", "parts/x", "parts/deep/x", "parts/manifest.json", ".hidden"],
+)
 def test_an_extra_file_or_link_is_found_wherever_it_lies(folder, name):
     path = folder / name
     path.parent.mkdir(exist_ok=True)
