@@ -61,6 +61,19 @@ def test_each_panel_draws_what_it_is_of(tmp_path, monkeypatch):
     assert drawn[1:] == [[[2, 0.6], [3, 0.7]], [[15, 0.6], [25, 0.7]]]
 
 
+def test_runs_of_one_name_are_told_apart_by_their_folders(tmp_path, monkeypatch):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+    one, two = (make_run(tmp_path / folder / "run", [0.7]) for folder in ("one", "two"))
+    other = make_run(tmp_path / "other", [0.7])
+    figures = []
+    monkeypatch.setattr("matplotlib.pyplot.close", figures.append)
+    for runs in ([one, two], [one, other]):
+        draw_curves(runs, tmp_path / "a.png", smooth=1)
+    named = [figure.axes[0].get_legend_handles_labels()[1] for figure in figures]
+    assert named == [[str(one), str(two)], ["run", "other"]]
+
+
 def test_plot_draws_three_panels_with_held_out_figures_and_one_without(tmp_path):
     a = make_run(tmp_path / "a", [0.7, 0.6, 0.5], [(2, 1.5, 0.6), (3, 2.5, 0.7)])
     b = make_run(tmp_path / "b", [0.7, 0.65])
@@ -91,7 +104,7 @@ def test_plot_refuses_what_it_cannot_draw(tmp_path, out, losses, sentence):
 BEFORE = {"step": 7, "tensors_digest": "of another run"}
 
 
-def make_checkpoints(run, steps, digest="run"):
+def make_checkpoints(run, steps, digest="run", where=None):
     run.mkdir(exist_ok=True)
     config = Config(model=SMALL)
     (run / "config.yaml").write_text(config_yaml(config))
@@ -100,7 +113,9 @@ def make_checkpoints(run, steps, digest="run"):
         weights = PUICL(SMALL, torch.Generator().manual_seed(step)).state_dict()
         tensors = {f"model.{name}": tensor for name, tensor in weights.items()}
         tensors |= {f"ema.{name}": 2 * tensor for name, tensor in weights.items()}
-        about = CheckpointState(step, digest, "plan", "data", lineage=Lineage((BEFORE,)))
+        about = CheckpointState(
+            step, digest, "plan", "data", lineage=Lineage((BEFORE,)), where=where
+        )
         saved.append(save_checkpoint(run / "checkpoints", about, tensors))
     return saved
 
@@ -127,6 +142,14 @@ def test_average_is_the_mean_of_the_checkpoints_weights_and_loads_as_a_model(tmp
     assert average_checkpoints(saved[:1], out, "ema") == [1]
     first = load_model(out)[0].state_dict()
     assert all(torch.equal(first[name], 2 * weights[0][name]) for name in first)
+
+
+def test_a_mean_of_checkpoints_says_what_of_the_plan_they_were_trained_on(tmp_path):
+    for name, where in (("slice", "d > 3"), ("whole", None)):
+        make_checkpoints(tmp_path / name, [1, 2], where=where)
+        out = tmp_path / f"{name}.safetensors"
+        average_checkpoints([tmp_path / name], out)
+        assert load_model(out)[1].get("where") == where
 
 
 def test_average_refuses_other_runs_checkpoints_and_what_is_none(tmp_path):
