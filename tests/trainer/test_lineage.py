@@ -14,7 +14,7 @@ from puicl_cli.main import app
 from puicl_config import InputError, load_config
 from puicl_model import load_model
 from trainer import average_checkpoints
-from trainer.begin import _check_start
+from trainer.begin import _begin, _check_start
 from trainer.checkpoint import Lineage, checkpoints, load_checkpoint, read_state
 from trainer.provenance import export_weights
 from trainer.run_folder import write_config
@@ -202,6 +202,33 @@ def test_where_no_run_can_begin(reference_run, tiny_yaml, all_shards, arguments,
         assert sentence in said
 
 
+def test_weights_are_no_start_where_their_card_lacks_any_of_their_origin(untrained_weights):
+    card = {"steps": 3, "run_digest": "run", "plan_digest": "plan", "data": "data", "lineage": []}
+    assert load_start(str(untrained_weights(card)))[0].step == 3
+    for key in card:
+        rest = {other: value for other, value in card.items() if other != key}
+        with pytest.raises(InputError, match=f"where the weights come from: it lacks {key}$"):
+            load_start(str(untrained_weights(rest)))
+
+
+def test_a_card_stands_for_its_weights(untrained_weights):
+    weights = untrained_weights()
+    assert start_digest(str(weights.with_suffix(".json"))) == start_digest(str(weights))
+
+
+def test_how_a_checkpoint_read_its_weights_is_not_known_without_its_runs_config(
+    reference_run, tiny, tmp_path
+):
+    run = tmp_path / "run"
+    start = shutil.copytree(checkpoints(reference_run / "checkpoints")[-1], run / "a" / "step")
+    other = tiny.model.model_copy(update={"row_heads": 2 * tiny.model.heads})
+    assert reads_otherwise(str(start), other) == ""
+    (run / "config.yaml").write_text("of_another: version\n")
+    assert reads_otherwise(str(start), other) == ""
+    shutil.copy(reference_run / "config.yaml", run)
+    assert reads_otherwise(str(start), other) != ""
+
+
 def test_a_run_says_where_its_network_reads_the_weights_in_another_way(
     reference_run, tiny, tiny_yaml
 ):
@@ -215,6 +242,10 @@ def test_a_run_says_where_its_network_reads_the_weights_in_another_way(
         other = tiny.model.model_copy(update={"row_heads": heads})
         told = reads_otherwise(begin, other)
         assert told == f"model.row_heads {heads} (there {tiny.model.heads})"
+        said: list[str] = []
+        begun = TrainState(tiny.model_copy(update={"model": other}), torch.device("cpu"))
+        _begin(begun, begin, said.append)
+        assert said == [f"note: this network reads the weights at {begin} in another way: {told}"]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Samplers and `train.where`: which microbatches a step reads, without any process."""
 
 import itertools
+import shutil
 from collections import Counter
 
 import numpy as np
@@ -109,6 +110,8 @@ def test_a_sampler_without_its_stages_is_refused(overrides, sentence):
         (["train.sampler=fixed_stage", "train.fixed_stage=2"], (1, 3, 4, 5), None),
         (["train.sampler=tail_only"], (1, 2, 3), None),
         (["train.sampler=curriculum"], (1,), "--stages 1 "),
+        (["train.sampler=curriculum"], (1, 5), "--stages 1,5 "),
+        (["train.sampler=reverse"], (2,), "part-000 and 2 more parts of the stages 1-5 that"),
         (["train.follow=true"], (2, 4), None),
     ],
 )
@@ -135,6 +138,31 @@ def test_a_tail_that_goes_missing_after_its_first_step_is_a_hole(tiny_yaml, own_
     assert last_trainable_step(config, reader, config.prior.curriculum_steps, 18) == 12
     with pytest.raises(InputError, match="--stages 5 "):
         last_trainable_step(config, reader, 13, 18)
+
+
+def test_a_file_is_told_to_be_cut_short_as_long_as_a_step_ahead_reads_it(tiny, own_shards):
+    part = own_shards / "parts" / "stage-0001-part-000.zarr" / "x" / "c" / "0"  # of steps 0 and 1
+    part.write_bytes(part.read_bytes()[:-1])
+    with pytest.raises(InputError, match="bytes instead of"):
+        last_trainable_step(tiny, open_shards(own_shards), 1, 18)
+    assert last_trainable_step(tiny, open_shards(own_shards), 2, 18) == 18
+
+
+def test_whoever_follows_needs_neither_what_it_has_read_nor_what_is_late(tiny_yaml, own_shards):
+    shutil.rmtree(own_shards / "parts" / "stage-0001-part-000.zarr")
+    (own_shards / "entries" / "stage-0002-part-001.json").unlink()
+    config = load_config(tiny_yaml, ["train.follow=true"])
+    assert last_trainable_step(config, open_shards(own_shards), 2, 18) == 18
+
+
+def test_how_often_microbatches_are_read_is_told_with_the_stage_of_the_most_frequent(
+    tiny_yaml, all_shards
+):
+    config, reader = load_config(tiny_yaml, ["train.sampler=tail_only"]), open_shards(all_shards)
+    assert describe_reuse(config, reader, 6) is None
+    assert describe_reuse(config, reader, 11) == (
+        "44 microbatches are read from 24: each 1.83 times on average, at most 2 times (stage 4)"
+    )
 
 
 def test_a_filtered_folder_reads_as_its_slice(tiny, tiny_yaml, all_shards, tmp_path):
