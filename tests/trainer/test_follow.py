@@ -14,9 +14,11 @@ import pytest
 import torch
 
 from prior_gen.generator import generate_shards
-from puicl_config import InputError
+from puicl_config import InputError, load_config
 from shard_io import open_shards
 from trainer.checkpoint import checkpoints
+from trainer.cli import _resolve
+from trainer.fit import fit
 from trainer.follow import Follower, await_manifest
 from trainer.loader import load, read_ahead
 from trainer.world import World
@@ -165,6 +167,54 @@ def test_shards_that_are_not_begun_are_waited_for(own_shards, tmp_path):
         await_manifest(nowhere, alone, lambda: False, 0.1, said.append)
     assert said == [f"waiting for prior-gen to begin {nowhere}"]
     assert await_manifest(nowhere, alone, lambda: True, 60, said.append) is False
+    assert await_manifest(own_shards, alone, lambda: True, 60, said.append) is True
+
+
+def test_that_a_folder_is_waited_for_is_said_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("shard_io.store.LocalStore.look_every", 1e-3)
+    looks, said = [], []
+    alone, nowhere = World(0, 1, torch.device("cpu")), tmp_path / "nowhere"
+    await_manifest(nowhere, alone, lambda: looks.append(0) or len(looks) > 3, 60, said.append)
+    assert said == [f"waiting for prior-gen to begin {nowhere}"]
+
+
+def test_a_wait_that_goes_on_is_told_every_half_minute_with_how_long_it_has_been(
+    own_shards, monkeypatch
+):
+    """Of the whole wait, though a part came after 5 seconds."""
+    entries = [own_shards / "entries" / f"stage-0003-part-00{n}.json" for n in range(2)]
+    hidden = [path.rename(path.with_suffix(".hidden")) for path in entries]
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+
+    def sleep(_):
+        clock.now += 5
+        if clock.now == 5:
+            hidden.pop().rename(entries.pop())
+
+    clock.sleep = sleep
+    waiter, said = follower(own_shards, asked=lambda: clock.now >= 80, timeout=1000)
+    monkeypatch.setattr("trainer.follow.time", clock)
+    assert waiter.wait([(3, step, 0) for step in range(4)]) is False
+    of = "for stage-0003-part-000: {} of 3 parts of its stage are there"
+    assert said == [
+        f"waiting {of.format(1)}",
+        f"waiting for 35s {of.format(2)}",
+        f"waiting for 1m10s {of.format(2)}",
+    ]
+
+
+def test_a_run_that_follows_and_asks_for_some_tasks_only_begins_before_all_stages_are_there(
+    tiny_yaml, own_shards, tmp_path
+):
+    for path in (own_shards / "entries").glob("stage-0002*"):
+        path.unlink()
+    options = ["train.follow=true", "train.where=d >= 2", "train.follow_timeout=1e-3"]
+    config = _resolve(load_config(tiny_yaml, options), "cpu")
+    with pytest.raises(InputError, match=r"for stage-0002-part-000 in .* nothing came"):
+        fit(config, own_shards, tmp_path / "run", World(0, 1, torch.device("cpu")))
+    assert [path.name for path in checkpoints(tmp_path / "run" / "checkpoints")] == [
+        "step-00000004"
+    ]
 
 
 class Late(World):

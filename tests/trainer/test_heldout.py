@@ -1,14 +1,16 @@
 """The loss on held-out tasks, whoever computes it."""
 
 import json
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
+import trainer.fit as fit_module
 from prior_gen import generate_shards
-from puicl_config import load_config
+from puicl_config import InputError, load_config
 from shard_io import open_shards
 from trainer.cli import _resolve
 from trainer.fit import fit
@@ -106,6 +108,71 @@ def test_an_evaluation_that_was_broken_off_is_made_up_for(
     for stop in (2, 3):
         lines = trained(config, all_shards, tmp_path, heldout_every=1, max_steps=stop)
     assert [line["step"] for line in lines if "heldout_loss" in line] == [1, 2, 3]
+
+
+def test_a_run_that_was_stopped_between_evaluations_makes_none_up(
+    config, all_shards, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(HeldoutSet, "evaluate", lambda *_: FIGURES)
+    lines = trained(config, all_shards, tmp_path, heldout_every=2, max_seconds=1e-9)
+    assert [line["step"] for line in lines if "heldout_loss" in line] == []
+    lines = trained(config, all_shards, tmp_path, heldout_every=2, max_steps=3)
+    assert [line["step"] for line in lines if "heldout_loss" in line] == [2, 3]
+
+
+def test_a_runs_clock_goes_on_from_its_last_checkpoint(config, all_shards, tmp_path, monkeypatch):
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+
+    def gradient(state, *_):  # of four microbatches a step
+        clock.now += 1
+        return torch.ones(state.gradient.numel() + 1)
+
+    monkeypatch.setattr("trainer.metrics.time", clock)
+    monkeypatch.setattr("trainer.fit.microbatch_gradient", gradient)
+    for stop in (2, 3):
+        lines = trained(config, all_shards, tmp_path, heldout=None, max_steps=stop)
+    assert [(line["step"], line["seconds"]) for line in lines] == [(2, 8), (3, 12)]
+
+
+def test_what_a_run_waits_for_data_is_counted(config, all_shards, tmp_path, monkeypatch):
+    clock, read_ahead = SimpleNamespace(now=0.0, monotonic=lambda: clock.now), fit_module.read_ahead
+
+    def slow(*given, **options):  # four microbatches a step
+        for batch in read_ahead(*given, **options):
+            clock.now += 2
+            yield batch
+
+    def late(*_):
+        clock.now += 5
+        return True
+
+    monkeypatch.setattr("trainer.fit.time", clock)
+    monkeypatch.setattr("trainer.fit.read_ahead", slow)
+    monkeypatch.setattr("trainer.fit.Follower.wait", late)
+    options = {"heldout": None, "log_every": 1, "max_steps": 2, "follow": True}
+    lines = trained(config, all_shards, tmp_path, **options)
+    assert [line["data_wait_seconds"] for line in lines if "loss" in line] == [13, 26]
+
+
+def test_a_set_has_no_task_twice_however_many_are_asked_for(config):
+    few, many = (
+        HeldoutSet(
+            config.model_copy(
+                update={"train": config.train.model_copy(update={"heldout_microbatches": count})}
+            ),
+            World(0, 1, CPU),
+        )
+        for count in (16, 1000)
+    )
+    assert many.digest == few.digest
+
+
+def test_a_folder_whose_first_part_is_still_to_come_is_told(config, tmp_path):
+    begun = shutil.copytree(config.train.heldout, tmp_path / "begun")
+    shutil.rmtree(begun / "entries")
+    train = config.train.model_copy(update={"heldout": str(begun)})
+    with pytest.raises(InputError, match=r"train.heldout: .*begun holds no parts yet"):
+        HeldoutSet(config.model_copy(update={"train": train}), World(0, 1, CPU))
 
 
 def test_the_held_out_tasks_of_before_are_the_last_ones(tmp_path):

@@ -63,7 +63,35 @@ def test_a_plan_ends_where_it_ends_whatever_max_steps_says(
     run = shutil.copytree(reference_run, tmp_path / "run")
     config = _resolve(load_config(tiny_yaml, ["train.max_steps=100"]), "cpu")
     fit(config, all_shards, run, World(0, 1, torch.device("cpu")))
-    assert "from step 18 to 18 on 1 process" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "from step 18 to 18 on 1 process" in said
+    assert "beyond train.max_steps" not in said
+
+
+@pytest.fixture
+def one_more_step(tiny_yaml, all_shards, reference_run, tmp_path, capsys):
+    """What a run that stands at step 10 says as it makes one step more, its time being up."""
+    run = shutil.copytree(reference_run, tmp_path / "run")
+    for newer in checkpoints(run / "checkpoints")[1:]:
+        shutil.rmtree(newer)
+
+    def go_on(*overrides):
+        config = _resolve(load_config(tiny_yaml, ["train.max_seconds=1.0e-9", *overrides]), "cpu")
+        fit(config, all_shards, run, World(0, 1, torch.device("cpu")))
+        return capsys.readouterr().out
+
+    return go_on
+
+
+def test_a_run_whose_time_is_up_with_its_last_step_was_not_stopped(one_more_step):
+    assert "asked to stop" not in one_more_step("train.max_steps=11")
+
+
+def test_a_run_that_is_stopped_at_the_end_of_phase_one_lacks_no_tail(one_more_step):
+    for step in (11, 12):
+        said = one_more_step()
+        assert f"asked to stop at step {step}, which is saved" in said
+    assert "phase 1 is done" not in said
 
 
 # The trainer, whose first process gets SIGTERM while it computes, for the first time at step 7,
