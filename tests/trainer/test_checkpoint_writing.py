@@ -69,6 +69,8 @@ def test_the_steps_it_has_made_are_durable_before_it_is_there(
     tensors = (path / "state.safetensors").stat()
     written = [durable.index((file.st_ino, file.st_size)) for file in (ledger, tensors)]
     assert written == sorted(written)
+    figures = (tmp_path / "run" / "metrics.jsonl").stat()  # at the end, as nothing depends on them
+    assert (figures.st_ino, figures.st_size) in durable
     assert durable.index("figures") < written[-1]
 
 

@@ -1,6 +1,7 @@
 """Checkpoints that are out of sight, of another version, or on a disk that reads nothing now."""
 
 import errno
+import itertools
 import json
 import multiprocessing
 import os
@@ -11,15 +12,19 @@ from functools import partial
 import pytest
 import torch
 
+import trainer.fit
 from prior_gen.generator import generate_shards
 from puicl_config import InputError, load_config, sha256_of
 from shard_io import PartId, open_shards
+from trainer.begin import begin_or_resume
 from trainer.checkpoint import checkpoints, load_checkpoint, newest_whole
 from trainer.cli import _resolve
+from trainer.data import DataChain
 from trainer.fit import fit
 from trainer.ledger import Ledger
 from trainer.loader import read_ahead
 from trainer.run_folder import check_nothing_lost
+from trainer.state import TrainState
 from trainer.world import World
 
 
@@ -136,6 +141,38 @@ def test_steps_are_saved_where_another_process_goes_while_held_out_tasks_are_loo
     assert [path.name for path in checkpoints(tmp_path / "run" / "checkpoints")] == [
         "step-00000004"
     ]
+
+
+def test_steps_are_saved_where_the_disk_fails_to_read_a_shard(
+    tiny_yaml, all_shards, tmp_path, monkeypatch
+):
+    whole = trainer.fit.read_ahead
+
+    def failing(*given, **options):
+        yield from itertools.islice(whole(*given, **options), 3 * 4)  # of three steps
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr("trainer.fit.read_ahead", failing)
+    config = _resolve(load_config(tiny_yaml), "cpu")
+    with pytest.raises(OSError, match="Input/output error"):
+        fit(config, all_shards, tmp_path / "run", World(0, 1, torch.device("cpu")))
+    assert [path.name for path in checkpoints(tmp_path / "run" / "checkpoints")] == [
+        "step-00000003"
+    ]
+
+
+def test_a_damaged_checkpoint_is_set_aside_by_the_first_process_alone(
+    reference_run, tiny, all_shards, tmp_path
+):
+    run, config = shutil.copytree(reference_run, tmp_path / "run"), _resolve(tiny, "cpu")
+    newest = checkpoints(run / "checkpoints")[-1]
+    (newest / "state.json").unlink()
+    for rank, there in ((1, True), (0, False)):
+        world = World(rank, 2, torch.device("cpu"))
+        state = TrainState(config, world.device)
+        chain = DataChain(config, open_shards(all_shards))
+        begin_or_resume(config, run, state, chain, world, lambda _: None)
+        assert (state.step, newest.exists()) == (15, there)
 
 
 def test_no_checkpoint_is_ahead_of_a_record_that_could_not_be_written(

@@ -196,6 +196,40 @@ def test_a_run_is_told_from_which_step_on_its_shards_are_others(
     alone = World(0, 1, torch.device("cpu"))
     with pytest.raises(InputError, match=r"first at step 4, which reads stage-0002-part-000$"):
         fit(cli._resolve(tiny, "cpu"), other_shards / "forged", run, alone)
+    # Where the record of these steps is lost, it is told without: later ones say nothing of them.
+    shutil.rmtree(checkpoints(run / "checkpoints")[-1])
+    lines = (run / "ledger.jsonl").read_text().splitlines(keepends=True)
+    (run / "ledger.jsonl").write_text("".join(lines[15:]))
+    with pytest.raises(InputError, match=r"trained on: their content digests differ$"):
+        fit(cli._resolve(tiny, "cpu"), other_shards / "forged", run, alone)
+
+
+def test_processes_that_were_given_other_settings_do_not_start_alike(
+    tiny, all_shards, tmp_path, monkeypatch
+):
+    def start_of(**changes):
+        train = tiny.train.model_copy(update=changes)
+        config = cli._resolve(tiny.model_copy(update={"train": train}), "cpu")
+        with pytest.raises(InputError, match="caught"):
+            fit(config, all_shards, tmp_path / "run", World(0, 2, torch.device("cpu")))
+        return starts.pop()
+
+    def caught(world, start):
+        starts.append(start)
+        raise InputError("caught")
+
+    starts: list[dict] = []
+    monkeypatch.setattr("trainer.fit.check_same_environment", lambda *_: None)
+    monkeypatch.setattr("trainer.fit.check_same_start", caught)
+    here = start_of()
+    for changes, differ in (
+        ({"loader_threads": 5}, set()),
+        ({"clip_norm": 2.0}, {"config"}),
+        ({"seed": 1}, {"config", "weights"}),
+        ({"max_steps": 3}, {"last step", "shards' content"}),
+    ):
+        there = start_of(**changes)
+        assert {key for key in here if here[key] != there[key]} == differ
 
 
 def test_processes_that_stand_elsewhere_or_see_other_shards_do_not_start(
@@ -264,6 +298,18 @@ def test_a_process_that_ends_while_others_join_it_is_one_sentence(monkeypatch):
     monkeypatch.delenv("MASTER_ADDR")
     with pytest.raises(InputError, match=r"find together \(.*MASTER_ADDR.*\): if another"):
         join_world("cpu")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "says"),
+    [(0, "torch sees no GPU here"), (2, "process 2 of this node has no GPU: there are 2; start")],
+)
+def test_a_process_without_a_gpu_of_its_own_is_refused(gpus, says, monkeypatch):
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    monkeypatch.setattr("torch.cuda.is_available", lambda: gpus > 0)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: gpus)
+    with pytest.raises(InputError, match=says):
+        join_world("cuda")
 
 
 @pytest.mark.parametrize(

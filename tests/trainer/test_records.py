@@ -6,12 +6,15 @@ import signal
 from pathlib import Path
 
 import pytest
+import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from prior_gen.generator import generate_shards
 from puicl_config import InputError, load_config
 from trainer import compare_runs, export_weights
 from trainer.checkpoint import checkpoints
+from trainer.fit import fit
+from trainer.world import World
 
 MAIN = Path(__file__).resolve().parents[2] / "trainer" / "main.py"
 
@@ -155,7 +158,14 @@ def test_compare_looks_at_averages_only_after_the_same_step(tmp_path, steps, equ
     b = ledger_of(tmp_path / "b", *[{}] * steps, steps=steps, weights_digest="w")
     found = compare_runs(a, b)
     assert (found.equal, found.steps) == (equal, steps)
-    assert ("moving average" in found.sentence) != equal
+    assert ("moving average of the weights after step 1: v, w" in found.sentence) != equal
+
+
+def test_runs_without_a_step_in_common_are_not_equal(tmp_path):
+    a, b = ledger_of(tmp_path / "a", {}), ledger_of(tmp_path / "b", {"step": 1})
+    found = compare_runs(a, b)
+    assert (found.equal, found.steps) == (False, 0)
+    assert found.sentence == f"{a} and {b} have no step in common"
 
 
 def test_a_finished_run_started_again_records_nothing_twice(
@@ -214,6 +224,16 @@ def test_tensorboard_of_a_killed_run_has_each_figure_once(
     ledger = map(json.loads, (run / "ledger.jsonl").read_text().splitlines())
     # The plan's last step has its digest, whatever their distance.
     assert [line["step"] for line in ledger if "weights" in line] == [3, 7, 11, 15, 17]
+
+
+def test_the_table_at_the_end_has_the_first_losses_and_the_last(tiny, all_shards, tmp_path, capsys):
+    changes = {"max_steps": 3, "log_every": 5, "device": "cpu", "precision": "float32"}
+    config = tiny.model_copy(update={"train": tiny.train.model_copy(update=changes)})
+    fit(config, all_shards, tmp_path / "run", World(0, 1, torch.device("cpu")))
+    lines = (tmp_path / "run" / "ledger.jsonl").read_text().splitlines()
+    a, b, c = (float.fromhex(json.loads(line)["loss"]) for line in lines)
+    told = f"{(a + b) / 2:.4f} in the first 2 steps, {(b + c) / 2:.4f} in the last"
+    assert told in capsys.readouterr().out
 
 
 def heldout_lines(run):

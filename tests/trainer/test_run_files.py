@@ -16,6 +16,7 @@ import torch
 
 import trainer.checkpoint
 import trainer.cli
+import trainer.environment
 import trainer.run_folder as run_folder
 from puicl_config import InputError, atomic
 from trainer.checkpoint import (
@@ -44,6 +45,24 @@ def test_the_environment_names_what_chooses_other_instructions(monkeypatch):
     assert environment["variables"].items() >= variables.items()
     assert environment["llvmlite"][0].isdigit()
     assert environment["machine_code"] in (True, False)
+
+
+@pytest.mark.parametrize(
+    ("processor", "found"),
+    [
+        (
+            "vendor_id\t: GenuineIntel\nflags\t\t: fpu sse2 avx2 ht\n",
+            ["GenuineIntel", "avx2", "sse2"],
+        ),
+        ("CPU implementer\t: 0x41\nFeatures\t: fp asimd sve\n", ["0x41", "asimd", "sve"]),
+    ],
+)
+def test_instruction_sets_are_the_first_processors_and_its_makers(
+    tmp_path, monkeypatch, processor, found
+):
+    (tmp_path / "cpuinfo").write_text(f"{processor}\nvendor_id\t: Other\nflags\t: avx512f\n")
+    monkeypatch.setattr(trainer.environment, "Path", lambda _: tmp_path / "cpuinfo")
+    assert trainer.environment._instruction_sets() == found
 
 
 def test_what_an_earlier_version_did_not_record_does_not_differ(tmp_path):
@@ -96,6 +115,15 @@ def test_damage_of_the_only_step_before_the_checkpoint_is_told(tmp_path):
     assert len(path.read_text().splitlines()) == 2
     Ledger(path, 0).close()  # from the start nothing is kept
     assert path.read_text() == ""
+
+
+def test_bytes_that_are_no_text_are_damage_like_any_other(tmp_path):
+    path = tmp_path / "ledger.jsonl"
+    write_steps(path, range(3))
+    whole = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(whole[0] + b"\xff\xfe\n" + whole[2])
+    with pytest.raises(InputError, match="line 2 is damaged"):
+        Ledger(path, 3)
 
 
 @pytest.mark.parametrize("checkpoint", [25, 29, 40])
@@ -267,6 +295,11 @@ def test_a_checkpoint_that_another_process_has_just_set_aside_is_passed_over(tmp
     assert kept.is_dir()
 
 
+def test_a_checkpoint_may_be_gone_before_it_is_set_aside(tmp_path):
+    trainer.checkpoint.set_aside(tmp_path / "step-00000009")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_checkpoint_that_is_not_finite_is_passed_over(tmp_path):
     for step, value in ((3, 0.0), (9, torch.nan)):
         state = CheckpointState(step, "run", "plan", "data")
@@ -290,6 +323,43 @@ def test_no_run_begins_among_shards(own_shards, inside):
         run_folder.lock_run(own_shards / inside, print)
     assert not (own_shards / "run").exists()
     assert not (own_shards / ".lock").exists()
+
+
+def test_beside_another_programs_manifest_a_run_may_begin(tmp_path):
+    (tmp_path / "manifest.json").write_text("{}")
+    run_folder.lock_run(tmp_path / "run", print).close()
+
+
+def test_no_run_begins_where_a_link_leads_to_nothing(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "unmounted")
+    with pytest.raises(InputError, match="link is a file, or a link to nothing; give a folder"):
+        run_folder.lock_run(tmp_path / "link", print)
+    assert not (tmp_path / "unmounted").exists()
+
+
+def test_an_empty_config_is_told_as_such(tiny, tmp_path):
+    (tmp_path / "config.yaml").touch()
+    with pytest.raises(InputError, match=r"config\.yaml is empty: put the run's config back, or"):
+        run_folder.check_same_run(tmp_path, tiny)
+
+
+def test_neither_a_name_nor_extensions_that_no_microbatch_has_make_another_run(tiny):
+    extensions = tiny.prior.extensions.model_copy(update={"shallow": 0.5})
+    prior = tiny.prior.model_copy(update={"extensions": extensions})
+    other = tiny.model_copy(update={"name": "another", "prior": prior})
+    assert run_folder.config_differences(tiny, other) == []
+
+
+def test_what_a_killed_run_left_half_saved_is_gone_as_soon_as_it_goes_on(
+    tiny, all_shards, tmp_path
+):
+    """Before anything is written: it may be what fills the disk."""
+    config, run = trainer.cli._resolve(tiny, "cpu"), tmp_path / "run"
+    config = config.model_copy(update={"train": config.train.model_copy(update={"max_steps": 1})})
+    fit(config, all_shards, run, ALONE)
+    (run / "checkpoints" / ".step-00000002.tmp").mkdir()
+    fit(config, all_shards, run, ALONE)  # which saves nothing
+    assert [path.name for path in (run / "checkpoints").iterdir()] == ["step-00000001"]
 
 
 def test_a_run_that_was_begun_among_shards_goes_on_there(own_shards):
