@@ -14,7 +14,7 @@ import trainer.checkpoint
 import trainer.cli
 from puicl_config.workers import STOPS
 from trainer.run import say
-from trainer.stop import StopRequest
+from trainer.stop import StopRequest, heed_end_of_torchrun
 from trainer.world import World
 
 ALONE = World(0, 1, torch.device("cpu"))
@@ -85,6 +85,25 @@ def test_under_nohup_a_closed_terminal_stops_nothing():
     with a_closed_terminal_means(signal.SIG_IGN), StopRequest(None) as asked:
         signal.raise_signal(signal.SIGHUP)
         assert not asked()
+
+
+def test_only_what_torchrun_started_ends_with_what_started_it(monkeypatch):
+    watches = []
+
+    class Thread:
+        def __init__(self, target, daemon):
+            assert daemon  # it ends with the process
+
+        def start(self):
+            watches.append(self)
+
+    monkeypatch.setattr("trainer.stop.threading.Thread", Thread)
+    monkeypatch.delenv("TORCHELASTIC_RUN_ID", raising=False)
+    heed_end_of_torchrun()
+    assert len(watches) == 0
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    heed_end_of_torchrun()
+    assert len(watches) == 1
 
 
 def test_what_the_trainer_says_may_be_lost(monkeypatch):

@@ -53,6 +53,14 @@ def test_slices_give_the_gradient_of_the_whole(tiny_yaml, overrides, share):
         torch.testing.assert_close(vector, vectors[0], atol=2e-6, rtol=1e-4)
 
 
+def test_as_many_tasks_pass_together_as_the_config_says(tiny_yaml):
+    state, train = begun(tiny_yaml, "train.tasks_per_forward=2")
+    passed = []
+    state.model.register_forward_pre_hook(lambda _, given: passed.append(len(given[0])))
+    microbatch_gradient(state, some_tasks(), train)
+    assert passed == [2, 2, 1]
+
+
 def test_nothing_is_asked_of_a_task_whose_rows_are_all_shown(tiny_yaml):
     state, train = begun(tiny_yaml, REVEALS)
     batch = some_tasks()

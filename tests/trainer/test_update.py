@@ -201,17 +201,45 @@ def test_deterministic_algorithms_are_what_the_config_says(monkeypatch):
         torch.use_deterministic_algorithms(before)
 
 
+def test_algorithms_that_cost_time_and_change_no_bit_are_off_and_a_users_choice_stays(monkeypatch):
+    memory, before = torch.utils.deterministic, torch.are_deterministic_algorithms_enabled()
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")
+    monkeypatch.setattr(memory, "fill_uninitialized_memory", True)
+    cudnn = torch.backends.cuda.cudnn_sdp_enabled()
+    try:
+        torch.backends.cuda.enable_cudnn_sdp(True)
+        choose_algorithms(True)
+        assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":16:8"
+        assert not memory.fill_uninitialized_memory
+        assert not torch.backends.cuda.cudnn_sdp_enabled()
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(cudnn)
+        torch.use_deterministic_algorithms(before)
+
+
 def test_threads_and_algorithms_are_set_before_the_first_step(tiny_yaml, tmp_path, monkeypatch):
     done = []
     for name in ("set_num_threads", "use_deterministic_algorithms"):
         monkeypatch.setattr(torch, name, lambda value, name=name: done.append((name, value)))
     monkeypatch.setattr("trainer.cli.keep_freed_memory", lambda: done.append("freed memory"))
+    monkeypatch.setattr("trainer.cli.heed_end_of_torchrun", lambda: done.append("torchrun"))
     monkeypatch.setattr("trainer.cli.fit", lambda *_: done.append("fit"))
     overrides = ["train.threads_per_process=3", "train.deterministic=false", "train.device=cpu"]
     cli.train(overrides, str(tiny_yaml), "shards", tmp_path)
     assert done.pop() == "fit"
     threads, algorithms = ("set_num_threads", 3), ("use_deterministic_algorithms", False)
-    assert {threads, algorithms, "freed memory"} <= set(done)
+    assert {threads, algorithms, "freed memory", "torchrun"} <= set(done)
+
+
+def test_a_run_lies_where_it_is_asked_for_or_under_its_name(tiny_yaml, tmp_path, monkeypatch):
+    places = []
+    for name in ("keep_freed_memory", "choose_algorithms", "torch.set_num_threads"):
+        monkeypatch.setattr(f"trainer.cli.{name}", lambda *_: None)
+    monkeypatch.setattr("trainer.cli.fit", lambda config, shards, out, world: places.append(out))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for out in (Path("~/mine"), Path("here"), None):
+        cli.train(["train.device=cpu"], str(tiny_yaml), "shards", out)
+    assert places == [tmp_path / "mine", Path("here"), Path("runs") / "tiny"]
 
 
 def test_a_step_of_a_large_microbatch_passes_few_tasks_at_a_time_on_a_cpu(settings):
@@ -220,6 +248,14 @@ def test_a_step_of_a_large_microbatch_passes_few_tasks_at_a_time_on_a_cpu(settin
         batch = Batch((1, 0, 0), torch.zeros(tasks, rows, d), torch.zeros(tasks, rows - 5), 5)
         assert tasks_together(state.model, batch, CPU) == together
         assert tasks_together(state.model, batch, torch.device("cuda")) == tasks
+
+
+def test_thinking_rows_count_among_the_rows_that_pass_together(tiny_yaml):
+    batch = Batch((1, 0, 0), torch.zeros(20, 100, 3), torch.zeros(20, 95), 5)
+    for thinking_rows, together in ((0, 20), (28, 10)):
+        config = load_config(tiny_yaml, [f"model.thinking_rows={thinking_rows}"])
+        state = TrainState(_resolve(config, "cpu"), CPU)
+        assert tasks_together(state.model, batch, CPU) == together
 
 
 MEMORY = """
