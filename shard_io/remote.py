@@ -9,6 +9,7 @@ import hashlib
 import os
 import shlex
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,7 @@ from puicl_config import InputError
 from shard_io.checked import CheckedFiles, Seal, seal_of
 from shard_io.errors import ShardError, repairing, told_as_shard_error
 
+_A_DAY = 86_400.0
 _READ_ONLY = ("http", "https")
 _KINDS = ("s3", *_READ_ONLY)
 
@@ -71,18 +73,21 @@ class RemoteStore:
             return self._files().cat_file(self._path(path))
 
     def present(self, paths: Sequence[str], since: float | None = None) -> set[str]:
-        """See `Store`; an object store is listed, a web server asked for each path.
+        """See `Store`; an object store's folders are listed, a web server asked for each path.
 
+        So is an object store for what lies in no folder: all that it holds would be listed.
         `since` cannot be told from here.
         """
+        folders = {path.rpartition("/")[0] for path in paths} - {""}
         if self._kind in _READ_ONLY:
-            with ThreadPoolExecutor(16) as pool:
-                answers = pool.map(self._is_there, paths)
-                return {path for path, there in zip(paths, answers, strict=True) if there}
+            folders = set()
+        asked = [path for path in paths if path.rpartition("/")[0] not in folders]
+        with ThreadPoolExecutor(16) as pool:
+            answers = pool.map(self._is_there, asked)
+            found = {path for path, there in zip(asked, answers, strict=True) if there}
         start = len(self._path(""))
-        found: set[str] = set()
         with self._told(self._url), contextlib.suppress(FileNotFoundError):
-            for folder in {path.rpartition("/")[0] for path in paths}:
+            for folder in folders:
                 found.update(path[start:] for path in self._files().find(self._path(folder)))
         return found & set(paths)
 
@@ -156,6 +161,10 @@ class RemoteStore:
     def _download(self, file: dict[str, Any], root: Path) -> Seal:
         target, path = root / file["path"], file["path"]
         target.parent.mkdir(parents=True, exist_ok=True)
+        for left in root.glob(".incoming-*"):  # by a download that was killed
+            with contextlib.suppress(FileNotFoundError):
+                if time.time() - left.stat().st_mtime > _A_DAY:
+                    left.unlink()
         incoming = root / f".incoming-{uuid.uuid4().hex}"
         try:
             try:

@@ -115,6 +115,8 @@ def record_environment(path: Path, environment: dict[str, Any], step: int) -> li
     """
     try:
         stretches = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+        if not isinstance(stretches, list) or not all(isinstance(each, dict) for each in stretches):
+            raise ValueError("no list of environments")
     except ValueError:
         raise InputError(f"{path} is damaged: put it back, or remove it to record anew") from None
     before = stretches[-1] if stretches else {}

@@ -91,7 +91,7 @@ def read_ledger(path: Path) -> Iterator[dict[str, Any]]:
                 return
             try:
                 line = json.loads(text)
-                line["step"]
+                line["step"] + 1  # a number
             except (ValueError, TypeError, KeyError):
                 raise InputError(f"{path}: line {number} is damaged") from None
             yield line

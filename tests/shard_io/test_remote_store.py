@@ -1,5 +1,8 @@
 """An object store's races and its cache's place, without a server."""
 
+import hashlib
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,9 @@ class Objects(dict):
         if path not in self:
             raise FileNotFoundError(path)
         return self[path]
+
+    def get_file(self, path, target):
+        Path(target).write_bytes(self.cat_file(path))
 
     def find(self, path):
         return [key for key in self if key.startswith(path.rstrip("/") + "/")]
@@ -55,6 +61,23 @@ def test_of_what_lies_in_a_bucket_only_what_is_asked_for_is_present(objects):
     assert store.present(["manifest.json"]) == set()
     objects["bucket/x/manifest.json"] = b""
     assert store.present(["manifest.json", "entries/a.json"]) == {"manifest.json"}
+
+
+def test_what_lies_in_no_folder_is_asked_for_without_a_list_of_all(objects, monkeypatch):
+    objects["bucket/x/manifest.json"] = b""
+    monkeypatch.setattr(Objects, "find", None)
+    assert RemoteStore("s3://bucket/x").present(["manifest.json"]) == {"manifest.json"}
+
+
+def test_what_a_killed_download_left_goes_after_a_day(objects, tmp_path):
+    content = b"content"
+    objects["bucket/x/a"] = content
+    for name, age in ((".incoming-old", 90_000), (".incoming-new", 80_000)):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (time.time() - age,) * 2)
+    file = {"path": "a", "sha256": hashlib.sha256(content).hexdigest()}
+    RemoteStore("s3://bucket/x")._download(file, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"a", ".incoming-new"}
 
 
 def test_the_cache_lies_where_it_is_asked_for_or_where_caches_lie(monkeypatch, tmp_path):

@@ -13,7 +13,9 @@ from prior_gen.generator import generate_shards
 from puicl_config import InputError, load_config
 from trainer import compare_runs, export_weights
 from trainer.checkpoint import checkpoints
+from trainer.environment import record_environment
 from trainer.fit import fit
+from trainer.ledger import kept_lines
 from trainer.world import World
 
 MAIN = Path(__file__).resolve().parents[2] / "trainer" / "main.py"
@@ -123,6 +125,21 @@ def test_a_lost_ledger_is_told_and_its_rest_compared_by_step(
     done = run_command(*arguments(tiny_yaml, all_shards, run), check=False)
     assert done.returncode == 2
     assert "environment.json is damaged" in done.stderr
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[1]", "null"])
+def test_a_list_of_environments_that_is_none_is_damaged(tmp_path, content):
+    (tmp_path / "environment.json").write_text(content)
+    with pytest.raises(InputError, match=r"environment.json is damaged: put it back"):
+        record_environment(tmp_path / "environment.json", {"torch": "2"}, 0)
+
+
+@pytest.mark.parametrize("line", ["{}", "[]", "1", '{"step": "1"}', '{"step": null}'])
+def test_a_line_without_the_number_of_a_step_is_damaged(tmp_path, line):
+    (tmp_path / "ledger.jsonl").write_text('{"step": 0}\n' + line + "\n")
+    lines, damage = kept_lines(tmp_path / "ledger.jsonl", 5)
+    assert lines == [{"step": 0}]
+    assert "line 2 is damaged" in str(damage)
 
 
 def ledger_of(run, *lines, **card):
