@@ -1,5 +1,6 @@
 """The parallel generator: parts in any order, by any number of workers, to the same bytes."""
 
+import contextlib
 import errno
 import functools
 import shutil
@@ -146,21 +147,22 @@ def write_parts(
     # Workers of a cluster may have been started elsewhere.
     there = folder.absolute() if isinstance(folder, Path) else folder
     calls = [(manifest, there, part) for part in parts]
-    made: Sequence[PartId] = ()  # all or, where the run ends early, none that is sure
     with told_as_shard_error(folder), watching(folder, tasks) as progress:
         try:
             run_all(make or write_part, calls, jobs, backend, address)
-            made = parts
-        except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        except BaseException as error:
+            # No part is sure to be made. Where the disk is full for the manifest, too, or an entry
+            # is damaged, this must not hide how the run ended.
+            with contextlib.suppress(OSError, ShardError):
+                refresh_manifest(folder)
+            if not (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
                 raise
             done = len(parts) - len(_unpublished(folder, parts))
             raise ShardError(
                 f"the disk of {folder} is full after {done} of {len(parts)} parts; what is "
                 "published is whole: make room and run the same command again"
             ) from error
-        finally:
-            refresh_manifest(folder, made)
+        refresh_manifest(folder, parts)
     reader = open_shards(folder)
     written = tuple(reader.entry(part) for part in sorted(parts))
     return GenerationResult(written, skipped, max(progress.seconds, 1e-9))

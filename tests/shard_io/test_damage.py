@@ -21,6 +21,7 @@ from shard_io import (
     stray_files,
     verify_part,
 )
+from shard_io.store import LocalStore
 
 
 def files_of(folder, part):
@@ -278,23 +279,35 @@ def test_a_stray_files_name_gives_no_orders_to_the_terminal(own_shards, asked, c
     assert "\x1b" not in out
 
 
-def test_a_full_disk_leaves_only_whole_parts_and_one_sentence(tiny, tmp_path, monkeypatch):
+@pytest.mark.parametrize("manifest_fits", [True, False])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_leaves_only_whole_parts_and_one_sentence(
+    tiny, tmp_path, monkeypatch, number, manifest_fits
+):
     folder, real = tmp_path / "shards", shard_io.store.publish_files
-    calls = []
+    replace, calls = LocalStore.replace, []
 
     def full_after_two(source, target):
         calls.append(source)
         if len(calls) > 2:
-            raise OSError(errno.ENOSPC, "No space left on device")
+            raise OSError(number, "No space left on device")
         return real(source, target)
 
+    def full_for_the_manifest(store, path, content):
+        if path == "manifest.json":
+            raise OSError(number, "No space left on device")
+        replace(store, path, content)
+
     monkeypatch.setattr(shard_io.store, "publish_files", full_after_two)
+    if not manifest_fits:
+        monkeypatch.setattr(LocalStore, "replace", full_for_the_manifest)
     with pytest.raises(ShardError, match="is full after 2 of 9 parts"):
         generate_shards(tiny, folder, [1, 2, 3], jobs=1)
     monkeypatch.undo()
     assert len(open_shards(folder).published_parts()) == 2
-    assert list(stray_files(folder)) == []
+    assert (list(stray_files(folder)) == []) == manifest_fits  # which may lack their entries
     generate_shards(tiny, folder, [1, 2, 3], jobs=1)
+    assert list(stray_files(folder)) == []
     assert all(verify_part(folder, part) is None for part in open_shards(folder).published_parts())
     assert len(open_shards(folder).published_parts()) == 9
 
