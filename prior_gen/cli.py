@@ -106,7 +106,7 @@ def generate(
     wanted = parse_stages(stages, settings.prior) if stages is not None else []
     if tail:
         wanted = sorted({*wanted, *tail_stages(settings.prior)})
-    share = parse_part_range(part_range) if part_range else WHOLE
+    share = WHOLE if part_range is None else parse_part_range(part_range)
     if dry_run:
         check_backend(backend, address)
         with stops_with("nothing was written"):

@@ -67,7 +67,7 @@ def info(
     folder = folder_of(place)
     if (stages is None) != (shares is None):
         raise InputError("--stages and --shares go together: those that the array was begun with")
-    if stages and shares:
+    if stages is not None and shares is not None:
         _show_shares(folder, stages, shares)
         return
     facts = describe_shards(folder)

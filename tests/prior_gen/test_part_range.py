@@ -116,6 +116,17 @@ def test_a_bad_part_range_is_one_sentence(text, sentence):
         parse_part_range(text)
 
 
+def test_an_empty_range_of_an_unset_variable_is_refused_and_not_taken_for_none(
+    tiny_yaml, own_shards, tmp_path, prior_gen_command
+):
+    made = ("--config", tiny_yaml, "--stages", "1", "--out", tmp_path / "new")
+    code, _, told = prior_gen_command(*made, "--part-range", "")
+    assert (code, "--part-range '' is not of the form i/n" in told) == (2, True)
+    assert not (tmp_path / "new").exists()
+    code, _, told = prior_gen_command("info", own_shards, "--stages", "", "--shares", 2)
+    assert (code, "'' is neither a stage nor a range" in told) == (2, True)
+
+
 def test_the_slurm_script_makes_every_part_when_each_task_has_run(tiny_yaml, all_shards, tmp_path):
     command = tmp_path / "bin" / "prior-gen"
     command.parent.mkdir()
