@@ -10,6 +10,7 @@ import reference_prior as reference
 from recording_generator import RecordingGenerator
 
 import prior_gen.microbatch as microbatch_module
+import prior_gen.scm as scm_module
 from prior_gen.factors import Factors, draw_factors
 from prior_gen.microbatch import generate_task
 from prior_gen.pu_split import negative_rows
@@ -207,12 +208,13 @@ def test_float64_features_scores_and_labels_equal_the_reference(
 ):
     factors = some_factors(source, position, ordering, inputs, SCHEDULES[schedule], seed=schedule)
     draws = as_float64(draw_scm(np.random.default_rng(schedule), PRIOR, factors, N))
-    features, score = run_scm(draws, factors, CLAMP)
     slow_features, slow_score = reference_scm(draws, factors)
-    assert features.shape == (N, D)
-    assert score.shape == (N,)
-    assert_close(features, slow_features)
-    assert_close(score, slow_score)
+    for portable in (True, False):
+        features, score = run_scm(draws, factors, CLAMP, portable)
+        assert features.shape == (N, D)
+        assert score.shape == (N,)
+        assert_close(features, slow_features)
+        assert_close(score, slow_score)
 
     features, score = standardize(features, CLIP), standardize(score, CLIP)
     slow_features = reference.standardize_table(slow_features, CLIP)
@@ -262,6 +264,32 @@ def test_states_beyond_the_clamp_are_clamped_before_the_activation_and_only_ther
     assert_close(score, slow_score)
     assert np.abs(score).max() > CLAMP  # the last state is read as it is
     assert np.abs(score).max() < 1e14  # but was made from clamped ones
+
+
+@pytest.mark.parametrize("source", ["head", "causes", "subset"])
+def test_a_portable_scm_makes_every_product_and_activation_in_portable_arithmetic(
+    source, monkeypatch
+):
+    """Those of a small table, too, whose products BLAS would sum in an order of its own."""
+    position = "last" if source == "subset" else None
+    factors = some_factors(source, position, "graph", "gaussian", SCHEDULES[0])
+    made = {"multiply_rows": [], "activate": []}
+    for name, asked in made.items():
+        real = getattr(scm_module, name)
+
+        def spy(*arguments, real=real, asked=asked):
+            asked.append(arguments[-1] is True)
+            return real(*arguments)
+
+        monkeypatch.setattr(scm_module, name, spy)
+    for portable in (True, False):
+        run_scm(draw_scm(np.random.default_rng(3), PRIOR, factors, N), factors, CLAMP, portable)
+    blocks = factors.hidden_layers - 1
+    assert made["activate"] == [True] * blocks + [False] * blocks
+    products = made["multiply_rows"]
+    # The input's, the blocks', the readout's; what is read by BLAS asks for none.
+    assert products[: products.index(False)] == [True] * (blocks + 1 + (source != "subset"))
+    assert products[products.index(False) :] == [False] * (blocks + 1)
 
 
 def test_running_an_scm_leaves_its_draws_as_they_were():
