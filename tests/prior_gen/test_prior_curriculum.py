@@ -92,16 +92,17 @@ def test_the_architecture_is_uniform_over_depths_and_widths_jointly():
     assert_uniform_over(drawn, [(depth, h) for depth in range(4, 13) for h in range(12, 37)])
 
 
-def test_the_architecture_is_constant_within_a_stage_and_changes_between_stages():
+@pytest.mark.parametrize("split", ["train", "heldout"])
+def test_the_architecture_is_constant_within_a_stage_and_changes_between_stages(split):
     shapes = set()
     for stage in range(1, 31):
         drawn = {
             (factors.hidden_layers, factors.hidden_width)
             for step in (0, 1, 374, 749)
             for index in (0, 1)
-            for factors in [draw_factors(PRIOR, stage, step, index)]
+            for factors in [draw_factors(PRIOR, stage, step, index, split)]
         }
-        assert drawn == {draw_architecture(PRIOR, stage)}
+        assert drawn == {draw_architecture(PRIOR, stage, split)}
         shapes |= drawn
     assert len(shapes) > 20
 

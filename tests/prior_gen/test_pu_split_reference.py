@@ -18,11 +18,12 @@ def test_negatives_are_the_rows_with_the_largest_scores():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_ranked_labels_equal_the_reference_with_ties_and_without(seed):
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ranked_labels_equal_the_reference_with_ties_and_without(seed, dtype):
     rng = np.random.default_rng(seed)
-    score = rng.standard_normal(83)
+    score = rng.standard_normal(83).astype(dtype)
     if seed % 2:
-        score = np.round(score)  # many ties
+        score = np.round(score)  # many ties, of zeros with and without a sign, too
     n_negative = int(rng.integers(1, 83))
     recording = RecordingGenerator(seed)
     negatives = negative_rows(recording, score, n_negative)

@@ -9,7 +9,9 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 import torch
+from threadpoolctl import threadpool_info, threadpool_limits
 
+import prior_gen.extensions.task as task_module
 import prior_gen.microbatch as microbatch_module
 from prior_gen import generate_microbatch
 from prior_gen.factors import draw_architecture, draw_factors
@@ -85,6 +87,25 @@ def test_another_process_with_other_threads_and_hash_seed_gives_the_same_bytes(d
         check=True,
     )
     assert result.stdout.split() == [digests[address] for address in ADDRESSES[::2]]
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_blas_has_one_thread_while_tasks_are_made(share, monkeypatch):
+    seen = []
+
+    def spy(*arguments):
+        libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
+        seen.extend(one["num_threads"] for one in libraries if "numpy" in one["filepath"])
+        return draw_scm(*arguments)
+
+    for module in (microbatch_module, task_module):
+        monkeypatch.setattr(module, "draw_scm", spy)
+    config = Config(prior={**SMALL, "extensions": {"share": share, "missing": 1.0}})
+    with threadpool_limits(2, "blas"):
+        generate_microbatch(config, 100, 0, 0)
+    if not seen:
+        pytest.skip("numpy's BLAS is none whose threads can be counted")
+    assert {*seen} == {1}
 
 
 def test_a_task_depends_neither_on_its_neighbours_nor_on_how_many_there_are():
