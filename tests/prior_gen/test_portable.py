@@ -1,5 +1,6 @@
 """Portable arithmetic: accurate, and the same bits whatever the libraries and the processor."""
 
+import hashlib
 import os
 import platform
 import subprocess
@@ -16,6 +17,7 @@ from prior_gen.canary import canary_digest, software
 from prior_gen.extensions.warped import WARPS, warp_columns
 from prior_gen.products import multiply_rows
 from puicl_config import EXTENSIONS, PriorConfig, load_config, plan_of
+from puicl_config.digests import EXTENSIONS_ALGORITHM, PRIOR_ALGORITHM
 
 ROOT = Path(__file__).resolve().parents[2]
 PLANS = {
@@ -165,6 +167,16 @@ EXTENDED = (
     *("cpu_all", "cpu_overlap", "cpu_factors", "cpu_terms", "cpu_scores", "cpu_mirrored"),
     "cpu_grouped",
 )
+# Of the 16 microbatches that are made of each.
+MICROBATCHES = {
+    "cpu_all": "b4763ac3530b2a9b",
+    "cpu_overlap": "8b9b3697035ecf75",
+    "cpu_factors": "7f0805d266d7864d",
+    "cpu_terms": "3123d80eb859bca8",
+    "cpu_scores": "3c0f89a64f7186c1",
+    "cpu_mirrored": "144a9798696bc5fc",
+    "cpu_grouped": "6b8b2aa5436a61c0",
+}
 # Canaries of plans, and microbatches of these configs.
 MADE = f"""
 import sys
@@ -197,6 +209,15 @@ def made(folder: Path, **variables) -> list[str]:
 @pytest.fixture(scope="module")
 def made_here(tmp_path_factory):
     return made(tmp_path_factory.mktemp("here"))
+
+
+@on_x86
+def test_extended_microbatches_are_those_of_extensions_algorithm_1(made_here):
+    # When these change, so do all shards of such plans: raise EXTENSIONS_ALGORITHM with them.
+    assert (PRIOR_ALGORITHM, EXTENSIONS_ALGORITHM) == (2, 1)
+    lists = np.split(np.array(made_here[2:]), len(EXTENDED))
+    found = [hashlib.sha256("".join(digests).encode()).hexdigest()[:16] for digests in lists]
+    assert dict(zip(EXTENDED, found, strict=True)) == MICROBATCHES
 
 
 @on_x86
