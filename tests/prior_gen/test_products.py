@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from prior_gen import products
 from prior_gen.products import multiply_rows
 
 
@@ -62,3 +63,18 @@ def test_other_dtypes_and_small_products_are_numpys():
     wide = multiply_rows(x.astype(np.float64), weight.astype(np.float64))
     np.testing.assert_array_equal(wide, x.astype(np.float64) @ weight.astype(np.float64).T)
     np.testing.assert_array_equal(multiply_rows(x[:9], weight), x[:9] @ weight.T)
+
+
+def test_a_product_of_65536_multiplications_is_the_smallest_that_is_not_blas(monkeypatch):
+    """Shards that exist were made so."""
+    compiled, made = products._multiply_rows, []
+
+    def spy(x, weight, out):
+        made.append(len(x))
+        compiled(x, weight, out)
+
+    monkeypatch.setattr(products, "_multiply_rows", spy)
+    x, weight = random_matrices(129, 16, 32)
+    for n in (127, 128, 129):
+        multiply_rows(x[:n], weight)
+    assert made == [128, 129]
