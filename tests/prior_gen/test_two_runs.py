@@ -41,6 +41,21 @@ def test_of_two_plans_begun_at_once_one_gets_the_folder_and_the_other_is_refused
     assert list(problems_of(folder)) == []
 
 
+def test_what_another_run_publishes_before_the_folder_is_claimed_is_not_made_again(
+    tiny, tmp_path, monkeypatch
+):
+    folder, claim = tmp_path / "shards", generator.claim_folder
+
+    def overtaken(*arguments):
+        monkeypatch.setattr(generator, "claim_folder", claim)
+        generate_shards(tiny, folder, [1], jobs=1)
+        return claim(*arguments)
+
+    monkeypatch.setattr(generator, "claim_folder", overtaken)
+    result = generate_shards(tiny, folder, [1, 2], jobs=1)
+    assert ({entry.stage for entry in result.written}, result.skipped) == ({2}, 3)
+
+
 def test_a_part_that_two_runs_make_at_once_is_published_whole_whoever_is_last(
     tiny, all_shards, tmp_path, monkeypatch
 ):
