@@ -1,6 +1,7 @@
 """The same shards in another format: read, stored again, never recomputed."""
 
 import functools
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -15,6 +16,7 @@ from shard_io import (
     PartId,
     ShardError,
     Store,
+    check_claim,
     claim_folder,
     content_digest,
     open_shards,
@@ -37,8 +39,9 @@ def convert_shards(
     entries of `source` that name no plan, older ones, name none in `out`, and zarr parts made of
     webdataset's have the tags that `prior.extensions` writes in another order: there these are
     sorted. Content digests are the same.
-    Started again it goes on, part by part. Raises `ShardError` where `out` holds anything else,
-    or where a part of `source` is damaged, `InputError` where `out` is a URL to read from.
+    Started again it goes on, part by part. Raises `ShardError` where `out` holds anything else
+    or its disk has too little room, before anything is written, or where a part of `source` is
+    damaged, `InputError` where `out` is a URL to read from.
     """
     store_of(out).check_writable()
     reader = open_shards(source)
@@ -47,6 +50,11 @@ def convert_shards(
     theirs = reader.manifest
     storage = theirs.storage.model_copy(update={"format": shard_format})
     ours = replace(theirs, config=Config(prior=theirs.config.prior, shards=storage))
+    published = reader.published_parts()
+    begun = check_claim(out, ours) is not None
+    if isinstance(out, Path):
+        lacking = _lacking(out, published) if begun else published
+        check_space(out, estimate(ours.config, lacking, ours.split).bytes)
     manifest = claim_folder(out, ours)
     if manifest.canary != theirs.canary:
         raise ShardError(
@@ -55,11 +63,7 @@ def convert_shards(
         )
     if isinstance(out, Path):
         sweep_staging(out)
-    published = reader.published_parts()
-    missing = set(open_shards(out).missing_parts({part.stage for part in published}))
-    parts = [part for part in published if part in missing]
-    if isinstance(out, Path):
-        check_space(out, estimate(ours.config, parts, ours.split).bytes)
+    parts = _lacking(out, published)
     make = functools.partial(convert_part, source)
     return write_parts(manifest, out, parts, jobs, skipped=len(published) - len(parts), make=make)
 
@@ -90,6 +94,11 @@ def convert_part(
         )
     # An older entry names no plan, and to store its tasks again is no proof of one.
     return publish_part(folder, part, microbatches, manifest.storage, entry.plan)
+
+
+def _lacking(out: Path | Store, published: Sequence[PartId]) -> list[PartId]:
+    missing = set(open_shards(out).missing_parts({part.stage for part in published}))
+    return [part for part in published if part in missing]
 
 
 def _place(folder: Path | Store) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import namedtuple
 
 import pytest
 from folders import folder_bytes
@@ -10,7 +11,7 @@ import prior_gen.generator
 import prior_gen.microbatch
 from prior_gen.convert import convert_shards
 from prior_gen.generator import generate_shards
-from puicl_config import load_config
+from puicl_config import load_config, sha256_of
 from shard_io import PartId, ShardError, open_shards, problems_of
 
 CODE = "from prior_gen.cli import main; main()"
@@ -87,6 +88,29 @@ def test_another_plans_folder_and_the_source_itself_are_refused(
         convert_shards(generated["webdataset"], own_shards, "webdataset", jobs=1)
     with pytest.raises(ShardError, match="cannot be converted into itself"):
         convert_shards(own_shards, own_shards, "zarr", jobs=1)
+
+
+def test_too_little_room_is_told_before_anything_is_written(own_shards, tmp_path, monkeypatch):
+    usage = namedtuple("usage", "total used free")(100, 99, 1)
+    monkeypatch.setattr(prior_gen.generator.shutil, "disk_usage", lambda path: usage)
+    with pytest.raises(ShardError, match=r"need about .* GB and the disk of .* has .* GB free"):
+        convert_shards(own_shards, tmp_path / "tars", "webdataset", jobs=1)
+    assert not (tmp_path / "tars").exists()
+
+
+def test_what_another_machine_began_is_not_added_to(own_shards, tmp_path, monkeypatch):
+    folder = tmp_path / "tars"
+    convert_shards(own_shards, folder, "webdataset", jobs=1)
+    shutil.rmtree(folder / "entries")
+    manifest = own_shards / "manifest.json"
+    raw = json.loads(manifest.read_text())
+    header = {key: raw[key] for key in raw if key not in ("parts", "header_digest")}
+    header["canary"] = "0" * 64
+    manifest.write_text(json.dumps({**raw, **header, "header_digest": sha256_of(header)}))
+    before = folder_bytes(folder)
+    with pytest.raises(ShardError, match=r"begun on a machine that makes other bits than .* holds"):
+        convert_shards(own_shards, folder, "webdataset", jobs=1)
+    assert folder_bytes(folder) == before
 
 
 def test_a_damaged_source_is_never_converted(own_shards, tmp_path):
