@@ -211,6 +211,18 @@ def test_a_product_is_of_two_lines_with_normal_constants():
     assert_distributed(zeros, stats.norm())
 
 
+def test_in_the_lines_of_a_product_few_parents_matter():
+    """Their slopes a and b are cubes of normals: of even ones, |a b| sums to 2 / pi over all."""
+    steps = np.concatenate([np.zeros((1, 8)), np.eye(8), -np.eye(8)]).astype(np.float32)
+    sums = []
+    for seed in range(300):
+        constant, up, down = np.split(
+            FUNCTIONS["product"](np.random.default_rng(seed), steps, True), [1, 9]
+        )
+        sums.append(np.abs((up + down) / 2 - constant).sum())
+    assert 0.3 < np.mean(sums) < 0.4
+
+
 def test_groups_are_two_to_twelve_and_two_are_parted_by_the_line_between_them():
     sizes, slants = [], []
     for seed in range(500):
