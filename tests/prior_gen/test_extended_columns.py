@@ -141,8 +141,9 @@ def test_an_irrelevant_column_keeps_its_marginal():
             ours, theirs = before.x[:, :, column], after.x[:, :, column]
             assert (ours == theirs).all() == (column not in columns)
     x = np.random.default_rng(1).standard_normal((50, 3))
-    y = x.copy()
-    shuffle_irrelevant(np.random.default_rng(2), {"columns": [1]}, y)
+    y, codes = x.copy(), x.copy()
+    shuffle_irrelevant(np.random.default_rng(2), {"columns": [1]}, y, codes)
+    np.testing.assert_array_equal(y, codes)
     np.testing.assert_array_equal(np.sort(x, axis=0), np.sort(y, axis=0))
     assert (x[:, 1] != y[:, 1]).any()
 

@@ -220,6 +220,11 @@ def test_rows_of_a_group_are_alike_in_some_columns_and_near_in_the_others():
     spreads = np.array([parameters["spreads"] for parameters in drawn])
     assert (spreads == 0).mean() == pytest.approx(0.35, abs=0.02)
     assert_distributed(spreads[spreads > 0], stats.uniform(0.03, 0.14))
+    # None is farther from its group's head than it was.
+    loose = [
+        max(parameters["spreads"]) for parameters in draws(grouped, group_closeness=(0.9, 0.9))
+    ]
+    assert max(loose) == 1
 
 
 def test_a_shallow_scm_has_any_of_the_configured_numbers_of_layers():
