@@ -11,7 +11,7 @@ from extended import (
     microbatches,
     with_labels,
 )
-from prior_draws import ALPHA, assert_happens_with_probability
+from prior_draws import ALPHA, assert_happens_with_probability, assert_uniform_over
 from pydantic import ValidationError
 from scipy import stats
 
@@ -164,6 +164,12 @@ def test_propensities_do_not_grow_beyond_four_standard_deviations():
     firsts = [labeling.labeled_first(rng, 1.0, values)[0] == 0 for _ in range(4000)]
     share = np.exp(4) / (np.exp(4) + 399 * np.exp(-0.05))
     assert_happens_with_probability(sum(firsts), 4000, share)
+
+
+def test_positives_that_are_all_alike_are_labelled_at_random():
+    rng = np.random.default_rng(0)
+    firsts = [int(labeling.labeled_first(rng, 2.0, np.ones(5))[0]) for _ in range(2000)]
+    assert_uniform_over(firsts, range(5))
 
 
 # Sizes
