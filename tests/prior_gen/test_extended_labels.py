@@ -100,6 +100,18 @@ def test_positives_are_where_a_condition_holds_or_where_it_does_not():
     assert_happens_with_probability(sum(first), 1000, 0.5)
 
 
+def test_the_first_classes_that_have_enough_rows_end_the_search():
+    tries = []
+
+    def propose(attempt):
+        tries.append(attempt)
+        return np.arange(100) < (20 if attempt == 3 else 5), [attempt]
+
+    negative, facts = accepted_classes(np.random.default_rng(0), ClassCounts(20, 20), propose)
+    assert (tries, facts["columns"], facts["forced"]) == ([0, 1, 2, 3], [3], 0)
+    assert negative.sum() in (20, 80)
+
+
 def test_rows_that_are_forced_to_change_class_are_any_rows():
     never = np.zeros(400, dtype=bool)
     rows = []

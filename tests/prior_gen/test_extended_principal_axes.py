@@ -54,6 +54,15 @@ def test_copies_and_constants_leave_constant_columns():
     assert not turned(np.ones((9, 2), np.float32)).any()
 
 
+@pytest.mark.parametrize(("noise", "kept"), [(0.01, 9), (0.02, 10)])
+def test_an_axis_of_less_than_a_hundred_thousandth_of_the_variance_is_constant(noise, kept):
+    """A near copy leaves an axis of noise^2 / 2, of a variance of ten columns."""
+    x = np.random.default_rng(0).standard_normal((2000, 10))
+    x[:, 9] = x[:, 0] + noise * x[:, 9]
+    assert np.count_nonzero(turned(x.astype(np.float32)).std(axis=0)) == kept
+    assert PrincipalAxes(x)(x).shape[1] == kept  # as the classifier has it
+
+
 def test_cells_are_clipped():
     x = np.zeros((2000, 2), np.float32)
     x[0] = 1.0

@@ -47,6 +47,14 @@ def test_noise_near_the_border_is_near_it_on_both_sides():
         assert stats.ks_2samp(own, near).pvalue > ALPHA
 
 
+def test_noise_of_half_of_a_class_near_the_border_changes_as_many_of_the_other():
+    score = np.random.default_rng(0).standard_normal(1000)
+    negative = score > np.quantile(score, 0.7)
+    parameters = {"share": 0.5, "where": "border"}
+    flipped = noise.flipped_rows(np.random.default_rng(1), parameters, negative, score)
+    assert (flipped & negative).sum() == (flipped & ~negative).sum() == 150
+
+
 def test_the_realised_share_of_noise_is_tagged_and_is_what_a_tree_cannot_explain():
     prior = {"n_labeled": (200, 200), "eta_final": (2.0, 2.0)}
     for batch, tag in extended_by(
