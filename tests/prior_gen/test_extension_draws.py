@@ -121,6 +121,12 @@ def test_a_rule_reads_as_many_columns_as_its_kind_has(kind, arities):
         assert_uniform_over(found, arities)
 
 
+def test_a_rule_has_no_more_columns_than_are_relevant():
+    earlier = {"irrelevant": {"columns": [*range(7)]}, "duplicated": {"pairs": [[7, 8]]}}
+    drawn = draws(rules, n=20, d=12, earlier=earlier, rule_labels=1.0, rule_kinds=("terms",))
+    assert {parameters["arity"] for parameters in drawn} == {4}
+
+
 def test_a_strength_of_labelling_has_either_sign():
     signed = [parameters["strength"] for parameters in draws(labeling)]
     assert_distributed(signed, stats.uniform(-2, 4))
