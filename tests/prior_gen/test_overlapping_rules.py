@@ -87,10 +87,11 @@ def test_an_effect_is_a_line_saturates_turns_or_is_a_number_a_level(effects):
 
 
 def test_effects_saturate_and_turn_at_normal_places_and_go_either_way(effects):
-    turns = [place for name, place, *_ in effects if name == "turning" and abs(place) < 1.95]
-    # Places are read to a tenth.
-    turns = np.array(turns) + np.random.default_rng(0).uniform(-0.05, 0.05, len(turns))
-    assert_distributed(turns, stats.truncnorm(-2, 2))
+    for bend in BENDS:
+        places = [place for name, place, *_ in effects if name == bend and abs(place) < 1.95]
+        # Places are read to a tenth.
+        places = np.array(places) + np.random.default_rng(0).uniform(-0.05, 0.05, len(places))
+        assert_distributed(places, stats.truncnorm(-2, 2))
     for wanted in ("straight", "saturated", "turning"):
         signs = [slope > 0 for name, _, slope, _ in effects if name == wanted]
         assert_happens_with_probability(sum(signs), len(signs), 0.5)
