@@ -8,6 +8,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from prior_gen.extensions.factor_model import factor_columns
+from prior_gen.extensions.sums import weighted_sum
 
 
 def drawn(seed, n=600, d=6, portable=False, **parameters):
@@ -86,6 +87,11 @@ def test_weights_are_even_or_few_matter():
     even, few = np.quantile(largest, [0.15, 0.85])
     assert even < 0.4
     assert few > 0.65
+
+
+def test_sums_are_added_up_in_the_order_of_the_inputs():
+    z = np.array([[1e8, -1e8, 1.0]], np.float32)  # the other way round the 1 is lost
+    assert weighted_sum(z, np.ones((3, 1), np.float32)).tolist() == [[1.0]]
 
 
 def test_portable_differs_in_the_tanh_alone_and_hardly():

@@ -94,6 +94,17 @@ def test_a_tree_asks_any_column_and_the_more_of_them_the_deeper_it_is():
     assert np.std(shares) > 0.18
 
 
+def test_leaves_are_of_either_class_until_the_wanted_share_is_nearest():
+    leaves, counts = np.repeat(np.arange(4), 25), ClassCounts(0, 0)
+    shares = [
+        trees._classes_of_leaves(np.random.default_rng(k), leaves, counts).mean()
+        for k in range(2000)
+    ]
+    # Of a share that is uniform: a half is nearest from three eighths to five.
+    for share, odds in ((0.0, 1 / 8), (0.25, 1 / 4), (0.5, 1 / 4), (0.75, 1 / 4), (1.0, 1 / 8)):
+        assert_happens_with_probability(shares.count(share), 2000, odds)
+
+
 def test_positives_are_where_a_condition_holds_or_where_it_does_not():
     rng, counts, holds = np.random.default_rng(0), ClassCounts(20, 20), np.arange(100) < 50
     first = [accepted_classes(rng, counts, lambda _: (holds, [0]))[0][0] for _ in range(1000)]

@@ -209,6 +209,16 @@ def test_blanks_are_in_some_columns_by_shares_of_their_own():
     assert complete > 0.7
 
 
+@pytest.mark.parametrize(
+    ("module", "key"), [(warped, "warps"), (censored, "shares"), (missing, "shares")]
+)
+def test_a_fifth_of_the_columns_to_all_are_affected_and_one_at_least(module, key):
+    drawn = [parameters[key] for parameters in draws(module)]
+    counts = [sum(one not in (0.0, warped.IDENTITY) for one in columns) for columns in drawn]
+    assert {*counts} == {*range(1, 9)}
+    assert np.mean(counts) / 8 == pytest.approx(0.6 + 0.4 / 8, abs=0.03)
+
+
 def test_common_sizes_are_log_uniform_with_a_factor_a_column():
     drawn = draws(proportional)
     counts = [len(parameters["columns"]) for parameters in drawn]

@@ -146,3 +146,23 @@ def test_a_mean_of_two_grades_weighs_either_by_a_quarter_to_three_quarters():
     # Two of five hierarchies.
     assert_happens_with_probability(len(shares), 300, 0.4)
     assert_distributed(shares, stats.uniform(0.25, 0.5))
+
+
+def test_a_grade_in_between_is_seen_in_at_most_five_steps():
+    codes = np.array([*product(range(12), repeat=3)])
+    steps = set()
+    for seed in range(150):
+        holds = rules.hierarchy(np.random.default_rng(seed), codes, None).reshape([12] * 3)
+        # Two of the columns tell no more of the third than their own grade does.
+        beside = [np.moveaxis(holds, third, 0).reshape(12, -1) for third in range(3)]
+        steps.add(min(len(np.unique(third, axis=1).T) for third in beside))
+    assert max(steps) == 5
+
+
+def test_the_last_grade_is_seen_as_it_is():
+    """So that its limit, at a quantile, leaves any share of the rows."""
+    codes = np.array([*product(range(100), repeat=2)])
+    shares = [
+        rules.hierarchy(np.random.default_rng(seed), codes, None).mean() for seed in range(200)
+    ]
+    assert_distributed(shares, stats.uniform(0.25, 0.5))
