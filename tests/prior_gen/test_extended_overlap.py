@@ -182,6 +182,17 @@ def test_every_class_has_its_clusters_and_exactly_the_rows_that_are_asked_for():
     assert seen == {1, 2, 3, 4}
 
 
+def test_clusters_of_a_class_have_uneven_shares_of_its_rows():
+    """In proportion to numbers from .2 to 1.2: of two, far apart, the gap tells the shares."""
+    found = []
+    for seed in range(200):
+        x, negative, facts = drawn(seed, d=1, clusters=3, separation=1000.0)
+        of_two = np.sort(x[negative == (facts["negative_clusters"] == 2), 0])
+        found.append((np.diff(of_two).argmax() + 1) / len(of_two))
+    a, b = np.random.default_rng(0).uniform(0.2, 1.2, (2, 20_000))
+    assert stats.ks_2samp(found, a / (a + b)).pvalue > ALPHA
+
+
 def test_pi_is_reached_and_the_rows_are_in_no_order():
     batches = microbatches(30, {"n_labeled": (80, 120)}, cluster_labels=1.0)
     for batch, tag in extended_by("cluster_labels", batches):
