@@ -169,6 +169,26 @@ def test_rows_of_one_cluster_share_two_common_parts_of_the_stated_sizes(common):
     assert abs(np.mean(found) - (1 + common**2 * 13 / 12 + 0.25)) < 4 * error
 
 
+def test_the_two_common_parts_are_two():
+    for seed in range(10):
+        x, negative, _ = drawn(seed, rows=5000, d=6, common=3.0)
+        third, second, first = np.sort(np.linalg.eigvalsh(np.cov(x[negative].T)))[-3:]
+        assert first > 20
+        assert second > 1.2
+        assert third == pytest.approx(1, abs=0.15)  # all that is left is the columns' own noise
+
+
+def test_own_spreads_of_clusters_are_uniform_from_four_tenths_to_sixteen():
+    """Of two classes of one cluster: what both share is left out of their variances' difference."""
+    found = []
+    for seed in range(200):
+        x, negative, facts = drawn(seed, rows=3000, d=3, spreads="own")
+        column = x[:, facts["columns"][0]]
+        found.append(column[negative].var() - column[~negative].var())
+    a, b = np.random.default_rng(0).uniform(0.4, 1.6, (2, 20_000))
+    assert stats.ks_2samp(found, a**2 - b**2).pvalue > ALPHA
+
+
 def test_every_class_has_its_clusters_and_exactly_the_rows_that_are_asked_for():
     seen = set()
     for seed in range(200):

@@ -189,6 +189,8 @@ def test_copies_are_exact_half_of_the_time_and_of_columns_that_are_none():
         originals, copies = zip(*parameters["pairs"], strict=True)
         assert not {*originals} & {*copies}
         assert len({*copies}) == len(copies)
+    for parameters in draws(duplicated, n=100, earlier={"irrelevant": {"columns": [0, 1, 2]}}):
+        assert all(column > 2 for pair in parameters["pairs"] for column in pair)
 
 
 @pytest.mark.parametrize(
