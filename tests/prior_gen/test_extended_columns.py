@@ -177,7 +177,7 @@ def test_near_copies_of_a_discrete_column_are_discrete_and_differ_in_the_tagged_
     rng = np.random.default_rng(0)
     x = rng.integers(2, size=(4000, 2)).astype(np.float32)
     parameters = {"pairs": [[0, 1]], "noise": 0.3}
-    duplicate_columns(rng, parameters, x, np.array([True, True]))
+    duplicate_columns(rng, parameters, x, np.array([True, False]))  # what it replaces was not
     assert set(np.unique(x[:, 1])) == {0, 1}
     # A stray cell of a fair coin agrees by chance half of the time.
     assert (x[:, 0] != x[:, 1]).mean() == pytest.approx(0.15, abs=0.03)
