@@ -3,10 +3,18 @@
 import numpy as np
 import pytest
 from extended import cross_fitted_auc, extended_by, microbatches, with_labels
+from prior_draws import (
+    assert_distributed,
+    assert_happens_with_probability,
+    assert_uniform_over,
+)
+from scipy import stats
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
+from prior_gen import activations
+from prior_gen.extensions import factor_model, sums
 from prior_gen.extensions.factor_model import factor_columns
 from prior_gen.extensions.sums import weighted_sum
 
@@ -76,6 +84,30 @@ def test_a_networks_score_is_bent_more_or_less():
     shares = [explained(*drawn(seed, n=1000, d=4, score="network")) for seed in range(60)]
     assert min(shares) < 0.6
     assert max(shares) > 0.95
+
+
+def test_a_network_has_two_to_sixteen_units_of_one_gain_and_even_or_few_inputs(monkeypatch):
+    units, gains, powers = [], [], []
+
+    def activate(name, inner, *rest):
+        units.append(inner.shape[1])
+        gains.append(inner.std(axis=0).mean())
+        return activations.activate(name, inner, *rest)
+
+    def unit_weights(rng, shape, power):
+        powers.append(power)
+        return sums.unit_weights(rng, shape, power)
+
+    monkeypatch.setattr(factor_model, "activate", activate)
+    monkeypatch.setattr(factor_model, "unit_weights", unit_weights)
+    for seed in range(300):
+        drawn(seed, n=1000, score="network", of="own")
+    assert_uniform_over(units, range(2, 17))
+    assert_distributed(np.log(gains), stats.uniform(np.log(0.3), np.log(10)))
+    inner, outer = powers[::2], powers[1::2]
+    assert_happens_with_probability(inner.count(3), 300, 0.5)
+    assert {*inner} == {1, 3}
+    assert {*outer} == {1}
 
 
 def test_weights_are_even_or_few_matter():
