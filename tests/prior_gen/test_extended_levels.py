@@ -140,6 +140,9 @@ def test_a_design_that_is_too_small_is_replicated_and_one_too_large_is_sampled()
     combinations, times = np.unique(codes, axis=0, return_counts=True)
     assert len(combinations) == 27
     assert set(times) == {15}  # 400 rows wanted, 27 * 15 = 405
+    small = {**parameters, "most_levels": 2}
+    codes, _ = factorial.factorial_codes(rng, small, ClassCounts(2000, 1000), 3)
+    assert len(codes) == 8192  # of 12,000 wanted
     codes, levels = factorial.factorial_codes(rng, parameters, counts, 200)
     assert levels == [2] * 200
     assert 400 <= len(np.unique(codes, axis=0)) == len(codes) <= 8192
