@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from prior_gen import elementary
+from prior_gen import elementary, generate_microbatch, microbatch
 from prior_gen.activations import BANK, activate
 from prior_gen.canary import canary_digest, software
+from prior_gen.extensions import task
 from prior_gen.extensions.warped import WARPS, warp_columns
 from prior_gen.products import multiply_rows
-from puicl_config import EXTENSIONS, PriorConfig, load_config, plan_of
+from puicl_config import EXTENSIONS, Config, PriorConfig, load_config, plan_of
 from puicl_config.digests import EXTENSIONS_ALGORITHM, PRIOR_ALGORITHM
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -138,6 +139,30 @@ def test_a_portable_product_is_one_chain_of_fused_additions_whatever_its_size():
         actual = multiply_rows(x, weight, portable=True)
         assert (actual == total).mean() > 0.999  # float64's own rounding aside
         np.testing.assert_allclose(actual, x @ weight.T, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "extensions"),
+    [
+        (microbatch, "run_scm", {}),
+        (task, "run_scm", {"share": 1.0, "missing": 1.0}),
+        (task, "warp_columns", {"share": 1.0, "warped": 1.0}),
+        (task, "factor_columns", {"share": 1.0, "factor_model": 1.0}),
+        (task, "graph_columns", {"share": 1.0, "graph": 1.0}),
+    ],
+)
+def test_whatever_makes_a_task_is_told_the_plans_arithmetic(module, name, extensions, monkeypatch):
+    asked, real = [], getattr(module, name)
+
+    def spy(*arguments):
+        asked.append(arguments[-1] is True)
+        return real(*arguments)
+
+    monkeypatch.setattr(module, name, spy)
+    small = {"n_labeled": (10, 20), "tasks_per_microbatch": 1, "extensions": extensions}
+    for arithmetic in ("portable", "libraries"):
+        generate_microbatch(Config(prior={**small, "arithmetic": arithmetic}), 100, 0, 0)
+    assert asked == [True, False]
 
 
 # Plans without portable arithmetic have bits of the instruction set; older shards have them, too.
