@@ -11,8 +11,8 @@ import prior_gen.generator
 import prior_gen.microbatch
 from prior_gen.convert import convert_shards
 from prior_gen.generator import generate_shards
-from puicl_config import load_config, sha256_of
-from shard_io import PartId, ShardError, open_shards, problems_of
+from puicl_config import canonical_json, load_config, sha256_of
+from shard_io import PartId, ShardError, entries_of, open_shards, problems_of
 
 CODE = "from prior_gen.cli import main; main()"
 OTHER = {"zarr": "webdataset", "webdataset": "zarr"}
@@ -111,6 +111,17 @@ def test_what_another_machine_began_is_not_added_to(own_shards, tmp_path, monkey
     with pytest.raises(ShardError, match=r"begun on a machine that makes other bits than .* holds"):
         convert_shards(own_shards, folder, "webdataset", jobs=1)
     assert folder_bytes(folder) == before
+
+
+def test_an_entry_that_names_no_plan_names_none_after_conversion(own_shards, tmp_path):
+    path = own_shards / PartId(2, 1).entry_path
+    fields = json.loads(path.read_text())
+    del fields["plan"]
+    path.write_text(canonical_json(fields) + "\n")
+    convert_shards(own_shards, tmp_path / "tars", "webdataset", jobs=1)
+    entries = entries_of(tmp_path / "tars")
+    assert len(entries) == 15
+    assert [entry.id for entry in entries if entry.plan is None] == [PartId(2, 1)]
 
 
 def test_a_damaged_source_is_never_converted(own_shards, tmp_path):

@@ -11,6 +11,7 @@ import pytest
 from folders import folder_bytes
 from launched import entries_of, launch, processes_of_session, wait_until
 
+from prior_gen.convert import convert_shards
 from prior_gen.generator import generate_shards
 from puicl_config import load_config
 from shard_io import open_shards, problems_of, verify_part
@@ -86,3 +87,24 @@ def test_workers_whose_run_was_killed_end_by_themselves(tiny_yaml, tmp_path):
     run.communicate()
     assert not list(folder.glob(".staging/*"))  # they took their half-written files away
     assert all(verify_part(folder, part) is None for part in open_shards(folder).published_parts())
+
+
+@pytest.mark.parametrize("command", ["generate", "repair", "convert"])
+def test_what_a_killed_writer_left_half_written_is_gone_after_the_next(
+    tiny, own_shards, tmp_path, prior_gen_command, command
+):
+    folder = own_shards
+    if command == "convert":
+        folder = tmp_path / "tars"
+        convert_shards(own_shards, folder, "webdataset", jobs=1)
+    dead = folder / ".staging" / "dead"
+    dead.mkdir(parents=True)
+    (dead / "lock").touch()
+    (dead / "half").write_text("of a part")
+    if command == "generate":
+        generate_shards(tiny, folder, [1], jobs=1)
+    elif command == "convert":
+        convert_shards(own_shards, folder, "webdataset", jobs=1)
+    else:
+        assert prior_gen_command("repair", folder, "--jobs", 1)[0] == 0
+    assert not dead.exists()
