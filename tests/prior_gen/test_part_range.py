@@ -16,7 +16,7 @@ from prior_gen.generator import generate_shards
 from prior_gen.info import describe_shards
 from prior_gen.stages import parse_part_range, share_of
 from puicl_config import InputError
-from shard_io import PartId, open_shards, problems_of
+from shard_io import PartId, open_shards, problems_of, slice_shards
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = "from prior_gen.cli import main; main()"
@@ -88,6 +88,15 @@ def test_the_commands_that_info_prints_make_what_is_missing(
     assert describe_shards(folder)["commands"] == []
     assert "nothing is missing" in run("info", str(folder), "--stages", "1-5", "--shares", "4")
     assert folder_bytes(folder) == folder_bytes(all_shards)
+
+
+def test_no_command_makes_what_a_slice_lacks(tiny, tmp_path):
+    generate_shards(tiny, tmp_path / "shards", [1, 2], jobs=1)
+    slice_shards(tmp_path / "shards", "d > 0", tmp_path / "slice")
+    for folder, commands in (("shards", 1), ("slice", 0)):
+        facts = describe_shards(tmp_path / folder)
+        assert facts["missing_stages"] == [3, 4, 5]
+        assert len(facts["commands"]) == commands
 
 
 def test_a_share_says_which_command_names_the_shares_that_owe_parts(
