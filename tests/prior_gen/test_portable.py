@@ -13,7 +13,7 @@ from scipy.special import ndtr, ndtri
 
 from prior_gen import elementary, generate_microbatch, microbatch
 from prior_gen.activations import BANK, activate
-from prior_gen.canary import canary_digest, software
+from prior_gen.canary import canary_digest, software, tasks_digest
 from prior_gen.extensions import task
 from prior_gen.extensions.warped import WARPS, warp_columns
 from prior_gen.products import multiply_rows
@@ -31,6 +31,7 @@ CANARIES = {
     "paper": "d6e268d4cbb0586e77c48bf2283a11171dde0dd4c1d90cc9dd30fea544cecc48",
     "extended": "a4db0e9827236436619d2838274d0c2441f67ba15ad22defb92f727a5fbe4cd1",
 }
+SAMPLES = {"paper": "c7884250762072f2", "extended": "ea98cdc831b87c19"}
 CLAMP = np.float32(1e6)
 on_x86 = pytest.mark.skipif(
     platform.machine() not in ("x86_64", "AMD64"), reason="the bits are promised for x86-64"
@@ -180,6 +181,13 @@ def test_other_plans_keep_the_bits_they_had():
 @pytest.mark.parametrize("plan", PLANS)
 def test_the_canary_has_the_bits_of_every_processor(plan):
     assert canary_digest(PLANS[plan]) == CANARIES[plan]
+
+
+@on_x86
+@pytest.mark.parametrize("plan", PLANS)
+def test_the_sample_of_a_plan_is_the_one_that_manifests_have_written_down(plan):
+    """Of another sample a folder would say that this machine makes other bits."""
+    assert tasks_digest(PLANS[plan])[:16] == SAMPLES[plan]
 
 
 def simd() -> str:
