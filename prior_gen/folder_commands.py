@@ -68,7 +68,7 @@ def info(
     if (stages is None) != (shares is None):
         raise InputError("--stages and --shares go together: those that the array was begun with")
     if stages is not None and shares is not None:
-        _show_shares(folder, stages, shares)
+        _show_shares(folder, stages, shares, as_json)
         return
     facts = describe_shards(folder)
     if as_json:
@@ -95,10 +95,13 @@ def info(
         print(f"makes what is missing: {command}")
 
 
-def _show_shares(folder: Path | Store, stages: str, shares: int) -> None:
+def _show_shares(folder: Path | Store, stages: str, shares: int, as_json: bool) -> None:
     reader = open_shards(folder)
     wanted = parse_stages(stages, reader.manifest.config.prior)
     owed = owed_by_shares(reader, wanted, shares)
+    if as_json:
+        print(json.dumps({"missing_parts": owed, "array": as_ranges(owed)}, indent=1))
+        return
     if not owed:
         print(f"{folder}: nothing is missing of stages {spoken_ranges(wanted)}")
         return

@@ -1,5 +1,6 @@
 """Array jobs: n shares of the parts, made by n commands that know nothing of each other."""
 
+import json
 import os
 import shlex
 import shutil
@@ -74,6 +75,9 @@ def test_the_commands_that_info_prints_make_what_is_missing(
 
     generate_shards(tiny, folder, range(1, 4), jobs=1, share=(2, 4))
     told = run("info", str(folder), "--stages", "1-3", "--shares", "4")
+    facts = json.loads(run("info", str(folder), "--stages", "1-3", "--shares", "4", "--json"))
+    assert f"--array={facts['array']}" in told
+    assert f" {sum(facts['missing_parts'].values())} parts of stages" in told
     assert "7 parts of stages 1-3 are missing, of 3 shares: --array=1,3-4" in told
     commands = [line for line in told.splitlines() if line.startswith("prior-gen ")]
     assert len(commands) == 3
@@ -87,6 +91,8 @@ def test_the_commands_that_info_prints_make_what_is_missing(
         run(*shlex.split(command)[1:], "--jobs", "1")
     assert describe_shards(folder)["commands"] == []
     assert "nothing is missing" in run("info", str(folder), "--stages", "1-5", "--shares", "4")
+    none = run("info", str(folder), "--stages", "1-5", "--shares", "4", "--json")
+    assert json.loads(none) == {"missing_parts": {}, "array": ""}
     assert folder_bytes(folder) == folder_bytes(all_shards)
 
 
