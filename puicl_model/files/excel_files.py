@@ -1,7 +1,9 @@
 """Excel workbooks as people keep tables in them: which sheet, which line is the header."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -12,13 +14,17 @@ from puicl_config import InputError
 
 # What a formula that failed leaves in its cell says nothing of the row.
 _ERRORS = frozenset(("#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A"))
+_MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s[^>]*?\bref\s*=\s*[\"']([^\"']+)[\"']")
+_CHUNK = 1 << 20  # bytes
+_LONGEST_TAG = 300  # bytes
 
 
 def read_excel(path: Path, sheet: str | None = None) -> pd.DataFrame:
     """The table on `sheet` of the workbook `path`; None: on the only visible one with entries.
 
     The first line with an entry is the header. Lines without any, and columns with neither a name
-    nor an entry, are left out. Of formulas the values count that were last saved.
+    nor an entry, are left out. Of formulas the values count that were last saved. Cells below the
+    header that are merged over several rows have their value in each of them.
 
     Raises `InputError` where the file cannot be read, there is no such sheet or more than one, a
     title stands above the header, a column's name stands there twice, or all that a column holds
@@ -55,13 +61,14 @@ def _sheets(path: Path, sheet: str | None, *, formulas: bool = False) -> dict[st
         raise InputError(
             "Excel files need openpyxl: pip install openpyxl, or save the sheet as CSV"
         ) from None
-    found: dict[str, list[Sequence[Any]]] = {}
+    found: dict[str, list[list[Any]]] = {}
     try:
         with closing(load_workbook(path, read_only=True, data_only=not formulas)) as book:
             for place in book.worksheets:
                 if place.title == sheet or (sheet is None and place.sheet_state == "visible"):
                     place.reset_dimensions()  # which some programs write wrongly
-                    found[place.title] = list(place.iter_rows(values_only=True))
+                    rows = list(place.iter_rows(values_only=True))
+                    found[place.title] = list(_lines(rows, _merged(place)))
                 elif sheet is not None:
                     found[place.title] = []
     except BadZipFile:
@@ -71,7 +78,30 @@ def _sheets(path: Path, sheet: str | None, *, formulas: bool = False) -> dict[st
     except Exception as error:  # of many kinds, where it is damaged
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(f"{path} cannot be read as Excel: {reason}") from None
-    return {title: list(_lines(rows)) for title, rows in found.items()}
+    return found
+
+
+def _merged(place: Any) -> dict[int, list[tuple[int, int]]]:
+    """Cells of a sheet that are merged over several rows: by the first row, column and last row.
+
+    All from 0; of several columns the first. openpyxl tells of them only where it makes an object
+    of every cell, those of the merged ranges, too, of which a file may have as many as it likes.
+    """
+    from openpyxl.utils import range_boundaries
+
+    names, kept = set(), b""
+    with place._get_source() as source:
+        for chunk in iter(partial(source.read, _CHUNK), b""):
+            text = kept + chunk
+            if b"mergeCell" in text:
+                names.update(_MERGED.findall(text))
+            kept = text[-_LONGEST_TAG:]
+    merged: dict[int, list[tuple[int, int]]] = {}
+    for name in names:
+        column, first, _, last = range_boundaries(name.decode())
+        if first < last:
+            merged.setdefault(first - 1, []).append((column - 1, last - 1))
+    return merged
 
 
 def _refuse_uncomputed(path: Path, sheet: str, table: pd.DataFrame, place: str) -> None:
@@ -85,14 +115,31 @@ def _refuse_uncomputed(path: Path, sheet: str, table: pd.DataFrame, place: str) 
             )
 
 
-def _lines(rows: Sequence[Sequence[Any]]) -> Iterator[list[Any]]:
-    """Cells of each row up to the last entry; of rows without any nothing."""
-    for row in rows:
+def _lines(
+    rows: Sequence[Sequence[Any]], merged: Mapping[int, Sequence[tuple[int, int]]]
+) -> Iterator[list[Any]]:
+    """Cells of each row up to the last entry; of rows without any nothing.
+
+    merged: see `_merged`. A row with no other entry than theirs has none; the header's stay there.
+    """
+    header, going_on = True, dict[int, tuple[Any, int]]()
+    for number, row in enumerate(rows):
         cells = [None if _says_nothing(cell) else cell for cell in row]
         while cells and cells[-1] is None:
             cells.pop()
-        if cells:
-            yield cells
+        if not cells:
+            continue
+        for column, last in () if header else merged.get(number, ()):
+            if column < len(cells) and cells[column] is not None:
+                going_on[column] = cells[column], last
+        for column, (value, last) in list(going_on.items()):
+            if number > last:
+                del going_on[column]
+                continue
+            cells.extend([None] * (column + 1 - len(cells)))
+            cells[column] = value
+        header = False
+        yield cells
 
 
 def _says_nothing(cell: Any) -> bool:

@@ -11,23 +11,25 @@ import pandas as pd
 import pytest
 
 from puicl_config import InputError
-from puicl_model.files import read_table
+from puicl_model.files import excel_files, read_table
 
 openpyxl = pytest.importorskip("openpyxl")
 
 
 @pytest.fixture
 def write(tmp_path, monkeypatch):
-    """Write a workbook of sheets, each a list of lines; the first is called "Sheet"."""
+    """Write a workbook of sheets, each a list of lines; the first, "Sheet", has cells `merged`."""
     monkeypatch.chdir(tmp_path)
 
-    def write(name: str, lines, hidden=(), **others) -> str:
+    def write(name: str, lines, hidden=(), merged=(), **others) -> str:
         book = openpyxl.Workbook()
         for title, own in {"Sheet": lines, **others}.items():
             sheet = book["Sheet"] if title == "Sheet" else book.create_sheet(title)
             sheet.sheet_state = "hidden" if title in hidden else "visible"
             for line in own:
                 sheet.append(line)
+        for cells in merged:
+            book["Sheet"].merge_cells(cells)
         book.save(name)
         return name
 
@@ -86,6 +88,32 @@ def test_lines_and_columns_without_entries_are_no_part_of_a_table(write):
         known = read[name].notna()
         assert known.tolist() == expected[name].notna().tolist()
         assert read[name][known].tolist() == expected[name][known].tolist()
+
+
+def test_cells_merged_over_rows_have_their_value_in_each_of_them(write):
+    lines = [["region", "age", None, "s"], ["north", 1, 2, 1], [None, 3, 4], [], [None, 5, 6]]
+    lines += [["south", "unknown", None, 0], [None, 7, 8], ["west", 9, 1, 0]]
+    merged = ["A2:A5", "D2:D3", "B6:C6", "A6:A7"]
+    table = read_table(write("t.xlsx", lines, merged=merged)).astype(object)
+    assert table["region"].tolist() == ["north"] * 3 + ["south"] * 2 + ["west"]
+    assert table["s"].fillna("").tolist() == [1, 1, "", 0, "", 0]
+    assert table["age"].tolist() == [1, 3, 5, "unknown", 7, 9]
+    assert table["Unnamed: 2"].fillna("").tolist() == [2, 4, 6, "", 8, 1]  # across it stays empty
+
+
+def test_merged_cells_make_no_rows_and_a_merged_name_is_no_entry(write):
+    lines = [["region", "age", "s"], [None, 1, 1], ["north", 2, 0], [None, 3, 0], [], [" "]]
+    table = read_table(write("t.xlsx", lines, merged=["A1:A2", "A3:A30"]))
+    assert table["region"].fillna("").tolist() == ["", "north", "north"]
+    assert table["age"].tolist() == [1, 2, 3]
+
+
+def test_merged_cells_of_a_long_sheet_are_found_wherever_they_stand(write, monkeypatch):
+    monkeypatch.setattr(excel_files, "_CHUNK", 7)
+    lines = [["region", "age"], *([None if k % 5 else k, k] for k in range(1, 100))]
+    merged = [f"A{k + 1}:A{k + 5}" for k in range(5, 91, 5)]
+    table = read_table(write("t.xlsx", lines, merged=merged))
+    assert table["region"].tolist()[4:94] == [k // 5 * 5 for k in range(5, 95)]
 
 
 def test_the_sheet_is_the_only_one_that_is_seen_and_filled_or_the_one_that_is_named(write):
