@@ -74,11 +74,11 @@ def predict(
         Path | None, typer.Option(help="Weights: a shipped name (default: default) or a path.")
     ] = None,
     separator: Annotated[
-        str, typer.Option(help="What separates cells in CSV: a character, or tab.")
+        str, typer.Option(help="What separates cells in CSV alone: a character, or tab.")
     ] = ",",
-    decimal: Annotated[str, typer.Option(help="The decimal mark in CSV: a point or a comma.")] = (
-        "."
-    ),
+    decimal: Annotated[
+        str, typer.Option(help="The decimal mark of numbers that are text: a point or a comma.")
+    ] = ".",
     encoding: Annotated[
         str, typer.Option(help="The encoding of CSV, such as latin-1 or utf-16.")
     ] = "utf-8",

@@ -23,7 +23,8 @@ _BY_NAME = {"tab": "\t", "\\t": "\t"}
 class Dialect:
     """How CSV is written: what separates cells, the decimal mark, the encoding.
 
-    Raises `InputError` for what cannot be.
+    The decimal mark is that of text in other files, too. It may be the separator where cells are
+    quoted. Raises `InputError` for what cannot be.
     """
 
     separator: str = ","
@@ -39,8 +40,6 @@ class Dialect:
             )
         if self.decimal not in {".", ","}:
             raise InputError(f"--decimal takes a point or a comma, not {self.decimal!r}")
-        if self.decimal == self.separator:
-            raise InputError(f"--decimal and --separator are both {self.decimal!r}")
         try:
             "a".encode(self.encoding)  # a codec of that name may be of another kind
         except (LookupError, UnicodeError):

@@ -23,28 +23,30 @@ def read_commas(table: pd.DataFrame, others: set[str | None]) -> dict[str, str]:
 
     One `?` or word makes a column text, in which pandas leaves 0,5 and 1.234 as they stand. Such
     columns are numbers then where all cells that are there are, else text in which the numbers can
-    be read as in a file with points. Returns what points are in the columns of numbers that have
-    some: see `POINTS`. Where they begin fractions in some cell, the column stays as it is.
+    be read as in a file with points. Cells that are no text, as workbooks have beside it, are what
+    they are. Returns what points are in the columns of numbers that have some: see `POINTS`. Where
+    they begin fractions in some cell, the column stays as it is.
     """
     points = {}
     for name in table.columns.difference([*others]):
         column = table[name]
         if column.dtype != object and not isinstance(column.dtype, pd.StringDtype):
             continue
-        known = column[~is_missing(column)].astype(str)
-        parted = known.str.fullmatch(_THOUSANDS)
-        pointed = known.str.contains(".", regex=False)
-        if (known.str.fullmatch(_POINT) & ~parted).any():
-            if pd.to_numeric(known, errors="coerce").notna().all():
+        known = column[~is_missing(column)].astype(object)
+        text = known[[isinstance(cell, str) for cell in known]].astype(str)
+        parted = text.str.fullmatch(_THOUSANDS)
+        pointed = text.str.contains(".", regex=False)
+        if (text.str.fullmatch(_POINT) & ~parted).any():
+            if pd.to_numeric(known.astype(str), errors="coerce").notna().all():
                 points[name] = "fractions"
             continue
         if (parted & pointed).any():
             points[name] = "thousands"
-        plain = known[parted & pointed | known.str.fullmatch(_COMMA)]
+        plain = text[parted & pointed | text.str.fullmatch(_COMMA)]
         if plain.empty:
             continue
         known[plain.index] = plain.str.replace(".", "").str.replace(",", ".")
-        numbers = pd.to_numeric(known, errors="coerce")
+        numbers = pd.to_numeric(known.astype(str), errors="coerce")
         read = numbers.astype(float) if numbers.notna().all() else known
         table[name] = read.reindex(table.index)
     return points

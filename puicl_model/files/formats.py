@@ -10,6 +10,7 @@ import pandas as pd
 
 from puicl_config import InputError, write_atomically
 from puicl_model.files.csv_files import STREAM, Dialect, read_csv, rounded
+from puicl_model.files.decimals import POINTS, read_commas
 from puicl_model.files.excel_files import read_excel
 
 _PARQUET = (".parquet", ".pq")
@@ -46,12 +47,14 @@ def read_table(
 
     sheet: of an Excel file, by default the only one with entries (`read_excel`).
 
-    In CSV, written as `dialect` says (by default with commas, decimal points and UTF-8), the label
-    column is text, missing where nothing is written or NA and the like; the id column is text as
-    it is written (001, 1.10, NA).
+    Text with decimal commas is read as numbers in any file, where `dialect` has them. Its separator
+    and encoding are of CSV alone, by default commas and UTF-8. In CSV the label column is text,
+    missing where nothing is written or NA and the like; the id column is text as it is written
+    (001, 1.10, NA).
 
     Raises `InputError` where it cannot be read, has no rows, or a column's name twice.
     """
+    dialect = dialect or Dialect()
     ending = "" if source == STREAM else Path(source).suffix.lower()
     if sheet is not None and ending not in _EXCEL:
         name = "stdin" if source == STREAM else source
@@ -63,9 +66,11 @@ def read_table(
     elif ending in _EXCEL:
         table = read_excel(Path(source), sheet)
     else:
-        table = read_csv(source, label_column, id_column, dialect or Dialect())
+        table = read_csv(source, label_column, id_column, dialect)
     if table.empty:
         raise InputError(f"{'stdin' if source == STREAM else source} has no rows")
+    if dialect.decimal == "," and ending in (*_PARQUET, *_EXCEL):
+        table.attrs[POINTS] = read_commas(table, {label_column, id_column})
     return table
 
 

@@ -193,7 +193,7 @@ _OPTIONS = {
     KEEP_THEM: " (--id-column writes one beside the scores)",
     "leave out what only names the rows": "leave out what only names the rows, or give one as "
     "--id-column",
-    SPELL: f"{SPELL}, or give --decimal and --separator as the file has them",
+    SPELL: f"{SPELL}, or give --decimal, and of CSV --separator, as the file has them",
 }
 
 

@@ -32,4 +32,4 @@ def test_columns_that_name_rows_may_be_written_beside_the_scores(predict, tmp_pa
 
 def test_numbers_in_another_spelling_have_options(predict, tmp_path):
     err = told(predict, tmp_path, {"dose": [f"{k},5" for k in range(N)]})
-    assert "give --decimal and --separator as the file has them" in err
+    assert "or give --decimal, and of CSV --separator, as the file has them" in err

@@ -74,6 +74,38 @@ def test_words_stay_as_they_stand_but_for_numbers_among_them(tmp_path):
     assert table["b"].tolist() == ["1,5 mg", "2.25", ".5e3", "3."]
 
 
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_decimal_commas_in_text_cells_of_any_file_are_told_by_the_decimal_mark_alone(
+    predict, tmp_path, separator
+):
+    """Cells of CSV are quoted then; workbooks and Parquet have no separator, whatever is given."""
+    pytest.importorskip("openpyxl")
+    pytest.importorskip("pyarrow")
+    table = table_of_numbers()
+    table.to_csv(tmp_path / "points.csv", index=False)
+    expected = predict(data="points.csv", out="-")
+    assert expected[0] == 0, expected
+    table["a"] = table["a"].astype(str).str.replace(".", ",")
+    table.to_csv(tmp_path / "t.csv", sep=separator, index=False)
+    table.to_excel(tmp_path / "t.xlsx", index=False)
+    table.to_parquet(tmp_path / "t.parquet")
+    for name in ("t.csv", "t.xlsx", "t.parquet"):
+        assert predict(data=name, out="-", decimal=",", separator=separator) == expected
+
+
+def test_in_a_workbook_numbers_beside_text_with_commas_are_what_they_are(tmp_path):
+    pytest.importorskip("openpyxl")
+    day = pd.Timestamp("2024-05-31")
+    table = pd.DataFrame({"a": [1.234, "0,5", "1.234", 7], "b": ["1,5", day, True, "?"]})
+    table.assign(s=["1,0", 0, None, 0]).to_excel(tmp_path / "t.xlsx", index=False)
+    options = Options("s", dialect=Dialect(decimal=","))
+    read = options.read(str(tmp_path / "t.xlsx"))
+    assert read["a"].tolist() == [1.234, 0.5, 1234, 7]
+    assert read["b"].tolist()[:3] == ["1.5", day, True]
+    assert read["s"].tolist()[:2] == ["1.0", 0]
+    assert read.attrs[POINTS] == {"a": "thousands"}
+
+
 @pytest.mark.parametrize(("zero", "label"), [("0,0", None), ("", None), ("2,0", "1"), ("", "1,0")])
 def test_labels_may_be_whole_floats_with_commas(predict, tmp_path, zero, label):
     table = table_of_numbers()
