@@ -125,9 +125,14 @@ def permutation_importance(classifier: PUICLClassifier, features: pd.DataFrame) 
 def _how(classifier: PUICLClassifier) -> str:
     report = classifier.report_
     largest = report["largest_context"]
-    how = f"{report['forward_passes']} forward passes of a frozen network averaged"
-    if report["forward_passes"] == 1:
-        how = "A single forward pass of a frozen network"
+    # In each of these passes a row is read once, whatever parts the table is read in.
+    passes, n_columns = len(classifier.column_orders_), len(report["network_columns"])
+    each = " for each row" if report["forward_passes"] > passes else ""
+    how = f"A single forward pass of a frozen network{each}"
+    if passes > 1:
+        how = f"{passes} forward passes of a frozen network{each and each + ','} averaged"
+    if largest["columns"] < n_columns:
+        how += f", each of at most {largest['columns']} of {n_columns} columns or their axes"
     if classifier._blend is not None:
         how += ", blended by rank with trees and nearest rows that learn it on this table"
     rows = "from all rows read together"

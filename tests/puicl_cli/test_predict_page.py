@@ -66,8 +66,8 @@ def test_figures_and_rows_of_the_page_are_those_of_the_scores(fit, patients):
 
 
 def test_the_page_says_how_many_rows_and_passes_an_answer_is_from(weights):
-    def page(n, **parameters):
-        table = pd.DataFrame(np.random.default_rng(0).normal(size=(n, 2)), columns=["a", "b"])
+    def page(n, w=2, **parameters):
+        table = pd.DataFrame(np.random.default_rng(0).normal(size=(n, w))).rename(columns=str)
         classifier = PUICLClassifier(weights, scalings=("standard",), **parameters)
         classifier.fit(table, np.arange(n) < 12)
         scores = pd.DataFrame({"row": np.arange(n)}).assign(p_positive=0.5)
@@ -77,10 +77,18 @@ def test_the_page_says_how_many_rows_and_passes_an_answer_is_from(weights):
     whole = page(60, n_estimators=1)
     assert "A single forward pass of a frozen network." in whole
     assert together in whole
+    read_in_parts = "read in parts of up to 12 labelled and 501 unlabelled rows."
     parts = page(1013, n_estimators=1)
-    assert "2 forward passes of a frozen network averaged." in parts
+    assert "A single forward pass of a frozen network for each row." in parts
     assert together not in parts
-    assert "read in parts of up to 12 labelled and 501 unlabelled rows." in parts
+    assert read_in_parts in parts
+    several = page(1013, n_estimators=3)
+    assert "3 forward passes of a frozen network for each row, averaged." in several
+    assert read_in_parts in several
+    wide = page(60, w=150, n_estimators=1)
+    passes = "2 forward passes of a frozen network averaged"
+    assert f"{passes}, each of at most 75 of 150 columns or their axes. P(pos" in wide
+    assert together in wide
 
 
 def test_warnings_and_names_stand_on_the_page_as_text(fit, patients):
