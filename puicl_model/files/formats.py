@@ -60,7 +60,9 @@ def read_table(
         name = "stdin" if source == STREAM else source
         raise InputError(f"--sheet {sheet}: {name} is no Excel file (.xlsx)")
     if ending in _OTHERS - _TRIED - {*_EXCEL}:
-        raise InputError(f"{source}: files ending in {ending} are not read here; give CSV or .xlsx")
+        raise InputError(
+            f"{source}: files ending in {ending} are not read here; give CSV, Parquet or .xlsx"
+        )
     if ending in _PARQUET:
         table = _read_parquet(Path(source), (label_column, id_column))
     elif ending in _EXCEL:

@@ -53,8 +53,8 @@ def test_csv_in_another_dialect_has_the_same_answer(predict, patients, tmp_path,
         ({"encoding": "klingon"}, "--encoding klingon: there is none"),
         ({"encoding": "hex"}, "--encoding hex: there is none"),
         ({"encoding": "ascii"}, "is not ASCII text"),
-        ({"data": "p.json"}, "p.json: files ending in .json are not read here"),
-        ({"data": "p.xls"}, "p.xls: files ending in .xls are not read here; give CSV or .xlsx"),
+        ({"data": "p.json"}, "ending in .json are not read here; give CSV, Parquet or .xlsx\n"),
+        ({"data": "p.xls"}, "p.xls: files ending in .xls are not read here; give CSV, "),
     ],
 )
 def test_a_dialect_that_cannot_be_is_refused_in_one_sentence(predict, patients, options, message):
