@@ -56,7 +56,11 @@ class Dialect:
 
 
 def read_csv(
-    source: str, label_column: str | None, id_column: str | None, dialect: Dialect
+    source: str,
+    label_column: str | None,
+    id_column: str | None,
+    dialect: Dialect,
+    words: bool = False,
 ) -> pd.DataFrame:
     """The CSV file `source`, or stdin where it is `STREAM`; see `read_table` for what is text.
 
@@ -95,17 +99,19 @@ def read_csv(
                 table.attrs[POINTS] = read_commas(table, {label_column, id_column})
             if len(table) and table.iloc[:, -1].isna().any():
                 _refuse_a_cut_line(name, text, len(names), dialect.separator)
-            for column in {*rounded(table), id_column}.intersection(columns):
+            in_words = {id_column, label_column} if words else {id_column}
+            for column in {*rounded(table), *in_words}.intersection(columns):
                 as_written = pd.read_csv(
                     io.BytesIO(text),
                     sep=dialect.separator,
                     index_col=False,
                     usecols=[column],
                     dtype=str,
-                    keep_default_na=column != id_column,
+                    keep_default_na=column not in in_words,
+                    na_values=[""] if column == label_column else None,
                 )[column]
                 # Where a column holds fractions, too, floats are all there is.
-                if column == id_column or as_written.dropna().str.fullmatch(_WHOLE).all():
+                if column in in_words or as_written.dropna().str.fullmatch(_WHOLE).all():
                     table[column] = as_written
     except FileNotFoundError:
         raise InputError(f"no file {source}") from None

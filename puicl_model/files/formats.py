@@ -42,6 +42,7 @@ def read_table(
     id_column: str | None = None,
     dialect: Dialect | None = None,
     sheet: str | None = None,
+    words: bool = False,
 ) -> pd.DataFrame:
     """The CSV, Parquet or Excel file `source`, or CSV from stdin where it is "-".
 
@@ -50,7 +51,7 @@ def read_table(
     Text with decimal commas is read as numbers in any file, where `dialect` has them. Its separator
     and encoding are of CSV alone, by default commas and UTF-8. In CSV the label column is text,
     missing where nothing is written or NA and the like; the id column is text as it is written
-    (001, 1.10, NA).
+    (001, 1.10, NA), and with `words` so is the label column, missing where nothing is written.
 
     Raises `InputError` where it cannot be read, has no rows, or a column's name twice.
     """
@@ -68,7 +69,7 @@ def read_table(
     elif ending in _EXCEL:
         table = read_excel(Path(source), sheet)
     else:
-        table = read_csv(source, label_column, id_column, dialect)
+        table = read_csv(source, label_column, id_column, dialect, words)
     if table.empty:
         raise InputError(f"{'stdin' if source == STREAM else source} has no rows")
     if dialect.decimal == "," and ending in (*_PARQUET, *_EXCEL):

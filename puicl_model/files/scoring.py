@@ -68,7 +68,14 @@ class Options:
 
     def read(self, source: str) -> pd.DataFrame:
         """`read_table` of `source`, whose label and id column these are; labels: `positive`."""
-        table = read_table(source, self.label_column, self.id_column, self.dialect, self.sheet)
+        table = read_table(
+            source,
+            self.label_column,
+            self.id_column,
+            self.dialect,
+            self.sheet,
+            words=self.positive_label is not None,  # which may be NA or None
+        )
         if self.dialect.decimal == "," and self.label_column in table:
             labels = table[self.label_column]
             if labels.dtype == object or isinstance(labels.dtype, pd.StringDtype):

@@ -37,6 +37,23 @@ def test_the_positive_label_is_found_as_it_is_written(
     np.testing.assert_array_equal(scores["labeled"], patients["state"] == "sick")
 
 
+@pytest.mark.parametrize("label", ["NA", "None", "null"])
+def test_the_positive_label_may_be_a_word_for_nothing_and_empty_cells_are_unlabelled(
+    predict, patients, tmp_path, label
+):
+    pytest.importorskip("openpyxl")
+    pytest.importorskip("pyarrow")
+    labeled = patients["state"] == "sick"
+    table = patients.assign(state=np.where(labeled, label, np.where(patients.index < 30, "b", "")))
+    table.to_csv(tmp_path / "p.csv", index=False)
+    table.assign(state=table["state"].replace("", None)).to_parquet(tmp_path / "p.parquet")
+    table.to_excel(tmp_path / "p.xlsx", index=False)
+    for name in ("p.csv", "p.parquet", "p.xlsx"):
+        code, out, err = predict(data=name, out="-", **{"positive-label": label})
+        assert code == 0, err
+        assert (pd.read_csv(io.StringIO(out))["labeled"] == labeled).all()
+
+
 def test_a_column_of_names_that_was_not_named_is_left_out_with_a_warning(
     predict, patients, tmp_path
 ):
