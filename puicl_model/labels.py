@@ -80,7 +80,7 @@ def labeled_mask(
     That is where `s` equals `positive_label`; all else is unlabelled. Without `positive_label`,
     where `s` is 1 or True, and 0, -1, False or a missing value (blank text, `?`, NA; a masked cell)
     are unlabelled. Errors call it `name`. `warns`: of two kinds of unlabelled rows, one of which
-    may have been meant as negative.
+    may have been meant as negative; beside `positive_label`, of one other entry and missing values.
 
     Raises `ValueError` where `s` has another shape, another value, or never `positive_label`, and
     `TypeError` where it is a sparse matrix.
@@ -105,6 +105,11 @@ def labeled_mask(
                 f"{name} holds no labelled positive: no entry equals "
                 f"positive_label={positive_label!r}{hint}"
             )
+        if warns:
+            nothing = ~labeled & is_missing(pd.Series(array))
+            word = _only_word(array[~labeled & ~nothing])
+            if nothing.any() and word is not None:
+                _tell_two_kinds(name, word, "nothing")
         return labeled
     missing = is_missing(pd.Series(array))
     if array.dtype.kind in "OUS":
@@ -129,12 +134,29 @@ def labeled_mask(
         )
     for other, what in ((known & (numbers == -1), "-1"), (missing, "nothing")):
         if warns and other.any() and (known & (numbers == 0)).any():
-            tell(
-                f"{name} holds 0 in some rows and {what} in others: both are taken as unlabelled. "
-                "Rows known to be negative have no part in this model; leave them out"
-            )
+            _tell_two_kinds(name, "0", what)
             break
     return known & (numbers == 1)
+
+
+def _tell_two_kinds(name: str, first: str, second: str) -> None:
+    tell(
+        f"{name} holds {first} in some rows and {second} in others: both are taken as unlabelled. "
+        "Rows known to be negative have no part in this model; leave them out"
+    )
+
+
+def _only_word(entries: np.ndarray) -> str | None:
+    """How to write what all `entries` say; None where there are none, or they say several things.
+
+    Of several nothing tells which one stands for negatives.
+    """
+    words = {str(entry).strip() for entry in entries.tolist()}
+    numbers = {_number(word) for word in words}
+    if len(numbers) != 1 or (None in numbers and len(words) != 1):
+        return None
+    number = numbers.pop()
+    return repr(words.pop()) if number is None else f"{number:.15g}"
 
 
 def _recoded(array: np.ndarray, missing: np.ndarray) -> str:

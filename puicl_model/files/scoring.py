@@ -183,7 +183,7 @@ def score_table(
     scores = scores_of(table, labeled, options)
     scores.loc[~labeled, "p_positive"] = classifier.unlabeled_proba_
     doubts = [
-        _for_the_command(str(warning.message))
+        _for_the_command(_of_the_column(options.label_column, str(warning.message)))
         for warning in told
         if warning.category is UserWarning
     ]
@@ -202,6 +202,11 @@ _OPTIONS = {
     "--id-column",
     SPELL: f"{SPELL}, or give --decimal, and of CSV --separator, as the file has them",
 }
+
+
+def _of_the_column(label_column: str, sentence: str) -> str:
+    """`s`, the classifier's word for the labels, where a sentence begins with it, as the column."""
+    return f"column {label_column}{sentence[1:]}" if sentence.startswith("s ") else sentence
 
 
 def _for_the_command(sentence: str) -> str:

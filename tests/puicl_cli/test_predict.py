@@ -77,7 +77,7 @@ def test_a_columns_name_gives_no_orders_to_the_terminal(predict, tmp_path):
 def test_scores_stand_in_the_inputs_order_and_are_the_classifiers(predict, tmp_path, weights):
     code, _, err = predict()
     assert code == 0
-    assert err.startswith("warning: s holds 0 in some rows and nothing in others")
+    assert err.startswith("warning: column s holds 0 in some rows and nothing in others")
     assert err.count("\n") == 1
     table = pd.read_csv(tmp_path / "table.csv")
     scores = pd.read_csv(tmp_path / "scores.csv")

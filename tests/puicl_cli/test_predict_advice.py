@@ -30,6 +30,14 @@ def test_columns_that_name_rows_may_be_written_beside_the_scores(predict, tmp_pa
     assert "or give one as --id-column" in err
 
 
+def test_rows_that_may_be_known_negatives_are_told_with_their_column(predict, tmp_path):
+    known = table().assign(state=["yes"] * 15 + ["no"] * 15 + [""] * 30).drop(columns="s")
+    known.to_csv(tmp_path / "t.csv", index=False)
+    code, _, err = predict(data="t.csv", out="scores.csv", **{"positive-label": "yes"})
+    assert code == 0, err
+    assert err.startswith("warning: column state holds 'no' in some rows and nothing in others: ")
+
+
 def test_numbers_in_another_spelling_have_options(predict, tmp_path):
     err = told(predict, tmp_path, {"dose": [f"{k},5" for k in range(N)]})
     assert "or give --decimal, and of CSV --separator, as the file has them" in err

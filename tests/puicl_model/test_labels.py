@@ -6,7 +6,7 @@ import pytest
 from little_table import LABELED, N, S, table
 
 from puicl_model import PUICLClassifier
-from puicl_model.labels import labeled_mask
+from puicl_model.labels import labeled_mask, labels_of_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore:only 7 labelled", "ignore:A column-vector")
 
@@ -114,6 +114,34 @@ def test_the_score_reads_truth_as_the_labels_or_as_booleans(weights):
     assert fitted.score(x, truth) == fitted.score(x, np.where(truth, "yes", "no"))
     with pytest.raises(ValueError, match="y holds no labelled positive"):
         fitted.score(x, truth.astype(int))
+
+
+@pytest.mark.parametrize(
+    ("label", "other", "nothing", "told"),
+    [
+        ("yes", "no", "", "'no'"),
+        ("yes", " no", "NA", "'no'"),
+        ("1", "0", "", "0"),
+        (1, 0.0, np.nan, "0"),
+        (True, False, None, "0"),
+        ("?", "no", " ", "'no'"),
+    ],
+)
+def test_one_other_word_beside_the_positive_label_and_nothing_is_doubted(
+    label, other, nothing, told
+):
+    s = np.array([label, other, nothing, other], dtype=object)
+    with pytest.warns(UserWarning, match=f"^s holds {told} in some rows and nothing in others: "):
+        assert labels_of_rows(s, 4, label).tolist() == [True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    "s",
+    [["yes", "no", "no"], ["yes", "", None], ["yes", "no", "maybe", ""], ["yes", 0, "no", None]],
+)
+def test_no_or_several_other_words_beside_the_positive_label_are_not_doubted(s, recwarn):
+    labels_of_rows(np.array(s, dtype=object), len(s), "yes")
+    assert not recwarn.list
 
 
 def test_a_positive_label_is_found_in_every_spelling():
