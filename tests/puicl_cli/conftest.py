@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from puicl_cli.main import main
-from puicl_model import report
+from puicl_model import doubts
 
 N = 60
 
@@ -42,7 +42,7 @@ def patients() -> pd.DataFrame:
 def predict(tmp_path, weights, monkeypatch, called):
     """Run `puicl predict`; exit code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(report, "_NO_SPREAD", 0.0)  # this network has learnt nothing
+    monkeypatch.setattr(doubts, "_NO_SPREAD", 0.0)  # this network has learnt nothing
 
     def run(stdin: bytes = b"", **options):
         options = {"label-column": "state", "positive-label": "sick", "model": weights, **options}

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit, logit
 
 from puicl_config import ModelConfig
-from puicl_model import PUICL, PUICLClassifier, report, save_model
+from puicl_model import PUICL, PUICLClassifier, doubts, save_model
 from puicl_model.class_prior import (
     at_the_limit,
     estimate,
@@ -143,7 +143,7 @@ def test_an_interval_is_widened_until_it_covers_other_tasks_and_never_narrowed()
 def test_the_classifier_takes_the_interval_from_the_card_and_a_given_share_moves_it(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(report, "_NO_SPREAD", 0.0)  # this network has learnt nothing
+    monkeypatch.setattr(doubts, "_NO_SPREAD", 0.0)  # this network has learnt nothing
     config = ModelConfig(embedding_size=8, layers=1, heads=2, feedforward_size=8)
     path = tmp_path / "model.safetensors"
     save_model(path, PUICL(config).state_dict(), {"model": config.model_dump()})

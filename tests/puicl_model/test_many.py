@@ -8,9 +8,8 @@ import pytest
 from sklearn.base import clone
 
 import puicl_model.inference as inference
-import puicl_model.report as report
 from puicl_config import InputError, ProgressReport
-from puicl_model import PUICL, PUICLClassifier, fit_many, predict_many
+from puicl_model import PUICL, PUICLClassifier, doubts, fit_many, predict_many
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:only", "ignore:hardly", "ignore:nearly", "ignore:[0-9]+ of [0-9]+ tables"
@@ -115,7 +114,7 @@ def test_weights_that_are_not_there_are_told_without_a_table(tmp_path):
 
 
 def test_doubtful_tables_are_counted_in_one_warning(classifier, monkeypatch):
-    monkeypatch.setattr(report, "_NO_SPREAD", 0.0)  # this network has learnt nothing
+    monkeypatch.setattr(doubts, "_NO_SPREAD", 0.0)  # this network has learnt nothing
     tables = [numbers(0, n=90), numbers(1, n=90, n_labeled=4), numbers(2, n=90, n_labeled=3)]
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
