@@ -158,11 +158,20 @@ def test_a_value_that_leaves_hardly_any_positives_is_told_whatever_the_share():
         assert found.startswith("one value of column note stands in 8 of the 20 labelled rows and ")
         assert "in none of the 40 unlabelled ones" in found
         assert "at most 10.0% of the unlabelled ones are positive" in found
-        assert doubts_of(APART, telltale=Telltale(1, 8, 0, 0.101), given=given, **told) == []
+        leaves_all = Telltale(column=1, n_labeled=8, n_unlabeled=9, at_most=0.51)
+        assert doubts_of(APART, telltale=leaves_all, given=given, **told) == []
+        assert found.endswith(
+            "not 50.0%. Give class_prior a range up to 0.1 then; if more must be, the column knows "
+            "who was labelled (a note made afterwards) and must be left out"
+        )
     # It is the better reason than a column that may tell much because it says much of the class.
     rare = np.full(40, 0.01)
     assert "Column a alone" in " ".join(doubts_of(rare, **told))
     assert "Column a alone" not in " ".join(doubts_of(rare, telltale=leak, **told))
+    (found, _) = doubts_of(rare, telltale=leak, **told)
+    assert "are positive; if more must be, the column" in found
+    (found,) = doubts_of(rare, telltale=Telltale(1, 8, 0, 0.101), **told)
+    assert found.startswith("hardly any")
     # Of few labelled rows many a value is in most of them by chance.
     few = doubts_of(APART, n_labeled=9, telltale=leak, **told)
     assert "one value of column" not in " ".join(few)
