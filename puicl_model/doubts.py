@@ -137,7 +137,7 @@ def _who_is_labeled(
     wrong = "; if more must be,"
     if telltale.at_most < share:
         up_to = f"class_prior a range up to {telltale.at_most:.2g}"
-        wrong = f", not {share:.1%}. Give {up_to} then; if more must be,"
+        wrong = f", not {share:.1%}: give {up_to} then; if more must be,"
     return (
         f"one value of column {names[telltale.column]} stands in {telltale.n_labeled} of the "
         f"{n_labeled} labelled rows and in {telltale.n_unlabeled or 'none'} of the "

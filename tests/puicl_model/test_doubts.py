@@ -161,7 +161,7 @@ def test_a_value_that_leaves_hardly_any_positives_is_told_whatever_the_share():
         leaves_all = Telltale(column=1, n_labeled=8, n_unlabeled=9, at_most=0.51)
         assert doubts_of(APART, telltale=leaves_all, given=given, **told) == []
         assert found.endswith(
-            "not 50.0%. Give class_prior a range up to 0.1 then; if more must be, the column knows "
+            "not 50.0%: give class_prior a range up to 0.1 then; if more must be, the column knows "
             "who was labelled (a note made afterwards) and must be left out"
         )
     # It is the better reason than a column that may tell much because it says much of the class.
