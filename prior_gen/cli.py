@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 from typer.core import TyperGroup
 
-from prior_gen.estimate import estimate, measure, worker_count
+from prior_gen.estimate import compressed, estimate, measure, worker_count
 from prior_gen.folder_commands import HOW_TO_GO_ON, Jobs, add_folder_commands
 from prior_gen.generator import (
     GenerationResult,
@@ -27,7 +27,15 @@ from prior_gen.stages import (
     parse_stages,
     tail_stages,
 )
-from puicl_config import Config, InputError, Split, duration, exit_on_input_error, plan_digest
+from puicl_config import (
+    Config,
+    InputError,
+    Split,
+    duration,
+    exit_on_input_error,
+    idle_in_prior,
+    plan_digest,
+)
 from puicl_config.workers import check_backend, stops_with, take_sigterm_for_ctrl_c
 from shard_io import Store, as_ranges, folder_of, open_shards
 
@@ -107,6 +115,8 @@ def generate(
     if tail:
         wanted = sorted({*wanted, *tail_stages(settings.prior)})
     share = WHOLE if part_range is None else parse_part_range(part_range)
+    for idle in idle_in_prior(settings.prior):
+        print(f"note: {idle}")
     if dry_run:
         check_backend(backend, address)
         with stops_with("nothing was written"):
@@ -192,5 +202,5 @@ def _show_estimate(
     if not isinstance(folder, Path):
         print(f"{folder}: room is not looked at behind a URL")
         return
-    check_space(folder, size.bytes)
+    check_space(folder, compressed(size, cost))
     print(f"{folder}: {free_space(folder) / 1e9:.3g} GB are free there")

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from prior_gen.estimate import estimate
-from prior_gen.generator import GenerationResult, check_space, write_parts
+from prior_gen.estimate import room
+from prior_gen.generator import GenerationResult, check_space, free_space, write_parts
 from puicl_config import Config
 from puicl_config.workers import drop_if_told
 from shard_io import (
@@ -54,7 +54,7 @@ def convert_shards(
     begun = check_claim(out, ours) is not None
     if isinstance(out, Path):
         lacking = _lacking(out, published) if begun else published
-        check_space(out, estimate(ours.config, lacking, ours.split).bytes)
+        check_space(out, room(ours.config, lacking, ours.split, free_space(out)))
     manifest = claim_folder(out, ours)
     if manifest.canary != theirs.canary:
         raise ShardError(

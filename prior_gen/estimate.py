@@ -12,7 +12,7 @@ import numpy as np
 from prior_gen.factors import draw_factors
 from prior_gen.microbatch import generate_microbatch
 from puicl_config import Config, Split
-from shard_io import Layout, PartId, publish_part
+from shard_io import Layout, Microbatch, PartEntry, PartId, publish_part
 
 # A microbatch of more cells is not made for an estimate.
 _MOST_CELLS = 50_000_000
@@ -121,7 +121,42 @@ def measure(config: Config, parts: Sequence[PartId], split: Split, size: Estimat
         made.append(generate_microbatch(config, *address, split))
         if time.perf_counter() - start > _MADE_SECONDS:
             break
-    with tempfile.TemporaryDirectory() as folder:
-        entry = publish_part(Path(folder), parts[0], made, config.shards, plan=None)
+    making = time.perf_counter() - start
+    # A part takes its time whatever it holds, and a real one holds more than were made here: what
+    # it takes to publish is told apart by two of them. The first of all loads libraries.
+    _publish(config, parts[0], made[:1])
+    one, _ = _publish(config, parts[0], made[:1])
+    all_of_them, entry = _publish(config, parts[0], made)
+    each = max(all_of_them - one, 0.0) / max(len(made) - 1, 1)
     scale = size.cells / entry.n_cells
-    return Cost(len(made), (time.perf_counter() - start) * scale, entry.n_bytes * scale)
+    publishing = max(one - each, 0.0) * size.parts + each * len(made) * scale
+    return Cost(len(made), making * scale + publishing, entry.n_bytes * scale)
+
+
+def room(config: Config, parts: Sequence[PartId], split: Split, free: float) -> float:
+    """Bytes that a disk needs for `parts`, of which it has `free`: enough if they are more.
+
+    As they are without compression, which costs nothing to know; where these are too many, as
+    `measure` finds them and a tenth more.
+    """
+    size = estimate(config, parts, split)
+    if size.bytes <= free:
+        return size.bytes
+    try:
+        cost = measure(config, parts, split, size)
+    except OSError:  # the disk of temporary files may be that full one
+        cost = None
+    return compressed(size, cost)
+
+
+def compressed(size: Estimate, cost: Cost | None) -> float:
+    """Bytes on disk that are surely enough; cost: `measure` of that size, where there is one."""
+    return size.bytes if cost is None else min(size.bytes, 1.1 * cost.bytes)
+
+
+def _publish(config: Config, part: PartId, made: Sequence[Microbatch]) -> tuple[float, PartEntry]:
+    """Seconds to write a part, which is gone afterwards, and its entry."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        entry = publish_part(Path(folder), part, made, config.shards, plan=None)
+        return time.perf_counter() - start, entry

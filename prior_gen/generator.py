@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from prior_gen.canary import canary_digest, software, tasks_digest
-from prior_gen.estimate import estimate, worker_count
+from prior_gen.estimate import room, worker_count
 from prior_gen.microbatch import generate_microbatch
 from prior_gen.stages import WHOLE, PartRange, share_of
 from prior_gen.watching import watching
@@ -80,7 +80,7 @@ def generate_shards(
         ours = manifest_here(config, split)
     todo = look_ahead(folder, ours, stages, share)
     if isinstance(folder, Path):
-        check_space(folder, estimate(config, todo.missing, split).bytes)
+        check_space(folder, room(config, todo.missing, split, free_space(folder)))
     with told_as_shard_error(folder):
         manifest = claim_folder(folder, ours)
         check_canary(manifest)

@@ -19,6 +19,7 @@ from puicl_config.extensions import (
     ExtensionsConfig,
 )
 from puicl_config.home import from_home
+from puicl_config.idle import idle_in_prior, idle_in_run
 from puicl_config.loading import config_yaml, find_config, load_config, parse_config
 from puicl_config.prior import ACTIVATIONS, PriorConfig, Split
 from puicl_config.progress import ProgressReport, duration
@@ -62,6 +63,8 @@ __all__ = [
     "find_config",
     "from_home",
     "git_commit",
+    "idle_in_prior",
+    "idle_in_run",
     "load_config",
     "parse_config",
     "plan_digest",

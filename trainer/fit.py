@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from puicl_config import Config, InputError, run_digest
+from puicl_config import Config, InputError, idle_in_prior, idle_in_run, run_digest
 from puicl_model import weights_digest
 from puicl_model.precision import computed_in
 from shard_io import ShardReader, as_ranges
@@ -69,6 +69,8 @@ def _fit(config: Config, shards: str | Path, out: Path, world: World, asked: Sto
         state = TrainState(config, world.device)
         chain = DataChain(config, reader)
         lineage = begin_or_resume(config, out, state, chain, world, tell)
+        for idle in (*idle_in_prior(prior), *idle_in_run(config)):
+            tell(f"note: {idle}")
         wanted = prior.total_steps if train.max_steps is None else train.max_steps
         goal = min(prior.total_steps, wanted)
         stop = last_trainable_step(config, reader, state.step, goal)

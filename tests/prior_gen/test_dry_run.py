@@ -1,18 +1,20 @@
 """What a dry run says of time and bytes, and what a run says while it works."""
 
+import errno
 import re
 import time
 
 import pytest
 from folders import folder_bytes
 
+import prior_gen.estimate
 import prior_gen.generator
 from prior_gen import generate_microbatch
-from prior_gen.estimate import estimate, measure, worker_count
+from prior_gen.estimate import estimate, measure, room, worker_count
 from prior_gen.generator import generate_shards
 from prior_gen.watching import StageProgress
 from puicl_config import load_config
-from shard_io import Layout, PartId, open_shards
+from shard_io import Layout, PartId, open_shards, publish_part
 
 CODE = "from prior_gen.cli import main; main()"
 
@@ -55,6 +57,39 @@ def test_time_and_bytes_grow_with_what_is_wanted(tiny):
     all_of_it = measure(tiny, many, "train", estimate(tiny, many, "train"))
     assert all_of_it.bytes > 3 * one.bytes
     assert one.seconds > 0
+
+
+def test_room_is_what_is_compressed_where_what_is_not_has_none(tiny, monkeypatch):
+    parts = parts_of(tiny, range(1, 6))
+    size = estimate(tiny, parts, "train")
+    assert room(tiny, parts, "train", size.bytes) == size.bytes
+    packed = room(tiny, parts, "train", size.bytes - 1)
+    cost = measure(tiny, parts, "train", size)
+    assert packed == pytest.approx(1.1 * cost.bytes)
+    assert packed < size.bytes
+
+    def full(*_, **more):
+        raise OSError(errno.ENOSPC, "no space")
+
+    monkeypatch.setattr(prior_gen.estimate, "publish_part", full)
+    assert room(tiny, parts, "train", 0.0) == size.bytes
+
+
+def test_each_part_takes_its_time_whatever_it_holds(tiny, monkeypatch):
+    """A second a part and a tenth a microbatch: what 16 of them took is not all of that."""
+    now = [0.0]
+
+    def published(folder, part, microbatches, *rest, **more):
+        now[0] += 1.0 + 0.1 * len(microbatches)
+        return publish_part(folder, part, microbatches, *rest, **more)
+
+    monkeypatch.setattr(prior_gen.estimate.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(prior_gen.estimate, "publish_part", published)
+    parts = parts_of(tiny, range(1, 6))
+    size = estimate(tiny, parts, "train")
+    cost = measure(tiny, parts, "train", size)
+    # Microbatches by their cells, of which the sample is some share.
+    assert cost.seconds == pytest.approx(size.parts + 0.1 * size.microbatches, rel=0.3)
 
 
 def test_the_command_prints_time_and_bytes_for_its_share_and_writes_nothing(
