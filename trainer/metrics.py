@@ -39,6 +39,13 @@ class Metrics:
         )
         self._start = time.monotonic()
 
+    def has_figures(self, step: int, heldout_set: str) -> bool:
+        """Whether the last held-out figures here are of this step on this set.
+
+        Those of an earlier version, which did not name its set, count as being on it.
+        """
+        return self.evaluated == step and self.heldout_set in (None, heldout_set)
+
     @property
     def seconds(self) -> float:
         """Seconds of training since the first start of the run."""

@@ -89,8 +89,9 @@ class Run:
         before = self._metrics.heldout_set
         if heldout and before not in (None, heldout.digest[:16]):
             self.say(
-                f"note: train.heldout holds other tasks than until step {state.step} (its folder "
-                "has grown, or is another): held-out figures before and after do not compare"
+                f"note: the held-out tasks are others than until step {state.step} (train.heldout "
+                "has grown, or is another folder, or train.heldout_microbatches is another "
+                "number): held-out figures before and after do not compare"
             )
         self._logged = state.step, self._metrics.seconds
         # What a killed run logged beyond its checkpoint is hidden; of that step itself it stays.
@@ -123,17 +124,20 @@ class Run:
                 self.evaluate()
 
     def evaluate_if_missed(self) -> None:
-        """`evaluate` where a run that goes on should have done so at its last step and did not."""
+        """`evaluate` where a run that goes on should have done so at its last step and did not.
+
+        Or did on other tasks.
+        """
         step = self.state.step
         if self._heldout is None or step == 0 or step % self.config.train.heldout_every:
             return
-        missed = self.world.is_first and self._metrics.evaluated != step
+        missed = self.world.is_first and not self._is_recorded(step)
         told = torch.tensor([[float(missed)]], device=self.world.device)
         if self.world.gather(told, self.world.size).amax() > 0:
             self.evaluate()
 
     def evaluate(self) -> None:
-        """Figures of the moving average on the held-out tasks, unless this step has them.
+        """Figures of the moving average on these held-out tasks, unless this step has them.
 
         Nothing where a signal breaks it off.
         """
@@ -148,7 +152,7 @@ class Run:
         self._evaluated, self._figures = state.step, figures
         if not first:
             return
-        if state.step == self._metrics.evaluated:
+        if self._is_recorded(state.step):
             return  # a finished run, started again
         named = {"loss": figures.loss, "accuracy": figures.accuracy, "auc": figures.auc}
         for name, value in named.items():
@@ -159,6 +163,11 @@ class Run:
             **{f"heldout_{name}": value for name, value in named.items()},
             heldout_set=self._heldout.digest[:16],
         )
+
+    def _is_recorded(self, step: int) -> bool:
+        """Whether the last figures in metrics.jsonl are of `step`, on the tasks at hand."""
+        assert self._heldout is not None, "asked where there are held-out tasks"
+        return self._metrics.has_figures(step, self._heldout.digest[:16])
 
     @contextmanager
     def saved_first(self) -> Iterator[None]:

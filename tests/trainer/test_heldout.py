@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import trainer.fit as fit_module
 from prior_gen import generate_shards
@@ -75,6 +76,11 @@ def trained(config, shards, out, **changes):
     return list(read_ledger(out / "metrics.jsonl"))
 
 
+def trained_figures(*given, **changes):
+    """Those lines that have held-out figures."""
+    return [line for line in trained(*given, **changes) if "heldout_loss" in line]
+
+
 def test_looking_at_held_out_tasks_takes_no_time_of_training(
     config, all_shards, tmp_path, monkeypatch
 ):
@@ -108,6 +114,47 @@ def test_an_evaluation_that_was_broken_off_is_made_up_for(
     for stop in (2, 3):
         lines = trained(config, all_shards, tmp_path, heldout_every=1, max_steps=stop)
     assert [line["step"] for line in lines if "heldout_loss" in line] == [1, 2, 3]
+
+
+def test_figures_on_other_held_out_tasks_are_recorded_at_the_step_where_the_run_stands(
+    config, all_shards, tmp_path, capsys
+):
+    stop = {"max_steps": 2}
+    (before,) = trained_figures(config, all_shards, tmp_path, **stop)
+    assert len(trained_figures(config, all_shards, tmp_path, **stop)) == 1  # the same tasks
+    assert "the held-out tasks are others" not in capsys.readouterr().out
+    for first in (True, False):  # and then these are the same
+        lines = trained_figures(config, all_shards, tmp_path, **stop, heldout_microbatches=2)
+        told = "train.heldout_microbatches is another number): held-out figures before and after"
+        assert (told in capsys.readouterr().out) == first
+        assert [line["step"] for line in lines] == [2, 2]
+        assert lines[0] == before
+        assert lines[1]["heldout_set"] != before["heldout_set"]
+    board = EventAccumulator(str(tmp_path / "tensorboard")).Reload().Scalars("heldout/auc")
+    assert [(event.step, event.value) for event in board] == [
+        (2, pytest.approx(line["heldout_auc"])) for line in lines
+    ]
+
+
+def test_a_run_that_goes_on_with_other_held_out_tasks_has_both_figures_of_that_step(
+    config, all_shards, tmp_path
+):
+    often = {"heldout_every": 1}
+    trained(config, all_shards, tmp_path, **often, max_steps=1)
+    more = {"heldout_microbatches": 2, "max_steps": 2}
+    lines = trained_figures(config, all_shards, tmp_path, **often, **more)
+    a, b = lines[0]["heldout_set"], lines[-1]["heldout_set"]
+    assert a != b
+    assert [(line["step"], line["heldout_set"]) for line in lines] == [(1, a), (1, b), (2, b)]
+
+
+def test_figures_whose_tasks_an_earlier_version_did_not_name_are_not_recorded_again(
+    config, all_shards, tmp_path
+):
+    (line,) = trained_figures(config, all_shards, tmp_path, max_steps=1)
+    line.pop("heldout_set")
+    (tmp_path / "metrics.jsonl").write_text(json.dumps(line) + "\n")
+    assert trained_figures(config, all_shards, tmp_path, max_steps=1) == [line]
 
 
 def test_a_run_that_was_stopped_between_evaluations_makes_none_up(
