@@ -8,6 +8,7 @@ from pathlib import Path
 
 from puicl_config import Config, InputError, load_config
 from trainer.checkpoint import checkpoints, read_state
+from trainer.environment import environment_differences
 from trainer.ledger import read_ledger
 from trainer.run_folder import config_differences
 
@@ -38,8 +39,9 @@ def compare_runs(run_a: Path, run_b: Path) -> Comparison:
 
     Digests of the weights are compared where both runs recorded one, those of the moving averages
     in the runs' model.json where both stand at the same step. Where the runs part, the sentence
-    also says after which step their weights were last seen equal. It names the keys in which their
-    configs differ in any case. Raises `InputError` where a ledger or model.json is damaged.
+    also says after which step their weights were last seen equal, and what differs in the
+    environments that they computed that step in. It names the keys in which their configs differ in
+    any case. Raises `InputError` where a ledger or model.json is damaged.
     """
     common, digests, last_digest = 0, 0, None
     for a, b in _common_lines(run_a, run_b):
@@ -51,7 +53,7 @@ def compare_runs(run_a: Path, run_b: Path) -> Comparison:
                 sentence = f"{run_a} and {run_b} part at step {a['step']} in {meaning}: {values}"
                 if last_digest is not None:
                     sentence += f"; their weights were last seen equal after step {last_digest}"
-                sentence += _say_configs(run_a, run_b)
+                sentence += _say_circumstances(run_a, run_b, a["step"])
                 return Comparison(False, common, sentence, a["step"], field)
         common += 1
         if "weights" in a and "weights" in b:
@@ -64,7 +66,7 @@ def compare_runs(run_a: Path, run_b: Path) -> Comparison:
             f"{run_a} and {run_b} have the same {common} steps, and part in the moving average of "
             f"the weights after step {step - 1}: {averages[0][:16]}, {averages[1][:16]}"
         )
-        sentence += _say_configs(run_a, run_b)
+        sentence += _say_circumstances(run_a, run_b, step - 1)
         return Comparison(False, common, sentence, step - 1, "average")
     compared = f"{digests} {'digest' if digests == 1 else 'digests'} of the weights"
     if step is not None:
@@ -103,6 +105,12 @@ def _step_and_digest(path: Path) -> tuple[int, str]:
         return card["steps"], card["weights_digest"]
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is damaged: {error}") from None
+
+
+def _say_circumstances(run_a: Path, run_b: Path, step: int) -> str:
+    differences = environment_differences(run_a, run_b, step)
+    told = f"; their environments differ there: {', '.join(differences)}" if differences else ""
+    return _say_configs(run_a, run_b) + told
 
 
 def _say_configs(run_a: Path, run_b: Path) -> str:

@@ -113,15 +113,8 @@ def record_environment(path: Path, environment: dict[str, Any], step: int) -> li
     What an earlier version did not write down is not known to differ. Raises `InputError` where the
     list is damaged.
     """
-    try:
-        stretches = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-        if not isinstance(stretches, list) or not all(isinstance(each, dict) for each in stretches):
-            raise ValueError("no list of environments")
-    except ValueError:
-        raise InputError(f"{path} is damaged: put it back, or remove it to record anew") from None
-    before = stretches[-1] if stretches else {}
-    if before:
-        before = {"tile_code": False, **before}  # versions that did not write it down had none
+    stretches = _stretches(path)
+    before = _filled_up(stretches[-1]) if stretches else {}
     differing = [
         f"{key}: {before.get(key)} before, {value} now"
         for key, value in environment.items()
@@ -131,3 +124,61 @@ def record_environment(path: Path, environment: dict[str, Any], step: int) -> li
         stretches.append({"from_step": step, **environment})
         write_atomically(path, (json.dumps(stretches, indent=1) + "\n").encode())
     return differing
+
+
+def environment_differences(run_a: Path, run_b: Path, step: int) -> list[str]:
+    """What differs in the environments that two runs computed `step` in, as `torch is 1 and 2`.
+
+    Nothing where one of them did not write it down, or its list is damaged.
+    """
+    try:
+        a, b = (_in_force(_stretches(run / "environment.json"), step) for run in (run_a, run_b))
+    except (InputError, OSError):
+        return []
+    told = []
+    for key in [key for key in a if key in b and a[key] != b[key]]:
+        pair = a[key], b[key]
+        if all(isinstance(value, dict) for value in pair):  # variables, by name
+            told += [
+                f"{name} is {' and '.join(str(value.get(name, 'not set')) for value in pair)}"
+                for name in sorted({*pair[0], *pair[1]})
+                if pair[0].get(name) != pair[1].get(name)
+            ]
+        elif all(isinstance(value, list) for value in pair):  # long, and mostly the same
+            rest = [[str(one) for one in x if one not in y] for x, y in (pair, pair[::-1])]
+            told += [
+                f"{key} has {', '.join(more)} in {run} alone"
+                for run, more in zip((run_a, run_b), rest, strict=True)
+                if more
+            ]
+        else:
+            told.append(f"{key} is {pair[0]} and {pair[1]}")
+    return told
+
+
+def _stretches(path: Path) -> list[dict[str, Any]]:
+    """The run's list, none where there is no file; `InputError` where it is damaged."""
+    try:
+        stretches = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+        if not isinstance(stretches, list) or not all(isinstance(each, dict) for each in stretches):
+            raise ValueError("no list of environments")
+    except ValueError:
+        raise InputError(f"{path} is damaged: put it back, or remove it to record anew") from None
+    return stretches
+
+
+def _in_force(stretches: list[dict[str, Any]], step: int) -> dict[str, Any]:
+    """The environment that `step` was computed in, empty where nothing says."""
+    begun = [
+        each
+        for each in stretches
+        if isinstance(each.get("from_step"), int) and each["from_step"] <= step
+    ]
+    if not begun:
+        return {}
+    return {key: value for key, value in _filled_up(begun[-1]).items() if key != "from_step"}
+
+
+def _filled_up(stretch: dict[str, Any]) -> dict[str, Any]:
+    """With what versions that did not write it down had."""
+    return {"tile_code": False, **stretch} if stretch else {}

@@ -169,6 +169,74 @@ def test_compare_names_the_first_field_that_differs_and_the_last_equal_weights(t
     assert found.sentence.endswith("; their weights were last seen equal after step 0")
 
 
+def in_environments(run, *stretches):
+    """The run, with this list of environments."""
+    (run / "environment.json").write_text(json.dumps(stretches))
+    return run
+
+
+@pytest.mark.parametrize(
+    ("step", "ending"), [(1, ""), (2, "; their environments differ there: torch is 2.0 and 2.1")]
+)
+def test_compare_names_what_differs_in_the_environments_of_the_step_where_runs_part(
+    tmp_path, step, ending
+):
+    lines = [{"weights": "v"}] * step + [{"loss": (1.0).hex()}]
+    stretch = {"from_step": 0, "torch": "2.0", "tile_code": False, "llvmlite": "0.5"}
+    a = in_environments(ledger_of(tmp_path / "a", *[{"weights": "v"}] * 5), stretch)
+    later = {"from_step": 2, "torch": "2.1"}  # of a version that knew of neither of the others
+    b = in_environments(ledger_of(tmp_path / "b", *lines), stretch, later)
+    assert compare_runs(a, b).sentence.endswith(f"seen equal after step {step - 1}{ending}")
+
+
+def test_compare_names_variables_and_instruction_sets_one_by_one(tmp_path):
+    machines = (
+        (["GenuineIntel", "avx2"], {"MKL_CBWR": "AVX2", "OMP_DYNAMIC": "true"}),
+        (
+            ["GenuineIntel", "avx2", "avx512f", "fma"],
+            {"OMP_DYNAMIC": "true"},
+        ),
+    )
+    a, b = (
+        in_environments(
+            ledger_of(tmp_path / name, {"loss": loss.hex()}),
+            {"from_step": 0, "instruction_sets": sets, "variables": variables},
+        )
+        for name, loss, (sets, variables) in zip("ab", (1.0, 2.0), machines, strict=True)
+    )
+    assert compare_runs(a, b).sentence.endswith(
+        f"their environments differ there: instruction_sets has avx512f, fma in {b} alone, "
+        "MKL_CBWR is AVX2 and not set"
+    )
+
+
+def test_equal_runs_in_other_environments_are_equal_and_their_averages_may_part(tmp_path):
+    a, b = (
+        in_environments(
+            ledger_of(tmp_path / name, {}, steps=1, weights_digest="v"),
+            {"from_step": 0, "torch": version},
+        )
+        for name, version in (("a", "2.0"), ("b", "2.1"))
+    )
+    assert "environments" not in compare_runs(a, b).sentence
+    (b / "model.json").write_text(json.dumps({"steps": 1, "weights_digest": "w"}))
+    said = compare_runs(a, b).sentence
+    assert said.endswith("v, w; their environments differ there: torch is 2.0 and 2.1")
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{}", "[1]", "[]", "[{}]", '[{"from_step": "0", "torch": "1"}]', b"\xff", None]
+)
+def test_compare_says_nothing_of_environments_that_it_cannot_read(tmp_path, content):
+    a = in_environments(ledger_of(tmp_path / "a", {}), {"from_step": 0, "torch": "2.0"})
+    b = ledger_of(tmp_path / "b", {"loss": (1.0).hex()})
+    if content is not None:
+        whole = content if isinstance(content, bytes) else content.encode()
+        (b / "environment.json").write_bytes(whole)
+    for runs in ((a, b), (b, a)):
+        assert "environments" not in compare_runs(*runs).sentence
+
+
 @pytest.mark.parametrize(("steps", "equal"), [(1, True), (2, False)])
 def test_compare_looks_at_averages_only_after_the_same_step(tmp_path, steps, equal):
     a = ledger_of(tmp_path / "a", {}, {}, steps=2, weights_digest="v")
