@@ -13,21 +13,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from puicl_config import InputError
+from shard_io.tags import SYMBOLS, TAGS, check_comparable
 
-# The paper's symbols, and the tags they stand for.
-SYMBOLS = {
-    "d": "n_features",
-    "P": "n_labeled",
-    "n_u": "n_unlabeled",
-    "h": "hidden_width",
-    "L_g": "hidden_layers",
-    "k": "n_causes",
-}
-TAGS = (
-    *("stage", "step", "index", "n_features", "n_labeled", "n_unlabeled", "eta", "pi"),
-    *("hidden_layers", "hidden_width", "n_causes", "sigma_noise", "input_distribution"),
-    *("activations", "causal", "source", "label_position", "ordering", "extensions"),
-)
 _COMPARISONS = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
@@ -91,8 +78,11 @@ def _check(node: ast.expr, text: str) -> None:
             for operation in ops:
                 if type(operation) not in _COMPARISONS:
                     raise InputError(f"where {text!r}: write == or != instead of `is`")
-            for value in (left, *comparators):
+            values = [left, *comparators]
+            for value in values:
                 _check(value, text)
+            for place, operation in enumerate(ops):
+                check_comparable(values[place], operation, values[place + 1], text)
         case _:
             piece = ast.get_source_segment(text.strip(), node) or text
             raise InputError(

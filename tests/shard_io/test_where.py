@@ -1,9 +1,12 @@
 """The little language of `--where`: what it says, and what it will not."""
 
+import re
+
 import pytest
 
-from puicl_config import InputError
-from shard_io.where import SYMBOLS, TAGS, parse_where
+from puicl_config import InputError, PriorConfig
+from shard_io.tags import SYMBOLS, TAGS, WORDS
+from shard_io.where import parse_where
 
 BATCH = {
     **{"stage": 3, "step": 1, "index": 0, "n_features": 7, "n_labeled": 100, "n_unlabeled": 150},
@@ -36,6 +39,13 @@ BATCH = {
         ("sigma_noise > -1", True),
         ("  (stage == 3)\n", True),
         ("causal or source < 3", True),
+        ("causal == 1 and 0 != causal", True),
+        ("causal == (d > 5) == True", True),
+        ("source in 'clique or subset'", True),
+        ("source in ('head', None)", False),
+        ("activations != None and None not in activations", True),
+        ("activations in (['tanh'], ['tanh', 'relu'])", True),
+        ("label_position == ordering", False),
     ],
 )
 def test_an_expression_says_what_python_would(text, answer):
@@ -55,6 +65,18 @@ def test_extensions_are_names_and_none_in_the_papers_microbatches(text, answer, 
     extended = {**BATCH, "extensions": {"graph": {"nodes": 3}, "discrete": {"levels": [2]}}}
     assert parse_where(text)(extended) is answer
     assert parse_where(text)(BATCH) is of_the_papers
+
+
+def test_words_are_those_that_a_plan_and_its_extensions_can_have():
+    from prior_gen.extensions.choices import _DRAWS
+    from prior_gen.structure import SCM_SOURCES
+
+    assert WORDS["source"] == SCM_SOURCES
+    assert set(WORDS["extensions"]) == {*_DRAWS, "ranges", "shallow", "few_labeled"}
+    for tag, key in (("activations", "activations"), ("ordering", "feature_orderings")):
+        assert WORDS[tag] == getattr(PriorConfig(), key)
+    for tag in ("input_distribution", "label_position"):
+        assert WORDS[tag] == getattr(PriorConfig(), f"{tag}s")
 
 
 def test_every_tag_of_a_generated_microbatch_and_every_symbol_can_be_asked_for(tiny):
@@ -102,6 +124,42 @@ def test_everything_else_is_refused_in_one_sentence_before_any_data_is_read(text
         assert parse_where(text)(BATCH) is True  # deep, but a sentence of the language
         return
     with pytest.raises(InputError, match=sentence) as caught:
+        parse_where(text)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "activations != 'tanh'",
+            "activations is a list and 'tanh' is a text, which are never equal; write 'tanh' not "
+            "in activations",
+        ),
+        ("extensions == 'graph'", "write 'graph' in extensions"),
+        ("d != '5'", "d is a number and '5' is a text, which are never equal; write d != 5"),
+        ("'-0.5' == eta", "write eta == -0.5"),
+        ("d in (4, '5')", "write 5 instead of '5'"),
+        ("causal and (2 < d == 'five')", "compare d with a number"),
+        ("d == (5, 6)", "write d in (5, 6)"),
+        ("source == 5", "source is a text and 5 is a number"),
+        ("source != ['clique', 'subset']", "write source not in ['clique', 'subset']"),
+        ("d == source", "d is a number and source is a text"),
+        ("causal != 'True'", "causal is true or false and 'True' is a text"),
+        ("causal == 2", "write causal or not causal"),
+        ("causal == 'yes'", "write causal or not causal"),
+        ("5 in activations", "activations is a list of words, which never holds 5; write for"),
+        ("activations == ['tanh', 5]", "which never holds 5"),
+        ("source != 'cliqe'", "source is never 'cliqe'; did you mean 'clique'?"),
+        ("source not in ('head', 'cause')", "did you mean 'causes'?"),
+        ("'tanhh' not in activations", "activations never holds 'tanhh'; did you mean 'tanh'?"),
+        ("activations == ['tanh', 'rulu']", "did you mean 'relu'?"),
+        ("'few_labelled' in extensions", "did you mean 'few_labeled'?"),
+        ("label_position != 'None'", "known: 'first', 'last', None"),
+    ],
+)
+def test_a_comparison_that_could_never_filter_is_refused_before_any_data_is_read(text, sentence):
+    with pytest.raises(InputError, match=f"where .*{re.escape(sentence)}") as caught:
         parse_where(text)
     assert "\n" not in str(caught.value)
 
