@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from pu_bench.data import load_collection
+from pu_bench.data import left_out_words, load_collection
 from pu_bench.methods import METHODS
 from pu_bench.report import write_report
 from pu_bench.run import Cell, Plan, run_benchmark, run_only, usable_methods
@@ -175,6 +175,9 @@ def make_plan(
         print(f"method {name} is left out: {reason}")
     for name, reason in collection.unavailable.items():
         print(f"task {name} cannot be had: {reason}")
+    for name, table in collection.tables.items():
+        if table.left_out:
+            print(f"of table {name}, {left_out_words(table.left_out)}")
     if not collection.tables:
         raise InputError("no task can be had; give a folder of tables with --data")
     return Plan(

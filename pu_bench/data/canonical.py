@@ -9,21 +9,21 @@ import csv
 import hashlib
 import io
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from pu_bench.data.left_out import MAX_LEVELS, listed, odd_cell
 from puicl_model import NOTHING
-
-MAX_LEVELS = 10
 
 
 @dataclass(frozen=True)
 class Table:
     """A table as the protocol takes it. x: [n, d] numbers; positive: boolean [n].
 
-    `columns` [d] names the features that were kept; `digest` is the SHA-256 of the canonical
-    table it was made from.
+    `columns` [d] names the features that were kept; `left_out` the others, each with an odd cell
+    where most of its cells are numbers; `digest` is the SHA-256 of the canonical table it was made
+    from.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Table:
     positive: np.ndarray
     columns: tuple[str, ...]
     digest: str
+    left_out: dict[str, str | None] = field(default_factory=dict)
 
     @property
     def task_digest(self) -> str:
@@ -114,6 +115,7 @@ def encode(
     of the positive class out of the target's texts. Raises `ValueError` where no column is left.
     """
     kept, values = [], []
+    left_out: dict[str, str | None] = {}
     for column in table.columns[:-1]:
         cells = table.column(column)
         numbers = None if column in categorical else _numbers(cells)
@@ -121,8 +123,11 @@ def encode(
         if coded is not None:
             kept.append(column)
             values.append(coded)
+        else:
+            left_out[column] = None if column in categorical else odd_cell(cells)
     if not kept:
-        raise ValueError(f"{name} has no feature column with at most {MAX_LEVELS} levels")
+        found = f": {listed(left_out)}" if left_out else ""
+        raise ValueError(f"{name} has no feature column with at most {MAX_LEVELS} levels{found}")
     return Table(
         name=name,
         title=title,
@@ -130,6 +135,7 @@ def encode(
         positive=positive_class(table.column(table.columns[-1])),
         columns=tuple(kept),
         digest=table.digest(),
+        left_out=left_out,
     )
 
 

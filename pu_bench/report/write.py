@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from pu_bench.data import left_out_words
 from pu_bench.report import figures, figures_probability, tables
 from pu_bench.report.blocks import Block, Heading, Paragraph, to_html, to_markdown
 from pu_bench.report.results import Results, load_results
@@ -96,6 +97,9 @@ def _introduction(results: Results) -> list[Block]:
         parts.append(Paragraph(f"Task {name} could not be had: {reason}."))
     for name, reason in results.run.get("skipped", {}).items():
         parts.append(Paragraph(f"Method {name} was not run: {reason}."))
+    for task in results.tasks:
+        if left_out := results.run["tables"][task].get("left_out"):
+            parts.append(Paragraph(f"Of table {task}, {left_out_words(left_out)}."))
     return parts
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import joblib
 import numpy as np
 
-from pu_bench.data import Collection
+from pu_bench.data import PAPER, Collection, Table
 from pu_bench.methods import METHODS, Method
 from pu_bench.protocol import PUTask, split_pu
 from pu_bench.run.cells import Cell, cell_of, refuse_other_rows, run_cell
@@ -194,8 +194,7 @@ def _claim(out: Path, plan: Plan, log: CellLog) -> None:
         "protocol": PROTOCOL,
         "collection": plan.collection.name,
         "tables": {
-            name: {"title": t.title, "sha256": t.digest, "task_sha256": t.task_digest}
-            for name, t in tables.items()
+            name: _table_facts(table, plan.collection.name) for name, table in tables.items()
         },
         "methods": {
             name: {
@@ -221,6 +220,15 @@ def _claim(out: Path, plan: Plan, log: CellLog) -> None:
             write_results(out, list(log.records(cell_of).values()))
     write_atomically(path, (json.dumps(now, indent=1) + "\n").encode())
     _record_environment(out / ENVIRONMENT, plan.jobs)
+
+
+def _table_facts(table: Table, collection: str) -> dict[str, Any]:
+    facts: dict[str, Any] = {"title": table.title, "sha256": table.digest}
+    facts["task_sha256"] = table.task_digest
+    # What the paper's 20 are without is known by their pins.
+    if table.left_out and collection != PAPER:
+        facts["left_out"] = table.left_out
+    return facts
 
 
 def _continued(before: dict[str, Any], now: dict[str, Any], out: Path) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from pu_bench.data import TASKS, load_collection, sources
+from pu_bench.data import TASKS, left_out_words, load_collection, sources
 from pu_bench.data.canonical import CanonicalTable, canonical_table, encode
 from pu_bench.data.sources import Monk
 from pu_bench.data.tasks import TaskSpec, larger_group
@@ -86,6 +86,38 @@ def test_eleven_levels_are_too_many_and_ten_are_not():
         table = canonical_table(("text", "number", "target"), rows)
         columns = encode(table, "t", "T", lambda c: np.ones(len(c), bool)).columns
         assert ("text" in columns) is kept
+
+
+@pytest.mark.parametrize(
+    ("cells", "odd"),
+    [
+        ([*map(str, range(20)), "<0.1", "<0.1", "n.d."], "<0.1"),  # the most frequent
+        ([f"{number},000" for number in range(20)], "0,000"),
+        ([*map(str, range(20)), "inf", ""], "inf"),
+        ([f"2024-01-{number:02}" for number in range(1, 21)], None),
+        ([f"x{number}" for number in range(20)] + ["7"], None),
+    ],
+)
+def test_a_column_that_is_left_out_is_told_with_an_odd_cell_among_its_numbers(cells, odd):
+    rows = [(cell, place, 1) for place, cell in enumerate(cells)]
+    table = canonical_table(("a", "number", "target"), rows)
+    encoded = encode(table, "t", "T", lambda c: np.ones(len(c), bool))
+    assert encoded.columns == ("number",)
+    assert encoded.left_out == {"a": odd}
+    marked = encode(table, "t", "T", lambda c: np.ones(len(c), bool), categorical=["a"])
+    assert marked.left_out == {"a": None}  # codes on purpose
+
+
+def test_of_many_columns_left_out_numbers_with_odd_cells_are_named_first():
+    columns = {f"text{number}": None for number in range(9)}
+    assert left_out_words({**columns, "price": "<0.1"}) == (
+        "10 columns are left out, categorical with more than 10 levels: price ('<0.1' makes text "
+        "of its numbers), text0, text1, text2, text3, text4, text5, text6 and 2 more"
+    )
+    assert left_out_words({"a\x1b": "9" * 50 + "\n"}) == (
+        "1 column is left out, categorical with more than 10 levels: "
+        f"a\\x1b ('{'9' * 37}...' makes text of its numbers)"
+    )
 
 
 def test_the_larger_group_is_positive_and_the_first_where_they_tie():
@@ -206,6 +238,11 @@ def test_a_folder_without_index_or_any_of_the_twenty_is_refused(tmp_path, no_net
             '{"t": {"positive": "x"}}',
             SIX.replace("2,x\n", ""),
             "2 rows of class 'x'; a split needs",
+        ),
+        (
+            '{"t": {"positive": "x"}}',
+            SIX + "".join(f"<{number},x\n{number}.5,y\n" for number in range(5)),
+            "t has no feature column with at most 10 levels: a ('<0' makes text of its numbers)",
         ),
         ('{"t": {"positive": "x"}}', SIX + "7,\n", "1 of 7 rows have no target"),
         ('{"t": {"positive": "x"}}', SIX + "7,NA\n", "must have two values"),

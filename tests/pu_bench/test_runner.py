@@ -1,5 +1,7 @@
 """The runner: same rows for all, no hidden labels for any, everything repeatable."""
 
+import dataclasses
+import html
 import json
 import time
 from itertools import product
@@ -12,7 +14,7 @@ from little_runs import CHEAP, figures, ones, plan_of, register
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from pu_bench import METHODS, Prediction, split_pu
-from pu_bench.data import load_collection
+from pu_bench.data import PAPER, Collection, load_collection
 from pu_bench.protocol import PUTask
 from pu_bench.run import Cell, make_method, run_benchmark, run_cell, run_only, usable_methods
 from pu_bench.run.cells import rows_digest
@@ -197,6 +199,33 @@ def test_without_weights_puicl_is_left_out_with_a_sentence_and_the_rest_runs(
     assert "Method puicl was not run: no weights named 'default' come" in (
         (tmp_path / "report.md").read_text()
     )
+
+
+def test_columns_that_are_left_out_are_told_at_the_start_and_in_the_report(bench, tmp_path):
+    rows = [f"{number},{number % 7},{'xy'[number % 2]}" for number in range(40)]
+    rows[3] = "<0.1,3,y"
+    (tmp_path / "lab.csv").write_text("\n".join(["price,size,target", *rows]))
+    (tmp_path / "index.json").write_text('{"lab": {"positive": "x"}}')
+    asked = ["--methods", "all_positive", "--repeats", 1, "--jobs", 1, "--out", tmp_path / "out"]
+    code, out, _ = bench("--data", tmp_path, *asked)
+    said = (
+        "f table lab, 1 column is left out, categorical with more than 10 levels: price ('<0.1' "
+        "makes text of its numbers)"
+    )
+    assert code == 0
+    assert out.startswith(f"o{said}\n")
+    assert f"O{said}." in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert f"O{html.escape(said)}." in page
+
+
+def test_what_the_papers_tables_are_without_is_not_written_into_their_results(collection, tmp_path):
+    table = dataclasses.replace(collection.tables["easy"], left_out={"a": None})
+    for name, told in (("mine", True), (PAPER, False)):
+        plan = plan_of(Collection(name, {"easy": table}, {}), ["all_positive"], 1)
+        run_benchmark(plan, tmp_path / name)
+        facts = json.loads((tmp_path / name / "run.json").read_text())["tables"]["easy"]
+        assert ("left_out" in facts) is told
 
 
 @pytest.mark.parametrize(
