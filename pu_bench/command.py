@@ -116,11 +116,25 @@ def sweep(
     retry_failed: bool = False,
     new_weights: bool = False,
 ) -> None:
-    """Run one sweep or all on real tables and, where there are any, on held-out shards."""
+    """Run one sweep or all on real tables and, where there are any, on held-out shards.
+
+    Says which tables are too small. Raises `InputError` where `tasks` names such, and there are no
+    shards to draw from beside them.
+    """
     if name != "all" and name not in SWEEPS:
         raise InputError(f"there is no sweep {name!r}; there are {', '.join(SWEEPS)}, and all")
     plan = make_plan(data, methods or _rivals(model), tasks, repeats, model, jobs, False)
     pools = table_pools(plan.collection.tables.values())
+    drawn_from = {pool.name for pool in pools}
+    small = [table for table in plan.collection.tables if table not in drawn_from]
+    # Beside shards, a small table by name is how a sweep is of synthetic tasks alone.
+    if tasks and small and shards is None:
+        raise InputError(
+            f"fewer than 1,000 rows of a class in {', '.join(small)}: a sweep draws from tables "
+            "with as many of each; name others with --tasks"
+        )
+    for table in small:
+        print(f"table {table} is left out of the sweep: fewer than 1,000 rows of a class")
     digest = None
     if shards is None:
         print(f"without synthetic tasks; make some by `{COMMAND}` and give --shards shards/bench")

@@ -208,12 +208,31 @@ def test_the_command_runs_a_sweep_and_names_the_shards_it_lacks(bench, tmp_path,
     assert err.count("\n") == 1
 
 
+def test_tables_too_small_for_a_sweep_are_named_and_refused_where_they_were_asked_for(
+    bench, little_tables, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("pu_bench.sweeps.pools.FEWEST_OF_A_CLASS", 60)
+    common = ["--sweep", "labeled", "--data", little_tables, "--methods", "all_positive"]
+    common += ["--repeats", 1, "--jobs", 1, "--out", tmp_path / "out"]
+    _, out, _ = bench(*common)
+    assert "table mixed is left out of the sweep: fewer than 1,000 rows of a class\n" in out
+    assert "table easy" not in out
+    for asked in ("mixed", "easy,mixed"):
+        code, _, said = bench(*common, "--tasks", asked)
+        assert code == 2
+        assert said == (
+            "error: fewer than 1,000 rows of a class in mixed: a sweep draws from tables with as "
+            "many of each; name others with --tasks\n"
+        )
+
+
 def test_shards_too_small_for_every_value_are_told(bench, tmp_path, tiny):
     generate_shards(tiny, tmp_path / "small", [4], jobs=1, split="heldout")
     options = ("--tasks", "wdbc", "--methods", "random", "--jobs", 1)
     shards = ("--shards", tmp_path / "small", "--out", tmp_path / "out")
-    code, _, said = bench("--sweep", "pi", *options, *shards)
+    code, out, said = bench("--sweep", "pi", *options, *shards)
     assert code == 2
+    assert "table wdbc is left out of the sweep: fewer than 1,000 rows of a class\n" in out
     assert "pools has rows enough for a value of pi: of synthetic tasks `prior-gen --conf" in said
     assert not (tmp_path / "out").exists()
 
