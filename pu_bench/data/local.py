@@ -1,6 +1,7 @@
 """Tables in a folder: `NAME.csv.gz` or `NAME.csv`, a header row, `target` last."""
 
 import csv
+import difflib
 import gzip
 import json
 import zlib
@@ -19,6 +20,8 @@ from pu_bench.data.canonical import (
 from puicl_config import InputError
 
 INDEX = "index.json"
+KEYS = ("positive", "categorical", "title")
+_NOTES = ("_", "x-")
 # Of a class, for a labelled row and two among the unlabelled ones.
 _FEWEST = 3
 
@@ -49,8 +52,9 @@ def read_index(folder: Path) -> dict[str, dict[str, Any]] | None:
     """A folder's `index.json`, or None where it has none.
 
     It maps each table's name to `positive` (the positive class as text) and, if any,
-    `categorical` (columns whose numbers are codes) and `title`. Raises `InputError` where it
-    says otherwise.
+    `categorical` (columns whose numbers are codes) and `title`; other keys are notes that nobody
+    reads. Raises `InputError` where it says otherwise, or has a key much like one of these in the
+    place of it.
     """
     path = folder / INDEX
     if not path.is_file():
@@ -62,6 +66,8 @@ def read_index(folder: Path) -> dict[str, dict[str, Any]] | None:
     if not isinstance(index, dict) or not index:
         raise InputError(f"{path} must map names of tables to their descriptions")
     for name, facts in index.items():
+        if isinstance(facts, dict):
+            _refuse_misspelt(path, name, facts)
         if not isinstance(facts, dict) or not isinstance(facts.get("positive"), str):
             raise InputError(f"{path}: {name} must say `positive`, the positive class as text")
         categorical = facts.get("categorical", [])
@@ -70,6 +76,17 @@ def read_index(folder: Path) -> dict[str, dict[str, Any]] | None:
         if not isinstance(facts.get("title", name), str):
             raise InputError(f"{path}: `title` of {name} must be text")
     return index
+
+
+def _refuse_misspelt(path: Path, name: str, facts: dict[str, Any]) -> None:
+    lacking = [key for key in KEYS if key not in facts]
+    for key in facts:
+        near = difflib.get_close_matches(key.lower(), lacking, n=1, cutoff=0.75)
+        if near and key not in KEYS and not key.startswith(_NOTES):
+            raise InputError(
+                f"{path}: unknown key {key} of {name}; did you mean {near[0]}? (a note's key "
+                "begins with _)"
+            )
 
 
 def indexed_table(folder: Path, name: str, facts: dict[str, Any]) -> Table:

@@ -208,6 +208,14 @@ def test_a_class_may_be_called_none(tmp_path):
     assert table.positive.tolist() == [True] * 3 + [False] * 3
 
 
+def test_notes_in_an_index_harm_nobody(tmp_path):
+    notes = ("source", "package", "version", "rule", "rows", "features", "licence", "category")
+    facts = {"positive": "x", **dict.fromkeys((*notes, "positives", "_titles", "x-title"), 1)}
+    (tmp_path / "index.json").write_text(json.dumps({"t": facts}))
+    (tmp_path / "t.csv").write_text(SIX)
+    assert load_collection(tmp_path).tables["t"].columns == ("a",)
+
+
 @pytest.mark.parametrize("there", [[], ["mine.csv"]])
 def test_a_folder_without_index_or_any_of_the_twenty_is_refused(tmp_path, no_network, there):
     for name in there:
@@ -233,6 +241,8 @@ def test_a_folder_without_index_or_any_of_the_twenty_is_refused(tmp_path, no_net
             SIX,
             "must be a list of columns' names",
         ),
+        ('{"t": {"positive": "x", "categorial": ["a"]}}', SIX, "of t; did you mean categorical?"),
+        ('{"t": {"Positive": "x"}}', SIX, "unknown key Positive of t; did you mean positive?"),
         ('{"t": {"positive": "x", "title": 5}}', SIX, "`title` of t must be text"),
         (
             '{"t": {"positive": "x"}}',
