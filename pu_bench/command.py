@@ -13,7 +13,7 @@ from pu_bench.run import Cell, Plan, run_benchmark, run_only, usable_methods
 from pu_bench.run.cells import cell_of
 from pu_bench.run.files import CELLS, RESULTS, SWEEP_RESULTS, read_results, to_six_digits
 from pu_bench.run.metrics import METRICS
-from pu_bench.run.store import CellLog
+from pu_bench.run.store import CellLog, Record
 from pu_bench.sweeps import (
     COMMAND,
     SWEEPS,
@@ -43,14 +43,16 @@ def bench(
 ) -> None:
     """Run what `out` lacks, write its report, and say in a few lines what came out."""
     plan = make_plan(data, methods, tasks, repeats, model, jobs, retry_failed)
-    records = run_benchmark(dataclasses.replace(plan, new_weights=new_weights), out)
+    computed: list[Cell] = []
+    plan = dataclasses.replace(plan, new_weights=new_weights)
+    records = run_benchmark(plan, out, begun=computed.extend)
     page = write_report(out)
     failed = sum(record["error"] is not None for record in records)
     collapsed = sum(bool(record["collapsed"]) for record in records)
     busy = sum(record["seconds"] for record in records)
     print(
         f"{out}: {len(records)} cells, {failed} failed, {collapsed} with one score for all rows; "
-        f"{duration(busy)} of computing; report: {page}"
+        f"{_news(records, computed)}, {duration(busy)} of computing in all; report: {page}"
     )
     if failed == len(records):
         raise InputError("every cell failed: the report says why")
@@ -154,10 +156,19 @@ def sweep(
             f"none of the {len(pools)} pools has rows enough for a value of {' or '.join(sweeps)}: "
             f"of synthetic tasks `{COMMAND}` makes such"
         )
-    records = run_sweeps(chosen, out)
+    computed: list[Cell] = []
+    records = run_sweeps(chosen, out, begun=computed.extend)
     failed = sum(record["error"] is not None for record in records)
     page = write_sweep_report(out)
-    print(f"{out}: {len(records)} cells of {len(pools)} pools, {failed} failed; report: {page}")
+    print(
+        f"{out}: {len(records)} cells of {len(pools)} pools, {failed} failed; "
+        f"{_news(records, computed)}; report: {page}"
+    )
+
+
+def _news(records: Sequence[Record], computed: Sequence[Cell]) -> str:
+    """A changed method's cells are known by its name: nothing else says that none was run again."""
+    return f"{len(computed)} computed now, {len(records) - len(computed)} were there already"
 
 
 def _rivals(model: Path | None) -> list[str]:

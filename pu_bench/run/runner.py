@@ -89,14 +89,17 @@ def usable_methods(
     return list(dict.fromkeys(usable)), skipped
 
 
-def run_benchmark(plan: Plan, out: Path) -> list[Record]:
+def run_benchmark(
+    plan: Plan, out: Path, begun: Callable[[Sequence[Cell]], object] | None = None
+) -> list[Record]:
     """Run the cells that `out` lacks; returns the records of the plan's cells, in its order.
 
     Each finished cell is appended to `out`/cells.jsonl before the next begins, so that a run that
     was killed goes on where it stood. `results.csv` and `details.csv` are written from it at the
-    end and when the run is stopped; where it is gone, they stand for it. Raises `InputError` where
-    `out` holds results of other tables, other rows, other weights or another protocol, or results
-    without the run.json that says what they are of, or another run is at work there.
+    end and when the run is stopped; where it is gone, they stand for it. `begun` is called with the
+    cells that will be run, before the first. Raises `InputError` where `out` holds results of other
+    tables, other rows, other weights or another protocol, or results without the run.json that says
+    what they are of, or another run is at work there.
     """
     log = CellLog(out / CELLS)
     with only_run_in(out):
@@ -105,6 +108,8 @@ def run_benchmark(plan: Plan, out: Path) -> list[Record]:
         wanted = list(plan.cells())
         todo = [cell for cell in wanted if not is_done(done.get(cell), plan.retry_failed)]
         refuse_other_rows(out, todo, done.values(), lambda cell: _split(plan, cell))
+        if begun:
+            begun(todo)
         try:
             run_and_keep("bench", todo, lambda c: (c, _split(plan, c), {}), log, plan, len(wanted))
         finally:

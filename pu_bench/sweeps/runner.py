@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,11 +70,14 @@ def task_name(sweep: str, value: float, pool: str) -> str:
     return f"{sweep}={value:g}@{pool}"
 
 
-def run_sweeps(plan: SweepPlan, out: Path) -> list[Record]:
+def run_sweeps(
+    plan: SweepPlan, out: Path, begun: Callable[[Sequence[Cell]], object] | None = None
+) -> list[Record]:
     """Run the cells that `out` lacks and write sweeps.csv; returns the plan's records.
 
-    Raises `InputError` where `out` holds sweeps with other shards, tables, rows or weights, or
-    without the sweeps.json that says with which.
+    `begun` is called with the cells that will be run, before the first. Raises `InputError` where
+    `out` holds sweeps with other shards, tables, rows or weights, or without the sweeps.json that
+    says with which.
     """
     log = CellLog(out / SWEEP_CELLS)
     wanted = list(plan.cells())
@@ -86,6 +89,8 @@ def run_sweeps(plan: SweepPlan, out: Path) -> list[Record]:
         refuse_other_rows(
             out, draws, done.values(), lambda cell: split_of(*draws[cell], cell.repeat)
         )
+        if begun:
+            begun(list(draws))
         try:
             run_and_keep("sweep", todo, _asked, log, plan, len(wanted))
         finally:

@@ -242,6 +242,19 @@ def test_a_stopped_run_keeps_what_is_finished_and_says_how_to_go_on(
     assert len(pd.read_csv(tmp_path / "results.csv")) == 6
 
 
+def test_a_run_says_how_many_cells_it_computed_and_how_many_were_there(
+    bench, little_tables, tmp_path, monkeypatch
+):
+    common = ["--data", little_tables, "--methods", "mine", "--jobs", 1, "--out", tmp_path]
+    register(monkeypatch, "mine", lambda P, U, seed: ones(U))
+    assert "; 3 computed now, 0 were there already, " in bench(*common, "--repeats", 1)[1]
+    register(monkeypatch, "mine", lambda P, U, seed: Prediction(U[:, 0], U[:, 0] > 0, None))
+    for repeats, said in ((1, "0 computed now, 3"), (2, "3 computed now, 3")):
+        _, out, _ = bench(*common, "--repeats", repeats)
+        assert f"; {said} were there already, " in out
+        assert " of computing in all; " in out
+
+
 def test_results_come_back_as_they_were_to_six_digits(tmp_path):
     record = {"task": "t", "method": "m", "repeat": 0, **dict.fromkeys(METRICS, 0.123456789)}
     record |= {"seconds": 12.5, "error": None, "collapsed": False, "n_labeled": 5}

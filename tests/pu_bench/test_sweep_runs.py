@@ -201,6 +201,10 @@ def test_the_command_runs_a_sweep_and_names_the_shards_it_lacks(bench, tmp_path,
     assert code == 0
     assert "prior-gen --config bench --split heldout --tail --out shards/bench" in out
     assert "5 cells of 1 pools, 0 failed" not in out  # 216 rows of a class cannot show them all
+    n = len(pd.read_csv(tmp_path / "sweeps.csv"))
+    assert f"; {n} computed now, 0 were there already; " in out
+    _, out, _ = bench(*arguments, "--repeats", 1, "--jobs", 1, "--out", tmp_path)
+    assert f"; 0 computed now, {n} were there already; " in out
     assert json.loads((tmp_path / "sweeps.json").read_text())["shards"] is None
     code, _, err = bench("--sweep", "pi", "--tasks", "wdbc", "--out", tmp_path / "no", "--jobs", 1,
                          "--methods", "all_positive", "--shards", tmp_path / "nowhere")  # fmt: skip
@@ -268,7 +272,8 @@ def test_without_names_a_sweep_takes_a_few_strong_methods(bench, tmp_path, monke
     monkeypatch.setattr("pu_bench.sweeps.pools.FEWEST_OF_A_CLASS", 100)
     planned = []
     monkeypatch.setattr(
-        "pu_bench.command.run_sweeps", lambda plan, out: planned.append(plan) or [{"error": None}]
+        "pu_bench.command.run_sweeps",
+        lambda plan, out, begun: planned.append(plan) or [{"error": None}],
     )
     monkeypatch.setattr("pu_bench.command.write_sweep_report", lambda out: out)
     assert bench("--sweep", "pi", "--tasks", "monk1", "--out", tmp_path)[0] == 0
