@@ -136,8 +136,8 @@ def measure(config: Config, parts: Sequence[PartId], split: Split, size: Estimat
 def room(config: Config, parts: Sequence[PartId], split: Split, free: float) -> float:
     """Bytes that a disk needs for `parts`, of which it has `free`: enough if they are more.
 
-    As they are without compression, which costs nothing to know; where these are too many, as
-    `measure` finds them and a tenth more.
+    As they are without compression, which costs nothing to know; where these are too many, what
+    `compressed` says.
     """
     size = estimate(config, parts, split)
     if size.bytes <= free:
@@ -150,7 +150,10 @@ def room(config: Config, parts: Sequence[PartId], split: Split, free: float) -> 
 
 
 def compressed(size: Estimate, cost: Cost | None) -> float:
-    """Bytes on disk that are surely enough; cost: `measure` of that size, where there is one."""
+    """Bytes to ask a disk for: what `measure` found of that size, if it did, and a tenth more.
+
+    That is a sample's word: a run that finds its disk full ends in a sentence, and goes on.
+    """
     return size.bytes if cost is None else min(size.bytes, 1.1 * cost.bytes)
 
 

@@ -150,7 +150,8 @@ def _who_is_labeled(
 def _best_column(relevance: np.ndarray, names: Sequence[str]) -> str:
     """What to add where few rows look positive and a column tells much; empty where none does."""
     most = max(relevance, default=0.0)
-    if most < _TELLS_MUCH:
+    # Of few labelled rows some column tells all apart by chance; of more that is told by itself.
+    if not _TELLS_MUCH <= most < _SEPARATES:
         return ""
     return (
         f". Column {names[int(np.argmax(relevance))]} alone tells labelled from unlabelled "

@@ -75,6 +75,9 @@ def test_a_column_that_tells_much_is_named_where_few_rows_look_positive():
         (plain,) = doubts_of(proba, **{**told, "relevance": np.array([0.2, 0.49])})
         assert found.startswith(plain)
         assert "note" not in plain
+    # Of few labelled rows some column tells all apart by chance.
+    chance = {**told, "relevance": np.array([0.2, 1.0]), "n_labeled": 9}
+    assert "note" not in " ".join(doubts_of(np.full(40, 0.01), **chance))
     # Where many look positive no column that knows who was labelled is the reason.
     (found,) = doubts_of(np.tile([0.99, 0.8], 20), **told)
     assert "note" not in found
