@@ -1,4 +1,4 @@
-"""What a run records and refuses: ledgers, comparisons, held-out figures, and full disks."""
+"""What a run records and refuses: ledgers, held-out figures, and full disks."""
 
 import json
 import shutil
@@ -21,46 +21,6 @@ from trainer.world import World
 MAIN = Path(__file__).resolve().parents[2] / "trainer" / "main.py"
 
 
-def test_compare_names_the_first_differing_step_and_what_differs(
-    tiny_yaml, all_shards, reference_run, run_command, tmp_path, arguments
-):
-    out = tmp_path / "other"
-    run_command(*arguments(tiny_yaml, all_shards, out, "train.weight_decay=0.5"))
-    result = compare_runs(reference_run, out)
-    # Weight decay acts after the first gradient: the weights part first, then the next loss.
-    assert (result.step, result.field) == (1, "loss")
-    code = "from puicl_cli.main import main; main()"
-    picture = tmp_path / "curves.png"
-    command = ("-c", code, "compare", reference_run, out, "--plot", picture)
-    done = run_command(*command, check=False)
-    assert done.returncode == 1
-    assert "part at step 1 in the loss" in done.stdout
-    assert "their configs differ: train.weight_decay is 0.0001 and 0.5" in done.stdout
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    done = run_command("-c", code, "compare", reference_run, reference_run)
-    assert (
-        "equal to the bit over their 18 common steps (6 digests of the weights and" in done.stdout
-    )
-    assert "; their configs are the same" in done.stdout
-
-
-@pytest.fixture
-def twin(reference_run, tmp_path):
-    """A copy of the reference run, to be altered."""
-    return shutil.copytree(reference_run, tmp_path / "twin")
-
-
-def test_compare_names_other_storage_and_another_start(reference_run, twin):
-    config = twin / "config.yaml"
-    text = config.read_text()
-    config.write_text(text.replace("x_dtype: float16", "x_dtype: float32"))
-    said = compare_runs(reference_run, twin).sentence
-    assert said.endswith("; their configs differ: shards.x_dtype is float16 and float32")
-    config.write_text(text.replace("init_from: null", "init_from: runs/a"))
-    said = compare_runs(reference_run, twin).sentence
-    assert said.endswith("; their configs differ: train.init_from is null and runs/a")
-
-
 def test_a_runs_config_says_what_its_shards_are(tiny, tiny_yaml, run_command, arguments, tmp_path):
     wide = tiny.shards.model_copy(update={"x_dtype": "float32", "format": "webdataset"})
     generate_shards(tiny.model_copy(update={"shards": wide}), tmp_path / "wide", [1], jobs=1)
@@ -69,35 +29,6 @@ def test_a_runs_config_says_what_its_shards_are(tiny, tiny_yaml, run_command, ar
         done = run_command(*command)
         assert load_config(tmp_path / "run" / "config.yaml").shards == wide
         assert "holds x as float32, and is read so: shards.x_dtype=float16 is for" in done.stdout
-
-
-def test_compare_knows_starts_by_their_digests(twin, tmp_path):
-    for name, parent in (("a", "1" * 64), ("b", "2" * 64), ("c", "1" * 64)):
-        run = shutil.copytree(twin, tmp_path / name)
-        text = (run / "config.yaml").read_text()
-        (run / "config.yaml").write_text(text.replace("init_from: null", f"init_from: runs/{name}"))
-        for checkpoint in checkpoints(run / "checkpoints"):
-            state = json.loads((checkpoint / "state.json").read_text())
-            state["lineage"] = {"ancestors": [{"tensors_digest": parent}]}
-            state.pop("state_digest", None)
-            (checkpoint / "state.json").write_text(json.dumps(state))
-    said = compare_runs(tmp_path / "a", tmp_path / "b").sentence
-    starts = f"of digest {'1' * 16} and of digest {'2' * 16}"
-    assert said.endswith(f"; their configs differ: train.init_from is {starts}")
-    assert compare_runs(tmp_path / "a", tmp_path / "c").sentence.endswith("configs are the same")
-
-
-def test_compare_sees_what_the_steps_do_not_tell(
-    tiny_yaml, all_shards, reference_run, run_command, tmp_path, arguments
-):
-    out = tmp_path / "other"
-    run_command(*arguments(tiny_yaml, all_shards, out, "train.ema_decay=0.5"))
-    result = compare_runs(reference_run, out)
-    assert (result.equal, result.step, result.field) == (False, 17, "average")
-    assert "their configs differ: train.ema_decay is" in result.sentence
-    (out / "model.json").write_text("{")
-    with pytest.raises(InputError, match=r"model.json is damaged"):
-        compare_runs(reference_run, out)
 
 
 def test_a_lost_ledger_is_told_and_its_rest_compared_by_step(
@@ -140,117 +71,6 @@ def test_a_line_without_the_number_of_a_step_is_damaged(tmp_path, line):
     lines, damage = kept_lines(tmp_path / "ledger.jsonl", 5)
     assert lines == [{"step": 0}]
     assert "line 2 is damaged" in str(damage)
-
-
-def ledger_of(run, *lines, **card):
-    """A run's folder with these lines, and a card where one is given."""
-    run.mkdir()
-    common = {"microbatches": [[1, 0, 0]], "data": "d", "learning_rate": (0.5).hex()}
-    values = {**common, "loss": (0.25).hex(), "gradient_norm": (2.0).hex()}
-    lines = [{"step": step, **values, **line} for step, line in enumerate(lines)]
-    (run / "ledger.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    if card:
-        (run / "model.json").write_text(json.dumps(card))
-    return run
-
-
-# In the order in which a step comes to them.
-FIELDS = ["microbatches", "data", "learning_rate", "loss", "gradient_norm", "weights"]
-
-
-@pytest.mark.parametrize("field", FIELDS)
-def test_compare_names_the_first_field_that_differs_and_the_last_equal_weights(tmp_path, field):
-    other = {name: (8.0).hex() for name in FIELDS[FIELDS.index(field) :]}
-    same = [{"weights": "v"}, {}, {"weights": "u"}, {}]
-    a = ledger_of(tmp_path / "a", *same, {"weights": "w"})
-    b = ledger_of(tmp_path / "b", same[0], {"weights": "x"}, {}, {}, other)
-    found = compare_runs(a, b)
-    assert (found.equal, found.steps, found.step, found.field) == (False, 4, 4, field)
-    assert found.sentence.endswith("; their weights were last seen equal after step 0")
-
-
-def in_environments(run, *stretches):
-    """The run, with this list of environments."""
-    (run / "environment.json").write_text(json.dumps(stretches))
-    return run
-
-
-@pytest.mark.parametrize(
-    ("step", "ending"), [(1, ""), (2, "; their environments differ there: torch is 2.0 and 2.1")]
-)
-def test_compare_names_what_differs_in_the_environments_of_the_step_where_runs_part(
-    tmp_path, step, ending
-):
-    lines = [{"weights": "v"}] * step + [{"loss": (1.0).hex()}]
-    stretch = {"from_step": 0, "torch": "2.0", "tile_code": False, "llvmlite": "0.5"}
-    a = in_environments(ledger_of(tmp_path / "a", *[{"weights": "v"}] * 5), stretch)
-    later = {"from_step": 2, "torch": "2.1"}  # of a version that knew of neither of the others
-    b = in_environments(ledger_of(tmp_path / "b", *lines), stretch, later)
-    assert compare_runs(a, b).sentence.endswith(f"seen equal after step {step - 1}{ending}")
-
-
-def test_compare_names_variables_and_instruction_sets_one_by_one(tmp_path):
-    machines = (
-        (["GenuineIntel", "avx2"], {"MKL_CBWR": "AVX2", "OMP_DYNAMIC": "true"}),
-        (
-            ["GenuineIntel", "avx2", "avx512f", "fma"],
-            {"OMP_DYNAMIC": "true"},
-        ),
-    )
-    a, b = (
-        in_environments(
-            ledger_of(tmp_path / name, {"loss": loss.hex()}),
-            {"from_step": 0, "instruction_sets": sets, "variables": variables},
-        )
-        for name, loss, (sets, variables) in zip("ab", (1.0, 2.0), machines, strict=True)
-    )
-    assert compare_runs(a, b).sentence.endswith(
-        f"their environments differ there: instruction_sets has avx512f, fma in {b} alone, "
-        "MKL_CBWR is AVX2 and not set"
-    )
-
-
-def test_equal_runs_in_other_environments_are_equal_and_their_averages_may_part(tmp_path):
-    a, b = (
-        in_environments(
-            ledger_of(tmp_path / name, {}, steps=1, weights_digest="v"),
-            {"from_step": 0, "torch": version},
-        )
-        for name, version in (("a", "2.0"), ("b", "2.1"))
-    )
-    assert "environments" not in compare_runs(a, b).sentence
-    (b / "model.json").write_text(json.dumps({"steps": 1, "weights_digest": "w"}))
-    said = compare_runs(a, b).sentence
-    assert said.endswith("v, w; their environments differ there: torch is 2.0 and 2.1")
-
-
-@pytest.mark.parametrize(
-    "content", ["", "{}", "[1]", "[]", "[{}]", '[{"from_step": "0", "torch": "1"}]', b"\xff", None]
-)
-def test_compare_says_nothing_of_environments_that_it_cannot_read(tmp_path, content):
-    a = in_environments(ledger_of(tmp_path / "a", {}), {"from_step": 0, "torch": "2.0"})
-    b = ledger_of(tmp_path / "b", {"loss": (1.0).hex()})
-    if content is not None:
-        whole = content if isinstance(content, bytes) else content.encode()
-        (b / "environment.json").write_bytes(whole)
-    for runs in ((a, b), (b, a)):
-        assert "environments" not in compare_runs(*runs).sentence
-
-
-@pytest.mark.parametrize(("steps", "equal"), [(1, True), (2, False)])
-def test_compare_looks_at_averages_only_after_the_same_step(tmp_path, steps, equal):
-    a = ledger_of(tmp_path / "a", {}, {}, steps=2, weights_digest="v")
-    b = ledger_of(tmp_path / "b", *[{}] * steps, steps=steps, weights_digest="w")
-    found = compare_runs(a, b)
-    assert (found.equal, found.steps) == (equal, steps)
-    assert ("moving average of the weights after step 1: v, w" in found.sentence) != equal
-
-
-def test_runs_without_a_step_in_common_are_not_equal(tmp_path):
-    a, b = ledger_of(tmp_path / "a", {}), ledger_of(tmp_path / "b", {"step": 1})
-    found = compare_runs(a, b)
-    assert (found.equal, found.steps) == (False, 0)
-    assert found.sentence == f"{a} and {b} have no step in common"
 
 
 def test_a_finished_run_started_again_records_nothing_twice(
