@@ -8,26 +8,22 @@ import numpy as np
 import pandas as pd
 
 from puicl_model.preprocessing.cells import word
-from puicl_model.preprocessing.magnitudes import factors
+from puicl_model.preprocessing.magnitudes import ABOVE, BELOW, OPEN_END, factors
 from puicl_model.preprocessing.scales import NOTHING, TRACE, no_answer, plain, ranks
 
 # 5, 0.5, 1,000
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?"
 _SPLIT = re.compile(f"({_NUMBER})")
 _DIGIT = re.compile(r"\d")
-_BELOW = ("<", "≤", "under", "below", "less than", "fewer than", "up to")
-_ABOVE = (">", "≥", "over", "above", "more than", "at least")
 # What stands in front of a band's first number, which may be .5 or 1e+06: "<", "Under $", "[".
 # Blanks belong to the sign before them alone, or many of them could be shared out in many ways.
 _BAND = re.compile(
-    rf"(?:(?P<below>{'|'.join(_BELOW)})|(?P<above>{'|'.join(_ABOVE)}))?=?"
+    rf"(?:(?P<below>{'|'.join(BELOW)})|(?P<above>{'|'.join(ABOVE)}))?=?"
     rf"\s*(?:[\[(]\s*)?(?:[$€£]\s*)?(?P<number>[+-]?(?:{_NUMBER}|\.\d+)(?:e[+-]\d+)?)",
     re.IGNORECASE,
 )
 # What a band has beside that number: a bound before it, another number or a sign behind it.
-_ENDS = re.compile(
-    rf"\s*[$€£%]?\s*(?:\+|(?:-|–|—|to)\s*[$€£]?{_NUMBER}|or more|and over)", re.IGNORECASE
-)
+_ENDS = re.compile(rf"\s*[$€£%]?\s*(?:(?:-|–|—|to)\s*[$€£]?{_NUMBER}|{OPEN_END})", re.IGNORECASE)
 # As pandas and R write what they have cut: (-inf, 0.5], (50,100], (500,1e+03]. R's comma parts no
 # thousands.
 _INTERVAL = re.compile(r"[\[(]([^,]+),([^,]+)[\])]")

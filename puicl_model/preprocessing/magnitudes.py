@@ -39,11 +39,15 @@ _LENGTH |= {"m": 1.0, "km": 1e3}
 _VOLUME = {**dict.fromkeys(("µl", "μl", "ul"), 1e-6), "ml": 1e-3, "cl": 1e-2, "dl": 0.1, "l": 1.0}
 _FAMILIES = (_MONEY, _SHORT, _LONG, _ANY_TIME, _BYTES, _MASS, _LENGTH, _VOLUME)
 
+# What stands before a bound, and what behind one that is open.
+BELOW = ("<", "≤", "under", "below", "less than", "fewer than", "up to")
+ABOVE = (">", "≥", "over", "above", "more than", "at least")
+OPEN_END = r"\+|(?:or|and) (?:more|over|above|less|under|below)|plus"
 _AMOUNT = r"[$€£]?\s?(?P<{0}>\d[\d,]*(?:\.\d+)?|\.\d+)\s?(?P<{0}_unit>[^\W\d_]+)?\s?[$€£]?"
 _LEVEL = re.compile(
-    r"(?:[<>≤≥]=?|under|below|less than|fewer than|up to|over|above|more than|at least)?\s*"
+    rf"(?:{'|'.join(BELOW + ABOVE)})?=?\s*"
     rf"{_AMOUNT.format('first')}(?:\s*(?:-|–|—|to)\s*{_AMOUNT.format('second')})?"
-    r"\s*(?:\+|(?:or|and) (?:more|over|above|less|under|below)|plus)?",
+    rf"\s*(?:{OPEN_END})?",
     re.IGNORECASE,
 )
 

@@ -35,6 +35,7 @@ TEXT = pd.Series(dtype=object)
         ["none", "1-3", "4-6", "10+ "],
         ["< 1", "1-5", "6-9", "10+"],
         ["1 to 4", "5 to 9", "10 to 9", "unknown"],
+        ["9 or under", "10 or over"],
     ],
 )
 def test_numbers_in_levels_count_by_their_value(levels):
