@@ -44,3 +44,30 @@ def test_tables_with_their_own_shares(group, capsys):
     cells = capsys.readouterr().out.strip("|\n ").split(" | ")
     for part in (cells[:12], [cells[0], cells[8], *cells[12:]]):
         assert f"| {' | '.join(part)} |\n" in PAGE
+
+
+def test_the_guides_figures_of_tables_with_their_own_shares():
+    frame = pd.read_csv(RESULTS / "natural_shares.csv")
+    guide = (ROOT / "docs" / "user_guide.md").read_text(encoding="utf-8")
+    off, rarer_off = (
+        (frame[name] - frame["share"]).abs() for name in ("estimate", "rarer_estimate")
+    )
+    covered = (frame["low"] <= frame["share"]) & (frame["share"] <= frame["high"])
+    told = (
+        f"| {_short(off.mean(), 3)} (with `class_prior=(0, 0.5)` {_short(rarer_off.mean(), 3)}) | "
+        f"{covered.mean():.0%} | {_short((frame['high'] - frame['low']).mean(), 2)}".replace(
+            "%", " %"
+        )
+    )
+    assert f"{told} |\n" in guide
+    rare = frame[frame["share"] <= _LIMITS[0]]
+    told = (
+        f"an AUC of {_short(rare['auc'].mean(), 2)} on average, and the estimate was "
+        f"{_short(rare['estimate'].mean(), 2)} instead of {_short(rare['share'].mean(), 3)}"
+    )
+    assert told in guide
+
+
+def _short(share: float, digits: int) -> str:
+    """As pages write it, without the nought."""
+    return f"{share:.{digits}f}".removeprefix("0")
