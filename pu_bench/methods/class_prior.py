@@ -43,10 +43,11 @@ def km2(P: np.ndarray, U: np.ndarray) -> float:
     Ramaswamy, Scott and Tewari, ICML 2016: d(lambda) is the distance, in the space of a Gaussian
     kernel, of lambda * mean(U) + (1 - lambda) * mean(P) from the distributions on the rows; it
     begins to rise where that is no distribution any more, lambda* = 1 / (1 - alpha). KM2 takes the
-    lambda where its slope passes 1 / sqrt(min(n_p, n_u)). As in the authors' program, the kernel's
-    width is the one of 5 around the median distance that sets P and U furthest apart, lambda is
-    bisected in [1, 8] down to .04, and where that threshold is above .9 of the distance between P
-    and U, KM1's threshold takes its place. Columns are standardised.
+    lambda where its slope passes .8 of its slope at 1 plus .2 of the distance between P and U, to
+    which it rises. (KM1's threshold is 1 / sqrt(min(n_p, n_u)): the authors' program computes
+    KM2's first and calls it 1, and returns the two the other way round.) As in that program, the
+    kernel's width is the one of 5 around the median distance that sets P and U furthest apart, and
+    lambda is bisected in [1, 8] down to .04. Columns are standardised.
     """
     P, U = standardized(P, U)
     rows = np.concatenate([U, P])
@@ -62,9 +63,7 @@ def km2(P: np.ndarray, U: np.ndarray) -> float:
         """The distance at lambda = `position`."""
         return math.sqrt(squared_distance(factor, position * mean_u + (1 - position) * mean_p))
 
-    threshold = 1 / math.sqrt(min(len(P), len(U)))
-    if threshold > 0.9 * distance:
-        threshold = 0.8 * (d(1.05) - d(1.0)) / 0.05 + 0.2 * distance
+    threshold = 0.8 * (d(1.05) - d(1.0)) / 0.05 + 0.2 * distance
     left, right = 1.0, LAMBDA_MAX
     while right - left > LAMBDA_STEP:
         middle = (left + right) / 2

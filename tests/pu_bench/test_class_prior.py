@@ -11,6 +11,7 @@ from pu_bench.methods.class_prior import (
     km2,
     squared_distance,
 )
+from pu_bench.methods.rows import standardized
 
 
 def two_gaussians(alpha: float, n_p: int, n_u: int, seed: int, shift: float = 2.5):
@@ -50,8 +51,29 @@ def test_best_bin_estimate_recovers_the_share_of_positives(alpha):
 
 @pytest.mark.parametrize("alpha", [0.3, 0.7])
 def test_km2_recovers_the_share_of_positives(alpha):
-    P, U = two_gaussians(alpha, 100, 200, seed=2)
+    P, U = two_gaussians(alpha, 200, 400, seed=2)
     assert km2(P, U) == pytest.approx(alpha, abs=0.1)
+
+
+def test_km2_is_where_the_slope_passes_a_fifth_of_the_way_from_its_start_to_the_distance():
+    """And not where it passes KM1's threshold, 1 / sqrt(20), which is elsewhere here."""
+    P, U = standardized(*two_gaussians(0.6, 20, 60, seed=3, shift=1.5))
+    rows = np.concatenate([U, P])
+    from_u = np.repeat([1 / 60, 0.0], [60, 20])
+    from_p = np.repeat([0.0, 1 / 20], [60, 20])
+    squared = ((rows[:, None] - rows) ** 2).sum(-1)
+    kernels = [np.exp(-squared / (2 * w**2 * np.median(squared))) for w in np.logspace(-1, 1, 5)]
+    kernel = max(kernels, key=lambda k: (from_u - from_p) @ k @ (from_u - from_p))
+    distance = math.sqrt((from_u - from_p) @ kernel @ (from_u - from_p))
+
+    def d(at):
+        return math.sqrt(squared_distance(factored(kernel), at * from_u + (1 - at) * from_p))
+
+    threshold = 0.8 * (d(1.05) - d(1.0)) / 0.05 + 0.2 * distance
+    found = 1 / (1 - km2(P, U))
+    slopes = [(d(at + 0.02) - d(at)) / 0.02 for at in (found - 0.04, found + 0.04)]
+    assert slopes[0] <= threshold <= slopes[1]
+    assert not slopes[0] <= 1 / math.sqrt(20) <= slopes[1]
 
 
 def test_km2_takes_rows_without_any_difference_for_all_positive():
