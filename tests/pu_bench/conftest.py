@@ -9,7 +9,7 @@ import pytest
 from made_up_results import make_results
 
 from prior_gen.cli import main as prior_gen
-from pu_bench.data import load_collection
+from pu_bench.data import load_collection, sources
 from puicl_cli.main import main
 
 
@@ -67,6 +67,15 @@ def nothing_shipped(shipped):
 def own_cache(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("PUICL_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
+
+
+@pytest.fixture
+def no_network(monkeypatch):
+    def refuse(*_, **__):
+        raise OSError("no network here")
+
+    monkeypatch.setattr(sources.urllib.request, "urlopen", refuse)
+    monkeypatch.setattr(sources, "fetch_openml", refuse)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Tables: one form whatever the source, the protocol's encoding, and checksums."""
 
-import gzip
 import json
 import os
 from pathlib import Path
@@ -9,11 +8,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from pu_bench.data import TASKS, left_out_words, load_collection, sources
+from pu_bench.data import TASKS, left_out_words, load_collection
 from pu_bench.data.canonical import CanonicalTable, canonical_table, encode
 from pu_bench.data.sources import Monk
 from pu_bench.data.tasks import TaskSpec, larger_group
-from puicl_config import InputError
 
 EMBEDDED = ["wdbc", "monk1", "monk2", "monk3"]
 
@@ -23,15 +21,6 @@ def real_tables(variable: str) -> Path:
     if not folder:
         pytest.skip(f"{variable} names no folder with the tables")
     return Path(folder)
-
-
-@pytest.fixture
-def no_network(monkeypatch):
-    def refuse(*_, **__):
-        raise OSError("no network here")
-
-    monkeypatch.setattr(sources.urllib.request, "urlopen", refuse)
-    monkeypatch.setattr(sources, "fetch_openml", refuse)
 
 
 def test_spelling_and_order_of_rows_do_not_change_the_canonical_table():
@@ -160,118 +149,6 @@ def test_monk_rows_follow_the_published_rules():
     assert [rows[3][a] for a in ((1, 3, 1, 1, 3, 1), (1, 1, 1, 2, 3, 1), (1, 1, 1, 1, 4, 1))] == [
         *(1, 1, 0)
     ]
-
-
-def test_a_task_whose_local_file_was_altered_is_left_out_with_the_reason(tmp_path, no_network):
-    lines = ["a1,a2,a3,a4,a5,a6,target"]
-    lines += [",".join(map(str, row)) for row in Monk(1).rows(())]
-    (tmp_path / "monk1.csv").write_text("\n".join(lines), encoding="utf-8")
-    assert "monk1" in load_collection(tmp_path, ["monk1"]).tables
-    lines[-1] = lines[-1][:-1] + str(1 - int(lines[-1][-1]))
-    (tmp_path / "monk1.csv").write_text("\n".join(lines), encoding="utf-8")
-    collection = load_collection(tmp_path, ["monk1", "monk2"])
-    assert list(collection.tables) == ["monk2"]
-    assert "monk1.csv is not the pinned table" in collection.unavailable["monk1"]
-
-
-def test_a_task_whose_local_file_is_damaged_is_left_out_and_the_rest_is_there(tmp_path, no_network):
-    (tmp_path / "wdbc.csv.gz").write_bytes(b"no gzip")
-    collection = load_collection(tmp_path, ["wdbc", "monk1"])
-    assert list(collection.tables) == ["monk1"]
-    assert "wdbc.csv.gz cannot be read" in collection.unavailable["wdbc"]
-
-
-def test_a_folder_with_an_index_is_a_collection_of_its_own(little_tables):
-    collection = load_collection(little_tables)
-    assert list(collection.tables) == ["easy", "hard", "mixed"]
-    assert collection.name == little_tables.name
-    mixed = collection.tables["mixed"]
-    assert mixed.columns == ("colour", "code", "size")
-    assert mixed.positive.sum() == 70
-    assert np.isfinite(mixed.x).all()
-
-
-def test_compressed_and_plain_files_are_the_same_table(little_tables, tmp_path):
-    (tmp_path / "easy.csv.gz").write_bytes(gzip.compress((little_tables / "easy.csv").read_bytes()))
-    (tmp_path / "index.json").write_text(json.dumps({"easy": {"positive": "yes"}}))
-    one, other = load_collection(little_tables, ["easy"]), load_collection(tmp_path)
-    assert one.tables["easy"].digest == other.tables["easy"].digest
-
-
-SIX = "a,target\n1,x\n2,x\n3,x\n4,y\n5,y\n6,y\n"
-
-
-def test_a_class_may_be_called_none(tmp_path):
-    (tmp_path / "index.json").write_text('{"t": {"positive": "None"}}')
-    (tmp_path / "t.csv").write_text(SIX.replace("x", "None").replace("y", "NA"))
-    table = load_collection(tmp_path).tables["t"]
-    assert table.positive.tolist() == [True] * 3 + [False] * 3
-
-
-def test_notes_in_an_index_harm_nobody(tmp_path):
-    notes = ("source", "package", "version", "rule", "rows", "features", "licence", "category")
-    facts = {"positive": "x", **dict.fromkeys((*notes, "positives", "_titles", "x-title"), 1)}
-    (tmp_path / "index.json").write_text(json.dumps({"t": facts}))
-    (tmp_path / "t.csv").write_text(SIX)
-    assert load_collection(tmp_path).tables["t"].columns == ("a",)
-
-
-@pytest.mark.parametrize("there", [[], ["mine.csv"]])
-def test_a_folder_without_index_or_any_of_the_twenty_is_refused(tmp_path, no_network, there):
-    for name in there:
-        (tmp_path / name).write_text(SIX)
-    with pytest.raises(InputError, match=r"none of the 20 tables .* an index\.json must say"):
-        load_collection(tmp_path, ["monk1"])
-
-
-@pytest.mark.parametrize(
-    ("index", "table", "mentioned"),
-    [
-        ("[1]", "a,target\n1,x\n2,y\n", "must map names"),
-        ('{"t": {}}', "a,target\n1,x\n2,y\n", "must say `positive`"),
-        ('{"t": {"positive": "z"}}', "a,target\n1,x\n2,y\n", "one of them 'z'"),
-        ('{"t": {"positive": "x"}}', "a,target\n1,x\n2,y\n3,w\n", "must have two values"),
-        ('{"t": {"positive": "x"}}', "target,a\nx,1\n", "last column is target"),
-        ('{"t": {"positive": "x"}}', "a,target\n1,x\n2\n", "row 1 has 1 cells"),
-        ('{"t": {"positive": "x", "categorical": ["b"]}}', "a,target\n1,x\n2,y\n", "no column 'b'"),
-        ('{"t": {"positive": "x"}, "u": {"positive": "x"}}', SIX, "no u.csv.gz"),
-        ("{", "a,target\n1,x\n2,y\n", "is no JSON"),
-        (
-            '{"t": {"positive": "x", "categorical": [["a"]]}}',
-            SIX,
-            "must be a list of columns' names",
-        ),
-        ('{"t": {"positive": "x", "categorial": ["a"]}}', SIX, "of t; did you mean categorical?"),
-        ('{"t": {"Positive": "x"}}', SIX, "unknown key Positive of t; did you mean positive?"),
-        ('{"t": {"positive": "x", "title": 5}}', SIX, "`title` of t must be text"),
-        (
-            '{"t": {"positive": "x"}}',
-            SIX.replace("2,x\n", ""),
-            "2 rows of class 'x'; a split needs",
-        ),
-        (
-            '{"t": {"positive": "x"}}',
-            SIX + "".join(f"<{number},x\n{number}.5,y\n" for number in range(5)),
-            "t has no feature column with at most 10 levels: a ('<0' makes text of its numbers)",
-        ),
-        ('{"t": {"positive": "x"}}', SIX + "7,\n", "1 of 7 rows have no target"),
-        ('{"t": {"positive": "x"}}', SIX + "7,NA\n", "must have two values"),
-        (
-            '{"t": {"positive": "x"}}',
-            SIX.replace("a,", "target,"),
-            "two columns are named 'target'",
-        ),
-        ('{"t": {"positive": "x"}}', "a,target\r1,x\r2,y\r", "t.csv cannot be read: new-line"),
-        ('{"t": {"positive": "x"}}', SIX + f'"{"9" * 200_000}",x\n', "t.csv cannot be read: field"),
-    ],
-)
-def test_a_bad_collection_is_refused_in_one_sentence(tmp_path, index, table, mentioned):
-    (tmp_path / "index.json").write_text(index, encoding="utf-8")
-    (tmp_path / "t.csv").write_text(table, encoding="utf-8")
-    with pytest.raises(InputError) as refused:
-        load_collection(tmp_path)
-    assert mentioned in str(refused.value)
-    assert "\n" not in str(refused.value)
 
 
 def test_all_twenty_tables_have_the_pinned_checksum_and_the_protocols_sizes(no_network):
