@@ -9,7 +9,13 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from pu_bench.data import TASKS, left_out_words, load_collection
-from pu_bench.data.canonical import CanonicalTable, canonical_table, encode
+from pu_bench.data.canonical import (
+    CanonicalTable,
+    canonical_table,
+    encode,
+    read_csv_rows,
+    task_digest,
+)
 from pu_bench.data.sources import Monk
 from pu_bench.data.tasks import TaskSpec, larger_group
 
@@ -69,6 +75,24 @@ def test_columns_are_encoded_as_the_protocol_says():
     assert not void.any()
 
 
+def test_of_codes_that_are_numbers_a_missing_one_comes_first_too():
+    rows = [(code, 1) for code in ("10", "", "9")]
+    table = canonical_table(("code", "target"), rows)
+    encoded = encode(table, "t", "T", lambda c: np.ones(len(c), bool), categorical=["code"])
+    by_code = dict(zip(table.column("code"), encoded.x[:, 0], strict=True))
+    assert by_code == {"": 0, "9": 1, "10": 2}
+
+
+def test_a_quoted_cell_behind_a_space_may_hold_the_delimiter():
+    assert read_csv_rows('a, "x, y"\n1,  "2, 3" \n') == [["a", "x, y"], ["1", "2, 3"]]
+
+
+def test_rows_of_another_shape_are_another_task_whatever_their_bytes():
+    # Nine rows of two columns and seventeen of one are 153 bytes, classes included.
+    shapes = [(9, 2), (17, 1)]
+    assert len({task_digest(np.zeros(shape), np.zeros(shape[0])) for shape in shapes}) == 2
+
+
 def test_eleven_levels_are_too_many_and_ten_are_not():
     for levels, kept in ((10, True), (11, False)):
         rows = [(f"x{number % levels}", number, 1) for number in range(40)]
@@ -85,6 +109,7 @@ def test_eleven_levels_are_too_many_and_ten_are_not():
         ([*map(str, range(20)), "inf", ""], "inf"),
         ([f"2024-01-{number:02}" for number in range(1, 21)], None),
         ([f"x{number}" for number in range(20)] + ["7"], None),
+        ([*map(str, range(10)), *(f"x{number}" for number in range(10))], None),  # half: not most
     ],
 )
 def test_a_column_that_is_left_out_is_told_with_an_odd_cell_among_its_numbers(cells, odd):
@@ -115,8 +140,9 @@ def test_the_larger_group_is_positive_and_the_first_where_they_tie():
     assert larger_group([True, False]).tolist() == [True, False]
 
 
-def test_embedded_tables_need_neither_files_nor_network(no_network):
+def test_embedded_tables_need_neither_files_nor_network(no_network, own_cache):
     collection = load_collection()
+    assert not own_cache.exists()
     assert sorted(collection.tables) == sorted(EMBEDDED)
     assert set(collection.unavailable) == set(TASKS) - set(EMBEDDED)
     assert all("no network here" in reason for reason in collection.unavailable.values())

@@ -5,6 +5,7 @@ import http.server
 import io
 import json
 import threading
+import time
 import urllib.request
 import zipfile
 
@@ -22,7 +23,7 @@ ARFF = """% a comment
 @relation toy
 @attribute Size numeric
 @attribute 'The Colour' {{blue,red}}
-@attribute id numeric
+@attribute Id numeric
 @attribute Class {{present,absent}}
 @data
 {rows}
@@ -105,7 +106,7 @@ def serve_openml(server, monkeypatch, rows):
     facts = {"id": "7", "name": "toy", "version": "1", "status": "active", "format": "ARFF"}
     facts |= {"default_target_attribute": "Class", "description": "a toy"}
     facts |= {"url": f"{server.url}/data/v1/download/70/toy.arff", "licence": "x"}
-    kinds = {"Size": "numeric", "The Colour": "nominal", "id": "numeric", "Class": "nominal"}
+    kinds = {"Size": "numeric", "The Colour": "nominal", "Id": "numeric", "Class": "nominal"}
     features = [
         {"index": str(place), "name": name, "data_type": kind, "is_ignore": "false"}
         | {"is_target": str(name == "Class").lower(), "is_row_identifier": "false"}
@@ -217,6 +218,36 @@ def test_a_small_archive_of_a_huge_member_is_not_unpacked(server, toy, monkeypat
     monkeypatch.setattr("pu_bench.data.sources._LARGEST", 10_000)
     toy(Archive(f"{server.url}/t.zip", ("t",)))
     assert "t is larger than 0 MB" in load_collection(None, ["toy"]).unavailable["toy"]
+
+
+def test_an_archive_that_is_too_large_is_not_taken_for_a_part_of_it(server, toy, monkeypatch):
+    server.content["/t.zip"] = content = zipped(t=csv_of(ROWS))
+    toy(Archive(f"{server.url}/t.zip", ("t",)))
+    monkeypatch.setattr("pu_bench.data.sources._LARGEST", len(content) - 1)
+    assert load_collection(None, ["toy"]).unavailable["toy"] == (
+        f"{server.url}/t.zip is larger than 0 MB"
+    )
+    monkeypatch.setattr("pu_bench.data.sources._LARGEST", len(content))
+    assert "toy" in load_collection(None, ["toy"]).tables
+
+
+def test_a_server_that_says_nothing_is_not_waited_for_without_end(server, toy, monkeypatch):
+    monkeypatch.setattr("pu_bench.data.sources._TIMEOUT", 0.2)
+    monkeypatch.setattr(server, "do_GET", lambda self: time.sleep(2))
+    toy(Archive(f"{server.url}/t.zip", ("t",)))
+    assert "timed out" in load_collection(None, ["toy"]).unavailable["toy"]
+
+
+def test_of_an_error_with_a_long_story_the_first_line_is_told(toy, monkeypatch):
+    def fails(**_):
+        raise RuntimeError("no luck " * 100 + "\nand a long story")
+
+    monkeypatch.setattr("pu_bench.data.sources.fetch_openml", fails)
+    toy(OpenML(7))
+    reason = load_collection(None, ["toy"]).unavailable["toy"]
+    assert reason.startswith("https://www.openml.org/d/7: RuntimeError: no luck no luck")
+    assert len(reason) < 250
+    assert "story" not in reason
 
 
 def test_a_damaged_cache_is_fetched_again(server, toy, own_cache):

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,6 +31,16 @@ def test_a_task_whose_local_file_is_damaged_is_left_out_and_the_rest_is_there(tm
     assert "wdbc.csv.gz cannot be read" in collection.unavailable["wdbc"]
 
 
+def test_a_task_whose_local_file_has_other_columns_is_left_out_with_the_reason(
+    tmp_path, no_network
+):
+    lines = ["a2,a1,a3,a4,a5,a6,target", *(",".join(map(str, row)) for row in Monk(1).rows(()))]
+    (tmp_path / "monk1.csv").write_text("\n".join(lines), encoding="utf-8")
+    collection = load_collection(tmp_path, ["monk1"])
+    assert collection.tables == {}
+    assert "monk1.csv has other columns than the pinned" in collection.unavailable["monk1"]
+
+
 def test_a_folder_with_an_index_is_a_collection_of_its_own(little_tables):
     collection = load_collection(little_tables)
     assert list(collection.tables) == ["easy", "hard", "mixed"]
@@ -48,6 +59,32 @@ def test_compressed_and_plain_files_are_the_same_table(little_tables, tmp_path):
 
 
 SIX = "a,target\n1,x\n2,x\n3,x\n4,y\n5,y\n6,y\n"
+
+
+def test_tables_are_in_the_collections_order_whatever_order_they_are_asked_for_in(little_tables):
+    assert list(load_collection(little_tables, ["mixed", "easy", "mixed"]).tables) == [
+        *("easy", "mixed")
+    ]
+
+
+def test_a_collection_has_its_folders_name_from_within_too(little_tables, monkeypatch):
+    monkeypatch.chdir(little_tables)
+    assert load_collection(Path()).name == little_tables.name
+
+
+def test_a_byte_order_mark_is_no_part_of_a_columns_name(tmp_path):
+    (tmp_path / "index.json").write_text('{"t": {"positive": "x"}}')
+    (tmp_path / "t.csv").write_text(SIX, encoding="utf-8-sig")
+    assert load_collection(tmp_path).tables["t"].columns == ("a",)
+
+
+def test_a_table_has_the_title_that_its_index_says_or_its_name(tmp_path):
+    index = {"t": {"positive": "x", "title": "A table"}, "u": {"positive": "x"}}
+    (tmp_path / "index.json").write_text(json.dumps(index))
+    for name in index:
+        (tmp_path / f"{name}.csv").write_text(SIX)
+    tables = load_collection(tmp_path).tables
+    assert {name: table.title for name, table in tables.items()} == {"t": "A table", "u": "u"}
 
 
 def test_a_class_may_be_called_none(tmp_path):
@@ -81,6 +118,7 @@ def test_a_folder_without_index_or_any_of_the_twenty_is_refused(tmp_path, no_net
         ('{"t": {"positive": "z"}}', "a,target\n1,x\n2,y\n", "one of them 'z'"),
         ('{"t": {"positive": "x"}}', "a,target\n1,x\n2,y\n3,w\n", "must have two values"),
         ('{"t": {"positive": "x"}}', "target,a\nx,1\n", "last column is target"),
+        ('{"t": {"positive": "x"}}', "a,target\n", "last column is target, and rows"),
         ('{"t": {"positive": "x"}}', "a,target\n1,x\n2\n", "row 1 has 1 cells"),
         ('{"t": {"positive": "x", "categorical": ["b"]}}', "a,target\n1,x\n2,y\n", "no column 'b'"),
         ('{"t": {"positive": "x"}, "u": {"positive": "x"}}', SIX, "no u.csv.gz"),
@@ -91,7 +129,7 @@ def test_a_folder_without_index_or_any_of_the_twenty_is_refused(tmp_path, no_net
             "must be a list of columns' names",
         ),
         ('{"t": {"positive": "x", "categorial": ["a"]}}', SIX, "of t; did you mean categorical?"),
-        ('{"t": {"Positive": "x"}}', SIX, "unknown key Positive of t; did you mean positive?"),
+        ('{"t": {"POSITIVE": "x"}}', SIX, "unknown key POSITIVE of t; did you mean positive?"),
         ('{"t": {"positive": "x", "title": 5}}', SIX, "`title` of t must be text"),
         (
             '{"t": {"positive": "x"}}',
