@@ -41,6 +41,9 @@ def test_best_bin_is_at_most_one_and_one_where_the_scores_say_nothing():
     score = np.linspace(0, 1, 50)
     assert best_bin(score, score) == 1.0
     assert best_bin(np.zeros(10), np.ones(10)) == 1.0
+    rng = np.random.default_rng(0)
+    for n_p, n_u in ((3, 500), (500, 3), (40, 60)):  # U above P
+        assert 0.8 < best_bin(rng.normal(size=n_p), rng.normal(3, 1, n_u)) <= 1.0
 
 
 @pytest.mark.parametrize("alpha", [0.3, 0.7])

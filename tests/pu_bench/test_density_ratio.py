@@ -75,3 +75,13 @@ def test_kernels_stand_at_rows_of_both(monkeypatch):
     monkeypatch.setattr(density, "weights", keep)
     density_ratio(*labeled_and_not(30, 50), np.random.default_rng(0))
     assert seen == {(30, 50)}
+
+
+def test_rows_that_are_mostly_alike_have_a_ratio():
+    U = np.zeros((30, 1))
+    U[:3, 0] = 1, 2, 3
+    for unlabeled in (U, np.zeros((30, 1))):
+        ratio = density_ratio(np.zeros((9, 1)), unlabeled, np.random.default_rng(0))
+        # All of P lies at 0, and nine tenths of U or all of it.
+        alike = (unlabeled == 0).mean()
+        np.testing.assert_allclose(ratio[unlabeled[:, 0] == 0], 1 / alike, rtol=0.01)

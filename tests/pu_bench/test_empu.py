@@ -104,3 +104,20 @@ def test_the_likelihood_is_that_of_masses_on_the_rows_less_the_penalty(tilted):
     # Up to log(1 / 130) a row, which no parameter moves.
     expected = likelihood - penalty + 130 * np.log(130)
     assert fit.log_likelihood[-1] == pytest.approx(expected, abs=1e-6)
+
+
+def test_where_all_rows_seem_positive_the_share_stays_below_one():
+    P, U = labeled_and_not(20, 40)
+    fit = fit_tilting(P, U, np.ones(40))
+    assert np.isfinite(fit.weights).all()
+    assert 0 < fit.alpha < 1
+
+
+def test_the_m_step_comes_to_the_same_end_from_far_away():
+    design = np.column_stack([np.ones(5), [-2.0, -1.0, 0.5, 1.0, 2.0]])
+    soft, penalty = np.array([0.0, 0, 0, 1, 1]), np.array([0, 0.1])
+    near, far = (
+        ridge_logistic(design, soft, penalty, np.array(start)) for start in ([0.0, 0], [5.0, -30])
+    )
+    # Where a whole step of Newton's overshoots by far, a shorter one is taken.
+    np.testing.assert_allclose(far, near, atol=1e-2)
