@@ -1,5 +1,6 @@
 """The tables of a benchmark: the 20 of the paper, or those of a folder with an index."""
 
+import contextlib
 import gzip
 import sys
 from collections.abc import Sequence
@@ -77,10 +78,8 @@ def _load(spec: TaskSpec, data: Path | None) -> Table:
         return spec.table(_verified(spec, rows, str(local)))
     cached = cache_folder() / "bench" / f"{spec.name}.csv.gz"
     if cached.is_file():
-        try:
+        with contextlib.suppress(InputError, SourceError):  # damaged: fetched again below
             return spec.table(_verified(spec, read_table(cached)[1], str(cached)))
-        except (InputError, SourceError):
-            cached.unlink()  # damaged: fetched again below
     problems = []
     for source in spec.sources:
         if spec.needs_network:

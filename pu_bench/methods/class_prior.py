@@ -29,7 +29,8 @@ def best_bin(score_p: np.ndarray, score_u: np.ndarray) -> float:
     slack = sum(math.sqrt(math.log(1 / DELTA) / (2 * len(s))) for s in (score_p, score_u))
     bound = (q_u[seen] + (1 + GAMMA) * slack) / q_p[seen]
     best = int(np.argmin(bound))
-    return float(min(q_u[seen][best] / q_p[seen][best], 1.0))
+    # At most 1: where q_u is above q_p, the bound is above that of the lowest score.
+    return float(q_u[seen][best] / q_p[seen][best])
 
 
 def best_bin_estimate(P: np.ndarray, U: np.ndarray, seed: int) -> float:
