@@ -129,11 +129,9 @@ def shard_pools(shards: str) -> tuple[list[Pool], str]:
     return pools, reader.manifest.plan_digest
 
 
-def pools_between(
-    pools: Sequence[Pool], low: int, high: int, most: int, first: int = 0
-) -> list[Pool]:
-    """At most `most` pools with `low` to `high` features, from the `first` on."""
-    return [pool for pool in pools if low <= pool.n_features <= high][first : first + most]
+def pools_between(pools: Sequence[Pool], low: int, high: int, most: int) -> list[Pool]:
+    """The first `most` pools with `low` to `high` features."""
+    return [pool for pool in pools if low <= pool.n_features <= high][:most]
 
 
 def _labelling_score(

@@ -1,5 +1,7 @@
 """Sweeps: tasks of the composition asked for, from pools, the same for every method."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from little_runs import make_pool
@@ -149,7 +151,9 @@ def pool_of(d, kind="synthetic"):
 def test_synthetic_tasks_have_usual_numbers_of_features_unless_these_are_varied():
     pools = [pool_of(d) for d in (4, 5, 20, 21)]
     assert [pool.name for pool, _ in SWEEPS["pi"].pools(0.5, pools)] == ["5", "20"]
-    assert [pool.name for pool, _ in SWEEPS["features"].pools(4, pools)] == ["4", "5"]
+    varied = SWEEPS["features"].pools(4, pools)
+    assert [pool.name for pool, _ in varied] == ["4", "5"]
+    assert {wanted.n_features for _, wanted in varied} == {None}  # each keeps all of its own
     ((_, wanted),) = SWEEPS["labeled"].pools(20, [pool_of(5)])
     assert (wanted.n_labeled, wanted.n_unlabeled) == (20, (100, 100))
 
@@ -189,6 +193,38 @@ def test_the_columns_the_rows_order_and_the_labelling_feature_are_drawn():
         task = draw(pool, leaning, np.random.default_rng(seed))
         most.add(int((task.P.mean(axis=0) - task.U[task.y == 1].mean(axis=0)).argmax()))
     assert len(most) > 2
+
+
+def test_an_unlabelled_row_of_each_class_is_always_drawn():
+    for prior, eta in ((0.01, 0.5), (0.99, 0.5), (0.5, 0.1)):
+        assert Composition(n_labeled=4, eta=eta, prior=prior).n_unlabeled == (1, 1)
+
+
+def test_some_of_a_pools_columns_keep_their_order():
+    pool = Pool("p", "real", np.tile(np.arange(9.0), (300, 1)), np.arange(300) < 200)
+    wanted = Composition(n_labeled=20, n_features=5)
+    for seed in range(3):
+        assert (np.diff(draw(pool, wanted, np.random.default_rng(seed)).x) > 0).all()
+    assert not dataclasses.replace(wanted, n_features=10).fits(pool)
+
+
+def test_labelling_leans_on_a_feature_that_tells_positives_apart():
+    x = np.random.default_rng(0).normal(size=(2000, 5))
+    x[:1000, 1:] = 0.0  # where all positives are alike
+    pool = Pool("p", "real", x, np.arange(2000) < 1000)
+    for seed in range(4):
+        task = draw(pool, Composition(bias=3, bias_by="feature"), np.random.default_rng(seed))
+        assert task.P[:, 0].mean() - task.U[task.y == 1, 0].mean() > 1
+
+
+@pytest.mark.parametrize("by", ["score", "feature"])
+def test_of_positives_that_are_all_alike_any_are_labelled(by):
+    x = np.zeros((400, 2))
+    x[200:] = np.random.default_rng(0).normal(size=(200, 2))
+    pool = Pool("p", "real", x, np.arange(400) < 200)
+    with np.errstate(all="raise"):
+        task = draw(pool, Composition(bias=2, bias_by=by), np.random.default_rng(0))
+    assert (task.n_labeled, len(task.y)) == (100, 200)
 
 
 def test_a_pool_fits_to_its_last_row():
