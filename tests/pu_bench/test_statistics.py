@@ -57,6 +57,12 @@ def test_cliques_are_the_largest_runs_in_which_no_pair_differs():
     assert cliques(ranks, p) == []
 
 
+def test_no_clique_holds_two_that_differ_though_neither_is_its_first():
+    p = pd.DataFrame(1.0, index=list("abcd"), columns=list("abcd"))
+    p.loc["b", "c"] = p.loc["c", "b"] = 0.001
+    assert cliques(pd.Series([1.0, 2, 3, 4], index=list("abcd")), p) == [(0, 1), (2, 3)]
+
+
 def test_holms_p_values_never_fall():
     # .01 times 3, .02 times 2, and .025, which may not be below the one before it.
     assert holm([0.025, 0.01, 0.02]) == pytest.approx([0.04, 0.03, 0.04])

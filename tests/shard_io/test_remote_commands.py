@@ -133,6 +133,9 @@ def test_verify_of_a_web_server_says_that_extra_files_are_unseen(own_shards, ser
     assert "stage-0001-part-000.zarr/y/c/0 does not match its SHA-256" in told
     assert "stage-0005-part-000 is missing" in told
     assert "repair" not in told.splitlines()[-1]
+    _, told = command("info", url, "--stages", "1-5", "--shares", "2")
+    assert "1 parts of stages 1-5 are missing, of 1 shares: --array=1" in told
+    assert "prior-gen" not in told  # nobody can write there
 
 
 def test_shards_are_converted_from_the_web_and_into_a_bucket(

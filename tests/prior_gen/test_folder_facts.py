@@ -1,0 +1,133 @@
+"""What `prior-gen` says of a folder that is there: info, verify, repair, slice."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from prior_gen import folder_commands
+from prior_gen.generator import generate_shards
+from puicl_config import load_config
+from shard_io import PartId, open_shards, slice_shards
+from shard_io.files import LOCK
+
+
+@pytest.fixture
+def told(prior_gen_command, monkeypatch):
+    """Run `prior-gen` on a wide terminal, which must exit with 0 unless another code is given;
+    its stdout, or what it complains of."""
+    monkeypatch.setenv("COLUMNS", "400")
+
+    def run(*words, code=0):
+        status, out, err = prior_gen_command(*words)
+        assert status == code, err
+        return out or err
+
+    return run
+
+
+def rows_of(table):
+    """A table without a head, as first to second column."""
+    lines = [re.split(r"[│|┃]", line)[1:3] for line in table.splitlines() if "│" in line]
+    return {name.strip(): value.strip() for name, value in lines}
+
+
+def test_the_table_of_a_folder_says_what_its_numbers_say(own_shards, told):
+    for path in [*own_shards.glob("entries/stage-0005*"), own_shards / PartId(2, 1).entry_path]:
+        path.unlink()
+    facts = json.loads(told("info", own_shards, "--json"))
+    rows = rows_of(told("info", own_shards))
+    assert rows["plan"] == facts["plan_digest"][:16]
+    assert (rows["stages"], rows["stages not begun"]) == ("1-4", "5")
+    assert rows["missing parts of these"] == "stage-0002-part-001"
+    assert rows["tasks"] == f"{facts['tasks']:,}"
+    assert rows["bytes on disk"] == f"{facts['bytes'] / 1e6:.1f} MB"
+    eta = facts["tags"]["eta"]
+    assert rows["eta"] == f"min {eta['min']:.3g}, mean {eta['mean']:.3g}, max {eta['max']:.3g}"
+    causal = facts["tags"]["causal"]
+    assert rows["causal"] == ", ".join(f"{key} {count}" for key, count in causal.items())
+    assert "slice of this plan" not in rows
+
+
+def test_a_whole_folder_lacks_none_and_a_slice_is_told_as_one(all_shards, tmp_path, told):
+    rows = rows_of(told("info", all_shards))
+    assert (rows["stages not begun"], rows["missing parts of these"]) == ("none", "none")
+    slice_shards(all_shards, "d <= 3", tmp_path / "slice")
+    assert rows_of(told("info", tmp_path / "slice"))["slice of this plan"] == "d <= 3"
+
+
+@pytest.mark.parametrize(("parts", "more"), [(13, ""), (15, " and 2 more (--json lists all)")])
+def test_twelve_missing_parts_are_named_and_others_counted(tiny_yaml, tmp_path, told, parts, more):
+    config = load_config(tiny_yaml, [f"shards.parts_per_stage={parts}"])
+    generate_shards(config, tmp_path / "shards", [1], jobs=1, share=(1, parts))
+    lacking = rows_of(told("info", tmp_path / "shards"))["missing parts of these"]
+    names = ", ".join(PartId(1, number).name for number in range(1, 13))
+    assert lacking == names + more
+
+
+def test_of_a_folder_without_parts_no_tags_are_missed(own_shards, told):
+    shutil.rmtree(own_shards / "entries")
+    said = told("info", own_shards)
+    assert rows_of(said)["tasks"] == "0"
+    assert "tars" not in said
+
+
+@pytest.mark.parametrize("one", [("--stages", "1-3"), ("--shares", "2")])
+def test_stages_and_shares_of_an_array_go_together(own_shards, told, one):
+    said = told("info", own_shards, *one, code=2)
+    assert said.startswith("error: --stages and --shares go together")
+
+
+def test_parts_are_chosen_by_the_seed_and_mended_by_the_same(own_shards, told, monkeypatch):
+    asked, unlike = [], []
+
+    def regenerate(folder, count, seed, jobs):
+        asked.append((count, seed, jobs))
+        return [PartId(1, 0), PartId(2, 0)], unlike
+
+    monkeypatch.setattr(folder_commands, "regenerate_parts", regenerate)
+    which = ("--regenerate", 2, "--seed", 7, "--jobs", 1)
+    told("repair", own_shards, *which)
+    assert "; 2 of them, made again from their seeds, are the same" in (
+        told("verify", own_shards, *which)
+    )
+    assert asked == [(2, 7, 1)] * 2
+    # What the seeds have no part in is mended without them.
+    entry = own_shards / PartId(3, 0).entry_path
+    entry.write_text(entry.read_text() + " ")
+    said = told("verify", own_shards, *which, code=1)
+    assert said.endswith(f" problems; `prior-gen repair {own_shards}` mends bad parts\n")
+    unlike.append(PartId(2, 0))
+    said = told("verify", own_shards, *which, code=1)
+    assert f" problems; `prior-gen repair {own_shards} --regenerate 2 --seed 7` mends" in said
+
+
+def test_what_a_preview_left_out_is_told_and_its_seed_is_the_commands(tmp_path, told, monkeypatch):
+    asked = []
+    numbers = {"missing_parts": ["a", "b"], "stages_sampled": [1, 4], "plan_digest": "f" * 64}
+    numbers |= {"microbatches_sampled": 1234, "tasks_scored": 5}
+    monkeypatch.setattr("prior_gen.preview.write_preview", lambda *a: asked.append(a) or numbers)
+    words = ("preview", tmp_path / "x", "--out", tmp_path / "y", "--tasks", 5, "--seed", 3)
+    said = f"{tmp_path}/y/index.html: 2 stages of plan {'f' * 16}, 1,234 microbatches sampled, 5 "
+    said += "tasks scored"
+    assert told(*words) == f"{said}; 2 parts of the stages begun are missing\n"
+    assert asked == [(tmp_path / "x", tmp_path / "y", 5, 3)]
+    numbers["missing_parts"] = []
+    assert told(*words) == f"{said}\n"
+
+
+def test_repair_sweeps_what_a_killed_writer_left_though_no_part_is_bad(own_shards, told):
+    dead = own_shards / ".staging" / "dead"
+    dead.mkdir(parents=True)
+    (dead / LOCK).write_text("")
+    (dead / "half").write_text("half")
+    assert told("repair", own_shards, "--jobs", 1) == f"{own_shards}: made 0 parts again\n"
+    assert not dead.exists()
+
+
+def test_a_slices_stages_have_their_own_numbers_of_microbatches(all_shards, tmp_path, told):
+    said = told("slice", all_shards, "--where", "step == 0", "--out", tmp_path / "slice")
+    assert "stage 1: 4 of 16 microbatches, each read 4 times\n" in said
+    assert "stage 5: 4 of 8 microbatches, each read 2 times\n" in said
+    assert open_shards(tmp_path / "slice").manifest.slice.where == "step == 0"
