@@ -28,7 +28,8 @@ def origin_told(shipped):
         card |= {"model": config["model"], "config": config, "steps": steps, "training_seconds": 61}
         card |= {"lineage": [{"step": 55}], "git_commit": commits[name]}
         card |= dict.fromkeys(("run_digest", "plan_digest", "data"), "d" * 64)
-        card["environments"] = [{"gpu": None, "cpu": "a processor", "torch": "2.13.0"}]
+        here = {"gpu": None, "cpu": "a processor", "torch": "2.13.0"}
+        card["environments"] = [{**here, "cpu": "an older one"}, here]
         path.write_text(json.dumps(card))
 
 
@@ -102,3 +103,9 @@ def test_a_failed_cell_of_a_sweep_ranks_by_chance(tmp_path):
     head = "sweep,value,pool,kind,method,auc,accuracy,pi_error,error"
     (tmp_path / "sweeps.csv").write_text("\n".join([head, *rows]) + "\n")
     assert "| 0.5 | 2 real | 0.700 | 0.800 | 0.100 |" in sweeps(tmp_path)
+
+
+def test_sweeps_of_other_methods_tell_nothing_of_the_weights(tmp_path):
+    head = "sweep,value,pool,kind,method,auc,accuracy,pi_error,error"
+    (tmp_path / "sweeps.csv").write_text(f"{head}\npi,0.5,a,real,logistic,0.9,0.8,0.1,\n")
+    assert sweeps(tmp_path) == "Not measured for these weights yet."
