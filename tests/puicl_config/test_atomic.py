@@ -43,6 +43,7 @@ def test_a_missing_folder_is_named(tmp_path):
     [
         ("open", errno.EACCES, False),  # Windows; a folder that may not be read
         ("open", errno.EMFILE, True),
+        ("fsync", errno.ENOTSUP, False),
         ("fsync", errno.EINVAL, False),  # file systems that do not sync folders
         ("fsync", errno.EIO, True),
     ],

@@ -1,5 +1,7 @@
 """What names a plan and a run: which keys are part of their digests, and which are not."""
 
+import math
+
 import pytest
 from pydantic import model_serializer
 from pydantic_core import PydanticSerializationError
@@ -9,6 +11,7 @@ from puicl_config import (
     load_config,
     plan_digest,
     run_digest,
+    sha256_of,
 )
 from puicl_config.fields import Section
 from puicl_config.workers.stopping import Terminated
@@ -83,6 +86,13 @@ def test_where_data_and_weights_lie_is_no_part_of_a_runs_name(override):
     assert run_digest(load_config("paper", [override])) == run_digest(load_config("paper"))
 
 
+def test_what_is_no_number_has_no_digest():
+    for value in (math.nan, math.inf):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            sha256_of({"a": [value]})
+    assert sha256_of({"a": 1, "b": 2}) == sha256_of({"b": 2, "a": 1}) != sha256_of({"a": 2, "b": 1})
+
+
 def test_what_a_run_began_from_is_part_of_its_name():
     config = load_config("paper")
     names = {run_digest(config, lineage) for lineage in (None, "a" * 64, "b" * 64)}
@@ -98,6 +108,14 @@ def test_parameters_of_what_is_off_are_no_part_of_the_plans_name():
         on = [HALF, "prior.extensions.graph=0.5"]
         graph = load_config("paper", on)
         assert plan_digest(load_config("paper", [*on, override]).prior) != plan_digest(graph.prior)
+    # Designs of rules that read codes have the size of the others; of none there are none.
+    size, rules = "prior.extensions.factorial_size=[3, 4]", "prior.extensions.rule_labels=0.5"
+    for share, counts in ((0.0, False), (0.5, True)):
+        coded = [HALF, rules, f"prior.extensions.factorial_coded={share}"]
+        names = {
+            plan_digest(load_config("paper", given).prior) for given in (coded, [*coded, size])
+        }
+        assert (len(names) == 2) == counts
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, Terminated, OSError])

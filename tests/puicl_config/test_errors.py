@@ -4,7 +4,7 @@ import errno
 
 import pytest
 
-from puicl_config import InputError, exit_on_input_error
+from puicl_config import InputError, exit_on_input_error, visible
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,11 @@ def test_what_users_can_mend_is_one_sentence(capsys, error, sentence):
         command()
     assert end.value.code == 2
     assert capsys.readouterr() == ("", f"{sentence}\n")
+
+
+def test_of_controls_line_ends_and_tabs_alone_reach_a_terminal():
+    assert visible("a\tb\nc é") == "a\tb\nc é"
+    assert visible("\x00\r\x1b\x7f\x85\x9f\xa0") == "\\x00\\x0d\\x1b\\x7f\\x85\\x9f\xa0"
 
 
 @pytest.mark.parametrize(

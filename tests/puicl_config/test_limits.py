@@ -18,6 +18,9 @@ def extended(**extensions):
     return {"prior": {"extensions": {"share": 0.5, **extensions}}}
 
 
+WIDER = extended(n_features=(7, 8))
+
+
 @pytest.mark.parametrize(
     ("raw", "refused"),
     [
@@ -44,6 +47,14 @@ def extended(**extensions):
         (extended(sar=0.5, max_rows=450), False),
         (extended(few_labeled=0.5, max_rows=84, **SMALL), False),
         (extended(few_labeled=0.5, max_rows=83, **SMALL), "max_rows 83 is less than the 84 rows"),
+        (extended(tree_labels=0.33, rule_labels=0.56, cluster_labels=0.11), False),  # but for bits
+        ({"prior": {"n_causes": 7, "n_features": (7, 7)}}, False),
+        (
+            {"prior": {"n_causes": 7, "n_features": (7, 7), **WIDER["prior"]}},
+            "n_causes must be 'n_features' or equal both ends",
+        ),
+        ({"prior": {"n_causes": 7, "noncausal_sources": ("head",)}}, False),
+        ({"train": {"phase1": {"peak": 1e-3, "floor": 1e-3, "warmup_steps": 0}}}, False),
         ({"name": "a.b_c-1"}, False),
         ({"name": "../elsewhere"}, "name: string should match"),
         ({"name": ".hidden"}, "name: string should match"),
@@ -71,6 +82,8 @@ def test_both_revealed_classes_bring_the_token_and_keep_the_rest_of_the_model():
     config = taken({"train": {"reveal": "both"}, "model": {"layers": 2}})
     assert (config.model.reveals_negatives, config.model.layers) == (True, 2)
     assert not taken({"train": {"reveal": "negatives"}}).model.reveals_negatives
+    without = {"train": {"reveal": "both"}, "model": {"reveals_negatives": False}}
+    assert taken(without).model.reveals_negatives
 
 
 def test_a_path_elsewhere_is_never_taken_for_a_shipped_config(tmp_path, monkeypatch):

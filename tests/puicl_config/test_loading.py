@@ -102,13 +102,19 @@ def test_the_working_directorys_config_wins_over_the_shipped_one(tmp_path, monke
         ("prior.pi_final=[0.1, 1.0]", "prior.pi_final.1: input should be less than 1, got 1.0"),
         ("prior.activations=[tanh, tahn]", "prior.activations.1"),
         ("prior.activations=[tanh, tanh]", "a value is listed twice"),
+        ("prior.activations=[]", "at least one value is needed"),
+        ("prior.n_causes=-1", "prior.n_causes: input should be greater than or equal to 1, got -1"),
         ("prior.hidden_layers=[1, 3]", "greater than or equal to 2, got 1"),
         ("prior.n_causes=7", "n_causes must be 'n_features'"),
         ("prior.n_labeled=[1, 3]", "at least two are needed"),
         ("model.heads=7", "embedding_size 128 is not a multiple of heads 7"),
+        ("model.row_heads=7", "embedding_size 128 is not a multiple of row_heads 7"),
+        ("model.feature_heads=7", "embedding_size 128 is not a multiple of feature_heads 7"),
         ("train.phase2.floor=1", "floor 1.0 lies above peak"),
         ("shards.format=zip", "input should be 'zarr' or 'webdataset', got 'zip'"),
         ("prior.stages", "is not of the form section.key=value"),
+        ("prior..stages=1", "is not of the form section.key=value"),
+        (".stages=1", "is not of the form section.key=value"),
         ("name.first=1", "name is a value, not a section"),
     ],
 )
@@ -123,6 +129,16 @@ def test_the_override_that_is_wrong_is_named_and_no_other():
     with pytest.raises(InputError) as caught:
         load_config("paper", ["prior.stages=3", "train.phase1.peak=fast"])
     assert "paper.yaml with train.phase1.peak=fast: train.phase1.peak: " in str(caught.value)
+    # Nor one whose key the wrong one begins with; but one of the section that is wrong.
+    with pytest.raises(InputError, match=r"paper\.yaml with prior\.stages_more=1: "):
+        load_config("paper", ["prior.stages=3", "prior.stages_more=1"])
+    with pytest.raises(InputError, match=r"paper\.yaml with train\.phase1=\{peak: fast\}: "):
+        load_config("paper", ["prior.stages=3", "train.phase1={peak: fast}"])
+
+
+def test_an_empty_file_is_the_defaults(tmp_path):
+    (tmp_path / "empty.yaml").write_text("# nothing yet\n", encoding="utf-8")
+    assert load_config(tmp_path / "empty.yaml") == Config()
 
 
 def test_all_problems_are_reported_at_once():
@@ -227,6 +243,7 @@ def test_an_override_changes_one_of_two_sections_that_yaml_calls_the_same(tmp_pa
     [
         (["train.reveal_negatives.share=0.5"], "needs model.reveals_negatives: true"),
         (["train.sampler=fixed_stage", "train.fixed_stage=999"], "but the plan ends with stage"),
+        (["train.fixed_stage=3"], "belong together: give both or neither"),
         (["train.sampler=tail_only", "prior.tail_steps=0"], "needs a tail"),
         (["train.sampler=interleaved", "prior.tail_steps=0"], "needs a tail"),
         ([HALF], "no extension has a probability above 0"),

@@ -19,7 +19,11 @@ def test_a_lock_is_held_by_one_until_its_file_is_closed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("number", "kept"), [(errno.ENOLCK, False), (errno.ENOSYS, False), (errno.EIO, True)]
+    ("number", "kept"),
+    [
+        *((number, False) for number in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)),
+        (errno.EIO, True),
+    ],
 )
 def test_where_no_locks_are_kept_there_is_none_and_a_disk_that_fails_is_told(
     tmp_path, monkeypatch, number, kept

@@ -1,13 +1,17 @@
 """Durations in words, and the line that says how far a run is."""
 
+import io
+import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from puicl_config import ProgressReport, duration
 from puicl_config import progress as progress_of
+from puicl_config.speaking import heard_or_not, speak
 
 
 def test_durations_are_written_in_two_units():
@@ -30,6 +34,48 @@ def test_the_rate_is_of_this_start_and_the_time_left_of_what_is_left(monkeypatch
         )
         progress.advance(40)
         assert capsys.readouterr().err.endswith("100/100 cells (100%), 7.5 cells/s, 0s left\n")
+
+
+def test_before_anything_is_done_no_rate_and_no_time_is_told(monkeypatch, capsys):
+    monkeypatch.setattr(progress_of.time, "monotonic", lambda: 100.0)
+    with ProgressReport("bench", 0, "cells") as progress:
+        progress.advance(0)
+    assert progress.rate == 0.0
+    assert capsys.readouterr().err == "bench: 0/0 cells (0%), 0 cells/s, ? left\n"
+
+
+def test_a_terminal_has_a_bar_that_ends_with_the_work(monkeypatch, capsys):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", terminal)
+    threads = set(threading.enumerate())
+    with ProgressReport("bench", 10, "cells", done=2) as progress:
+        progress.advance(1)
+        progress.advance(4, note="1 failed")
+    assert "7/10" in terminal.getvalue()
+    assert "1 failed" in terminal.getvalue()
+    assert capsys.readouterr().out == ""
+    for thread in set(threading.enumerate()) - threads:
+        thread.join(5)
+        assert not thread.is_alive()
+
+
+def test_what_is_said_gives_no_orders_and_what_is_wrong_is_not_lost():
+    stream = io.StringIO()
+    speak("a \x1b[2J", stream)
+    assert stream.getvalue() == "a \\x1b[2J\n"
+    with pytest.raises(ValueError, match="a mistake"), heard_or_not(stream):
+        raise ValueError("a mistake")
+    stream.close()
+    speak("nobody hears this", stream)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_stream_on_a_full_disk_stays_where_it_was():
+    with Path("/dev/full").open("w") as full:
+        for _ in range(2):
+            speak("lost", full)
+        assert os.fstat(full.fileno()).st_rdev == Path("/dev/full").stat().st_rdev
 
 
 # Says something on both streams again and again, as a run does, and then that it came to its end.

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from puicl_config import cpu_name
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -28,6 +30,22 @@ def checkout(tmp_path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return git, module.git_commit, package
+
+
+def test_a_checkout_without_git_has_no_commit(checkout, monkeypatch, tmp_path):
+    git, found, _ = checkout
+    git("init", "-q")
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    assert found() is None
+
+
+@pytest.mark.skipif(not Path("/proc/cpuinfo").is_file(), reason="looks into /proc")
+def test_the_processor_is_named_as_the_system_names_it():
+    told = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    if "model name" not in told:
+        pytest.skip("this system does not name it")
+    assert f": {cpu_name()}\n" in told
+    assert cpu_name()
 
 
 def test_the_commit_is_its_hash_and_says_where_files_differ(checkout):
