@@ -1,5 +1,6 @@
 """Runs the network over many contexts: like shapes in one batch, memory bounded by cells."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -7,6 +8,8 @@ from typing import Protocol
 
 import numpy as np
 import torch
+
+from puicl_model.own_lock import OwnLock
 
 # Cells (rows times columns, the label's included) in one forward pass. On two CPU cores larger
 # batches are no faster; on a GPU they are.
@@ -55,16 +58,51 @@ def resolve_device(name: str) -> torch.device:
     return device
 
 
+class _OfProcess:
+    """How many threads torch uses outside `threads`, while some of the process are inside.
+
+    The number is the whole process's, for threads that ask torch for the first time: each putting
+    back what it found itself would leave behind what another had set for a while.
+    """
+
+    def __init__(self):
+        self._lock = OwnLock()
+        self._inside, self._outside, self._process = 0, 0, 0
+
+    def enter(self) -> None:
+        """Note the number, where nobody else is inside."""
+        with self._lock.held():
+            if self._process != os.getpid():  # those inside stayed behind when it was forked
+                self._inside, self._process = 0, os.getpid()
+            if not self._inside:
+                self._outside = torch.get_num_threads()
+            self._inside += 1
+
+    def leave(self) -> None:
+        """Put it back, for this thread and those that come."""
+        with self._lock.held():
+            self._inside -= 1
+            torch.set_num_threads(self._outside)
+
+
+_OF_PROCESS = _OfProcess()
+
+
 @contextmanager
 def threads(count: int | None) -> Iterator[None]:
-    """Let torch use `count` threads within, None as many as it would; restores the number."""
-    before = torch.get_num_threads()
-    if count is not None:
-        torch.set_num_threads(count)
+    """Let torch use `count` threads within, None as many as it would; restores the number.
+
+    However many threads are within at once: what is left behind is what the first of them found.
+    """
+    if count is None:  # others may be inside, so that what torch says may not be for long
+        yield
+        return
+    _OF_PROCESS.enter()
     try:
+        torch.set_num_threads(count)
         yield
     finally:
-        torch.set_num_threads(before)
+        _OF_PROCESS.leave()
 
 
 def tiny_to_zero() -> np.errstate:

@@ -14,6 +14,7 @@ import torch
 from little_table import S, table
 
 from puicl_model import PUICLClassifier, ensemble
+from puicl_model.inference import threads
 from puicl_model.own_lock import OwnLock
 from puicl_model.preprocessing import table as preprocessing
 from puicl_model.read_context import Kept, ReadContext
@@ -120,6 +121,46 @@ def test_one_whose_arrays_are_a_read_only_file_answers_without_a_warning(weights
     finally:
         torch.set_warn_always(always)
     np.testing.assert_array_equal(answer, classifier.predict_proba(new))
+
+
+def seen_by_another_thread() -> list[int]:
+    return at_once(torch.get_num_threads, 1)
+
+
+@pytest.mark.parametrize("others", [1, 2, None])
+def test_calls_that_overlap_leave_the_number_of_threads_as_it_was(others):
+    before = torch.get_num_threads()
+    first_in, second_in, first_out = (threading.Event() for _ in range(3))
+    left = []
+
+    def first():
+        with threads(1):
+            first_in.set()
+            second_in.wait(WAIT)
+        left.append(torch.get_num_threads())
+        first_out.set()
+
+    def second():
+        first_in.wait(WAIT)
+        with threads(others):
+            second_in.set()
+            first_out.wait(WAIT)
+        left.append(torch.get_num_threads())
+
+    torch.set_num_threads(3)
+    try:
+        workers = [threading.Thread(target=each, daemon=True) for each in (first, second)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(WAIT)
+        assert left[0] == 3
+        # A thread that first asks torch meanwhile is told what holds for the moment.
+        assert others is None or left[1] == 3
+        assert torch.get_num_threads() == 3
+        assert seen_by_another_thread() == [3]
+    finally:
+        torch.set_num_threads(before)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
