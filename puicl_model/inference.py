@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -59,33 +59,48 @@ def resolve_device(name: str) -> torch.device:
 
 
 class _OfProcess:
-    """How many threads torch uses outside `threads`, while some of the process are inside.
+    """A setting of the whole process, which threads change while they are inside.
 
-    The number is the whole process's, for threads that ask torch for the first time: each putting
-    back what it found itself would leave behind what another had set for a while.
+    Each putting back what it found itself would leave behind what another had set for a while.
     """
 
-    def __init__(self):
+    def __init__(self, read: Callable[[], Any], write: Callable[[Any], None], by_thread: bool):
+        """by_thread: whether each thread has the setting for itself, too."""
+        self._read, self._write, self._by_thread = read, write, by_thread
         self._lock = OwnLock()
-        self._inside, self._outside, self._process = 0, 0, 0
+        self._inside, self._outside, self._process = 0, None, 0
 
-    def enter(self) -> None:
-        """Note the number, where nobody else is inside."""
+    @contextmanager
+    def being(self, value: Any) -> Iterator[None]:
+        """Set it to `value` within; what the first of those inside found is put back."""
         with self._lock.held():
             if self._process != os.getpid():  # those inside stayed behind when it was forked
                 self._inside, self._process = 0, os.getpid()
             if not self._inside:
-                self._outside = torch.get_num_threads()
+                self._outside = self._read()
             self._inside += 1
+            # What is as it should be may come from a setting above it, and stays unset.
+            changes = self._by_thread or value != self._outside
+            if changes:
+                self._write(value)
+        try:
+            yield
+        finally:
+            with self._lock.held():
+                self._inside -= 1
+                if changes and (self._by_thread or not self._inside):
+                    self._write(self._outside)
 
-    def leave(self) -> None:
-        """Put it back, for this thread and those that come."""
-        with self._lock.held():
-            self._inside -= 1
-            torch.set_num_threads(self._outside)
+
+def _matmul_precision() -> str:
+    try:
+        return torch.get_float32_matmul_precision()
+    except RuntimeError:  # backends were set one by one, which has no name: they stay as they are
+        return "highest"
 
 
-_OF_PROCESS = _OfProcess()
+_THREADS = _OfProcess(torch.get_num_threads, torch.set_num_threads, by_thread=True)
+_MATMULS = _OfProcess(_matmul_precision, torch.set_float32_matmul_precision, by_thread=False)
 
 
 @contextmanager
@@ -97,12 +112,8 @@ def threads(count: int | None) -> Iterator[None]:
     if count is None:  # others may be inside, so that what torch says may not be for long
         yield
         return
-    _OF_PROCESS.enter()
-    try:
-        torch.set_num_threads(count)
+    with _THREADS.being(count):
         yield
-    finally:
-        _OF_PROCESS.leave()
 
 
 def tiny_to_zero() -> np.errstate:
@@ -110,9 +121,15 @@ def tiny_to_zero() -> np.errstate:
     return np.errstate(under="ignore")
 
 
-def own_precision(device: torch.device) -> torch.autocast:
-    """A context in which the network computes as it was made, whatever the caller's autocast."""
-    return torch.autocast(device.type, enabled=False)
+@contextmanager
+def own_precision(device: torch.device) -> Iterator[None]:
+    """A context in which the network computes as it was made.
+
+    That is whatever the caller's autocast, and `torch.set_float32_matmul_precision`, which would
+    have the processors that can multiply float32 as bfloat16 or TF32.
+    """
+    with _MATMULS.being("highest"), torch.autocast(device.type, enabled=False):
+        yield
 
 
 @torch.inference_mode()

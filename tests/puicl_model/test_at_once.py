@@ -14,7 +14,7 @@ import torch
 from little_table import S, table
 
 from puicl_model import PUICLClassifier, ensemble
-from puicl_model.inference import threads
+from puicl_model.inference import own_precision, threads
 from puicl_model.own_lock import OwnLock
 from puicl_model.preprocessing import table as preprocessing
 from puicl_model.read_context import Kept, ReadContext
@@ -161,6 +161,21 @@ def test_calls_that_overlap_leave_the_number_of_threads_as_it_was(others):
         assert seen_by_another_thread() == [3]
     finally:
         torch.set_num_threads(before)
+
+
+def test_calls_that_overlap_leave_the_precision_of_products_as_it_was():
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium")
+    try:
+        first, second = (own_precision(torch.device("cpu")) for _ in range(2))
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert torch.get_float32_matmul_precision() == "highest"  # the second is inside
+        second.__exit__(None, None, None)
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 
 from puicl_config import InputError
-from puicl_model import PUICLClassifier, fit_many
+from puicl_model import PUICL, PUICLClassifier, fit_many
 from puicl_model.ensemble import row_keys
 
 pytestmark = pytest.mark.filterwarnings("ignore:only 7 labelled")
@@ -243,6 +243,34 @@ def test_autocast_and_numpys_errors_of_the_caller_do_not_matter(classifier, fitt
         for each in (found, many):
             np.testing.assert_allclose(each.unlabeled_proba_, expected.unlabeled_proba_, atol=1e-6)
             np.testing.assert_allclose(each.predict_proba(new), answers, atol=1e-6)
+
+
+@pytest.fixture
+def multiplying_as_bfloat16():
+    """What a caller may allow PyTorch to do with float32."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium")
+    yield
+    torch.set_float32_matmul_precision(before)
+
+
+def test_float32_is_float32_whatever_precision_the_caller_allows(
+    monkeypatch, classifier, multiplying_as_bfloat16
+):
+    # What is computed otherwise depends on the processor, so what PyTorch is told is looked at.
+    told, embed = [], PUICL._with_labels
+
+    def listening(self, *arguments):
+        told.append(torch.get_float32_matmul_precision())
+        return embed(self, *arguments)
+
+    monkeypatch.setattr(PUICL, "_with_labels", listening)
+    found = clone(classifier).fit(table(), S)
+    fitting = len(told)
+    found.predict_proba(table() + 0.25)
+    assert 0 < fitting < len(told)
+    assert set(told) == {"highest"}
+    assert torch.get_float32_matmul_precision() == "medium"
 
 
 @pytest.mark.filterwarnings("ignore:only 7 labelled")
