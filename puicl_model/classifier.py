@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.special import expit
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_array, check_random_state
@@ -374,7 +375,11 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
                 X = self.preprocessor_.transform_read(table)
         elif self.preprocessor_ is not None:
             X = (self.preprocessor_.fit_transform if reset else self.preprocessor_.transform)(X)
-        with np.errstate(over="ignore", invalid="ignore"):  # its first look sums the cells up
+        # Its first look sums the cells up; dispatch would leave tensors as they are.
+        with (
+            np.errstate(over="ignore", invalid="ignore"),
+            config_context(array_api_dispatch=False),
+        ):
             X = check_array(X, dtype=np.float64) + 0.0  # -0.0 is 0.0
         if reset:
             self._width = X.shape[1]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
@@ -60,9 +61,10 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame
         return table
     if getattr(getattr(X, "dtype", None), "kind", "") == "c":
         raise ValueError("Complex data not supported: give real and imaginary parts as columns")
-    array = validate_data(
-        estimator, X, reset=reset, dtype=None, ensure_all_finite=False, estimator=estimator
-    )
+    with config_context(array_api_dispatch=False):  # which would leave tensors as they are
+        array = validate_data(
+            estimator, X, reset=reset, dtype=None, ensure_all_finite=False, estimator=estimator
+        )
     if array.dtype.kind not in "biufOUSmM":
         raise ValueError(f"X holds {array.dtype}, which is neither numbers, text nor dates")
     return pd.DataFrame(array)

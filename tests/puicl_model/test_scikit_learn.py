@@ -4,7 +4,9 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.model_selection import cross_val_predict
@@ -102,6 +104,21 @@ def test_a_transformer_of_ones_own_makes_the_columns(weights):
     np.testing.assert_allclose(own.unlabeled_proba_, raw.unlabeled_proba_, atol=1e-5)
     with pytest.raises(ValueError, match="NaN"):
         PUICLClassifier(weights, preprocessing=None).fit(np.full_like(x, np.nan), s)
+
+
+@pytest.mark.parametrize("own", ["auto", None, StandardScaler()], ids=["auto", "none", "own"])
+def test_tensors_are_read_where_scikit_learn_dispatches_by_the_array_api(monkeypatch, weights, own):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # which scikit-learn asks for
+    x, s = table()
+    expected = PUICLClassifier(weights, preprocessing=own).fit(x, s)
+    new = torch.from_numpy(x + 0.25)
+    with config_context(array_api_dispatch=True):
+        fitted = PUICLClassifier(weights, preprocessing=own).fit(
+            torch.from_numpy(x), torch.from_numpy(s)
+        )
+        answers = fitted.predict_proba(new)
+    np.testing.assert_allclose(fitted.unlabeled_proba_, expected.unlabeled_proba_, atol=1e-5)
+    np.testing.assert_allclose(answers, expected.predict_proba(x + 0.25), atol=1e-5)
 
 
 class _Misnamed(StandardScaler):
