@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from puicl_model.inference import difference, own_precision
+from puicl_model.inference import difference
 from puicl_model.model import PUICL
 from puicl_model.own_lock import OwnLock
+from puicl_model.process_settings import own_precision
 
 # What a process keeps of contexts it has read unasked, of whatever classifiers. With the default
 # weights one of the largest (1,300 rows, 100 columns), 8 of 1,300 rows and 20 columns, or 110 of

@@ -14,9 +14,9 @@ import torch
 from little_table import S, table
 
 from puicl_model import PUICLClassifier, ensemble
-from puicl_model.inference import own_precision, threads
 from puicl_model.own_lock import OwnLock
 from puicl_model.preprocessing import table as preprocessing
+from puicl_model.process_settings import own_precision, threads
 from puicl_model.read_context import Kept, ReadContext
 
 pytestmark = pytest.mark.filterwarnings("ignore:only")
