@@ -36,6 +36,17 @@ def taken_for_categories(misspelled: Mapping[str, Any]) -> str:
     return f"taken for categories: {told}; to have numbers or dates, {SPELL}"
 
 
+def of_words_beside(words: Mapping[str, Sequence[str]]) -> str:
+    """On words that keep a column from being read as numbers or dates; words: each column's."""
+    if not words:
+        return ""
+    told = ", ".join(f"{name} ({' and '.join(map(repr, said))})" for name, said in words.items())
+    return (
+        f"not read as numbers or dates because of single words: {told}; empty these cells, or "
+        "write there what they stand for"
+    )
+
+
 def taken_for_numbers(identifiers: Sequence[str]) -> str:
     """On columns of numbers that may be identifiers."""
     if not identifiers:

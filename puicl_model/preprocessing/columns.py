@@ -26,6 +26,8 @@ from puicl_model.preprocessing.cells import (
 )
 from puicl_model.preprocessing.levels import have_order, in_order
 from puicl_model.preprocessing.reading import is_missing
+from puicl_model.preprocessing.spelling import Spelling
+from puicl_model.preprocessing.spellings import as_written, spelling_from
 
 _DAY = 86_400.0
 
@@ -35,6 +37,8 @@ class Column:
 
     kind: ClassVar[str]
     fields: ClassVar[tuple[str, ...]]
+    # How cells that Python does not read by itself say what they do; never of categories.
+    spelling: Spelling | None = None
 
     @property
     def endings(self) -> list[str]:
@@ -46,11 +50,16 @@ class Column:
 
         Raises `ValueError` for cells that are not of the fitted kind.
         """
+        return self.encode(as_written(column, self.spelling))
+
+    def encode(self, column: pd.Series) -> np.ndarray:
+        """`transform` of what cells say by the `spelling`."""
         raise NotImplementedError
 
     def state(self) -> dict[str, Any]:
         """Plain data that `from_state` makes the same encoder from."""
-        return {"kind": self.kind, **{name: getattr(self, name) for name in self.fields}}
+        said = {} if self.spelling is None else {"spelling": self.spelling.state()}
+        return {"kind": self.kind, **{name: getattr(self, name) for name in self.fields}, **said}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
@@ -58,6 +67,7 @@ class Column:
         encoder = cls.__new__(cls)
         for name in cls.fields:
             setattr(encoder, name, state[name])
+        encoder.spelling = spelling_from(state.get("spelling"))
         return encoder
 
 
@@ -67,7 +77,8 @@ class NumberColumn(Column):
     `indicator` adds a column that is 1 where the cell is missing. Whole numbers beyond 2^53 are
     taken relative to `offset` before they become floats, so that their differences stay exact.
     Where `times`, every cell is a time or a duration, else none is; where `truths`, a boolean, for
-    which new rows may have the words.
+    which new rows may have the words. With a `spelling`, the fit is given what that has
+    read.
     """
 
     kind = "number"
@@ -75,7 +86,8 @@ class NumberColumn(Column):
     times: bool | None = None  # pickled ones of older versions did not ask
     truths: bool = False  # likewise
 
-    def __init__(self, column: pd.Series, indicator_share: float):
+    def __init__(self, column: pd.Series, indicator_share: float, spelling: Spelling | None = None):
+        self.spelling = spelling
         missing = is_missing(column)
         self.times = are_times(column, missing)
         self.truths = are_truths(column, missing)
@@ -92,7 +104,7 @@ class NumberColumn(Column):
         """See `Column`."""
         return ["", " is missing"] if self.indicator else [""]
 
-    def transform(self, column):
+    def encode(self, column):
         """See `Column`."""
         self._refuse_other_units(column)
         if self.truths and column.dtype.kind not in "biuf":
@@ -127,7 +139,8 @@ class DateColumn(Column):
 
     The latter by the clock of the `zone` that the fit's dates have, UTC where they have none;
     dates that stand for months have no weekday. The days are UTC's, so that no hour lasts longer
-    than another. `zoned`: whether they have a zone or an offset; None where some have.
+    than another. `zoned`: whether they have a zone or an offset; None where some have. With a
+    `spelling`, the fit is given what that has read.
     """
 
     kind = "date"
@@ -135,7 +148,8 @@ class DateColumn(Column):
     zone: str | None = None  # pickled ones of older versions knew UTC alone
     zoned: bool | None = None  # and did not ask
 
-    def __init__(self, column: pd.Series, indicator_share: float):
+    def __init__(self, column: pd.Series, indicator_share: float, spelling: Spelling | None = None):
+        self.spelling = spelling
         zoned = have_zones(column)
         self.zone, self.zoned = zone_of(column), zoned.pop() if len(zoned) == 1 else None
         seconds = as_seconds(column)
@@ -165,7 +179,7 @@ class DateColumn(Column):
         # Older versions knew UTC alone, and did not ask.
         return super().from_state({"zone": None, "zoned": None, **state})
 
-    def transform(self, column):
+    def encode(self, column):
         """See `Column`."""
         seconds = as_seconds(column)
         missing = np.isnan(seconds)
@@ -246,7 +260,7 @@ class CategoryColumn(Column):
         encoder.levels = [word(level) for level in encoder.levels]
         return encoder
 
-    def transform(self, column):
+    def encode(self, column):
         """See `Column`."""
         words, missing = as_words(column)
         codes = self._codes(self._with_zeros(words, column), missing)

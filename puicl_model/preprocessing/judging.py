@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from puicl_model.preprocessing.cells import are_times, as_numbers, huge_offset, is_date, no_dates
+from puicl_model.preprocessing.spelled_dates import MONTH
 
 # A text column of more levels than this share of its rows names rows rather than groups.
 NAMES_SHARE = 0.5
@@ -40,20 +41,16 @@ _LEAST_OF_A_UNIT = 3
 # 31.12.2024, 12/31/24
 _DAYS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})")
 # 2024.12.31; 31 Dec 2024, 31-Dec-24, December 31, 2024
-_MONTH = (
-    "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
-    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
-)
 _OTHER_DAYS = re.compile(
-    rf"\d{{4}}\.\d{{1,2}}\.\d{{1,2}}|\d{{1,2}}[ -]?{_MONTH}[ ,-]*(?:\d{{4}}|\d{{2}})"
-    rf"|{_MONTH} ?\d{{1,2}},? \d{{4}}",
+    rf"\d{{4}}\.\d{{1,2}}\.\d{{1,2}}|\d{{1,2}}[ -]?{MONTH}[ ,-]*(?:\d{{4}}|\d{{2}})"
+    rf"|{MONTH} ?\d{{1,2}},? \d{{4}}",
     re.IGNORECASE,
 )
 # 2024-12, 12/2024; Dec 2024, Dec-24: months
 _YEAR, _OF_A_YEAR = r"(?:1[5-9]|20)\d\d", "(?:0?[1-9]|1[0-2])"
 _MONTHS = re.compile(
-    rf"{_YEAR}[-/]{_OF_A_YEAR}|{_OF_A_YEAR}[-/.]{_YEAR}|{_MONTH}[ -](?:{_YEAR}|\d\d)"
-    rf"|{_YEAR}[ -]{_MONTH}",
+    rf"{_YEAR}[-/]{_OF_A_YEAR}|{_OF_A_YEAR}[-/.]{_YEAR}|{MONTH}[ -](?:{_YEAR}|\d\d)"
+    rf"|{_YEAR}[ -]{MONTH}",
     re.IGNORECASE,
 )
 # 46°12'30"N, 46° 12.5′, N 46.2°; 46.2N

@@ -37,7 +37,8 @@ _MASS |= {"g": 1.0, "kg": 1e3, **dict.fromkeys(("t", "ton", "tons", "tonne", "to
 _LENGTH = {"nm": 1e-9, **dict.fromkeys(("µm", "μm", "um"), 1e-6), "mm": 1e-3, "cm": 1e-2}
 _LENGTH |= {"m": 1.0, "km": 1e3}
 _VOLUME = {**dict.fromkeys(("µl", "μl", "ul"), 1e-6), "ml": 1e-3, "cl": 1e-2, "dl": 0.1, "l": 1.0}
-_FAMILIES = (_MONEY, _SHORT, _LONG, _ANY_TIME, _BYTES, _MASS, _LENGTH, _VOLUME)
+_TIMES = (_SHORT, _LONG, _ANY_TIME)
+_FAMILIES = (_MONEY, *_TIMES, _BYTES, _MASS, _LENGTH, _VOLUME)
 
 # What stands before a bound, and what behind one that is open.
 BELOW = ("<", "≤", "under", "below", "less than", "fewer than", "up to")
@@ -65,11 +66,30 @@ def factors(levels: Iterable[str]) -> dict[str, float]:
         if not found:
             return {}
         units[level] = _unit(found)
+    sizes = units_of(units.values())
+    return {level: sizes[unit] for level, unit in units.items()} if sizes else {}
+
+
+def units_of(units: Iterable[str]) -> dict[str, float]:
+    """How large each of `units` is, "" one of money; empty unless all are of one kind, two differ.
+
+    In whatever case, but for the first kind that has all of them.
+    """
+    units = set(units)
     for family in _FAMILIES:
-        if all(unit in family for unit in units.values()):
-            sizes = {level: family[unit] for level, unit in units.items()}
+        if all(unit.lower() in family for unit in units):
+            sizes = {unit: family[unit.lower()] for unit in units}
             if len(set(sizes.values())) > 1:
                 return sizes
+    return {}
+
+
+def time_units(units: Iterable[str]) -> dict[str, float]:
+    """How many seconds each of `units` has, in whatever case; empty unless all are of time."""
+    units = set(units)
+    for family in _TIMES:
+        if all(unit.lower() in family for unit in units):
+            return {unit: family[unit.lower()] for unit in units}
     return {}
 
 

@@ -11,41 +11,20 @@ import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from puicl_model.preprocessing.cells import as_words, looks_like_dates
+from puicl_model.preprocessing.choice import Settings, Told, choose
 from puicl_model.preprocessing.column_doubts import (
-    FREE_TEXT,
-    MISSPELLED,
     RARE,
-    ROW_NUMBER,
     left_out,
     of_none,
     of_one_word,
     of_two_clocks,
+    of_words_beside,
     taken_for_categories,
     taken_for_numbers,
 )
-from puicl_model.preprocessing.columns import (
-    ENCODERS,
-    CategoryColumn,
-    DateColumn,
-    NumberColumn,
-)
-from puicl_model.preprocessing.judging import (
-    MIN_ROWS_TO_JUDGE,
-    NAMES_SHARE,
-    is_row_number,
-    may_identify,
-    misspelled,
-    reads_as_numbers,
-    refuse_slips,
-)
+from puicl_model.preprocessing.columns import ENCODERS, CategoryColumn, DateColumn
 from puicl_model.preprocessing.levels import with_own_levels
-from puicl_model.preprocessing.reading import (
-    column_names,
-    is_missing,
-    read_table,
-    with_plain_text,
-)
+from puicl_model.preprocessing.reading import column_names, read_table, with_plain_text
 from puicl_model.telling import tell
 
 # Levels that a warning names.
@@ -61,8 +40,9 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
     without a name or called index), both in columns of 20 cells or more, and categories whose
     levels are all rare. Left out silently: columns without two distinct values, and columns equal
     to an earlier one. Text like 9:30, 09:30:15 or 1 day, 2:03:04 is a time of day or a duration
-    (seconds); text like `10 %`, `18 kg`, `1.234,5` or `31.12.2020` is taken for categories, with a
-    warning. Whole numbers that occur once each, in a column that is called like an identifier
+    (seconds). Text like `10 %`, `$1,234.50`, `18 kg`, `1.234,5` or `31.12.2020` is numbers or dates
+    where all cells leave one reading (`spellings.spelling_of`), else categories, with a warning.
+    Whole numbers that occur once each, in a column that is called like an identifier
     (`patient_id`) or as text with zeros in front, are numbers, with a warning.
 
     Parameters
@@ -133,18 +113,21 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         self._names = column_names(self)
         categorical = self._categorical_positions()
         self._encoders, self._kept, self.kinds_, outputs = {}, [], {}, []
-        self._misspelled: dict[str, Any] = {}
-        self._identifiers: list[str] = []
-        seen = {}
+        settings = Settings(
+            self.one_hot_levels, self.rare_below, self.indicator_share, self.drop_identifiers
+        )
+        told: dict[str, Told] = {}
+        seen: dict[bytes, str] = {}
         for j in table:
             name, column = self._names[j], with_plain_text(table[j])
-            encoder = self._encoder(name, column, j in categorical)
-            if isinstance(encoder, str):
-                self.kinds_[name] = encoder
+            choice = choose(name, column, settings, categorical=j in categorical)
+            told[name], encoder = choice.told, choice.encoder
+            if encoder is None:
+                self.kinds_[name] = choice.left_out
                 continue
             self._encoders[j] = encoder
             self.kinds_[name] = encoder.kind
-            columns = encoder.transform(column)
+            columns = encoder.encode(column if choice.said is None else choice.said)
             fresh = False
             for k, ending in enumerate(encoder.endings):
                 values = columns[:, k] + 0.0  # -0.0 is 0.0
@@ -170,8 +153,13 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             left_out(self.dropped_),
             of_one_word(levels),
             of_none({name: said for name, said in levels.items() if name in with_gaps}),
-            taken_for_categories(self._misspelled),
-            taken_for_numbers(self._identifiers),
+            taken_for_categories(
+                {name: said.misspelled for name, said in told.items() if said.misspelled}
+            ),
+            of_words_beside(
+                {name: said.words_beside for name, said in told.items() if said.words_beside}
+            ),
+            taken_for_numbers([name for name, said in told.items() if said.identifies]),
             of_two_clocks(
                 self._names[j]
                 for j, encoder in self._encoders.items()
@@ -234,14 +222,14 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                 encoded[j] = encoder.transform(column)
             except (ValueError, OverflowError) as error:
                 raise ValueError(f"column {self._names[j]}: {error}") from None
-            if encoder.kind == "category" and (unknown := encoder.unknown(column)):
+            if isinstance(encoder, CategoryColumn) and (unknown := encoder.unknown(column)):
                 named = ", ".join(map(repr, unknown[:_MOST_NAMED]))
                 more = len(unknown) - _MOST_NAMED
                 tell(
                     f"column {self._names[j]} holds {named}{f' and {more} more' * (more > 0)}, "
                     "which the fit has not seen: these cells say nothing"
                 )
-            if encoder.kind == "date" and encoder.other_clock(column):
+            if isinstance(encoder, DateColumn) and encoder.other_clock(column):
                 way, there, whose = "with", "have not", "the fit's"
                 if encoder.zoned:
                     way, there, whose = "without", "have", "they"
@@ -309,39 +297,6 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         if state.get("names_in_order"):
             self._names_in_order = state["names_in_order"]
         return self
-
-    def _encoder(self, name: str, column: pd.Series, categorical: bool):
-        """The column's fitted encoder, or why it is left out."""
-        missing = is_missing(column)
-        if missing.all():
-            return "empty"
-        try:
-            if categorical:
-                return self._category(column)
-            if looks_like_dates(column):
-                return DateColumn(column, self.indicator_share)
-            if column.dtype.kind in "biufm" or reads_as_numbers(column, missing):
-                if self.drop_identifiers and is_row_number(name, column, missing):
-                    return ROW_NUMBER
-                if may_identify(name, column, missing):
-                    self._identifiers.append(name)
-                return NumberColumn(column, self.indicator_share)
-            words, _ = as_words(column)
-        except (ValueError, OverflowError) as error:  # the latter of whole numbers beyond floats
-            raise ValueError(f"column {name}: {error}") from None
-        distinct = len(np.unique(words[~missing]))
-        known = int((~missing).sum())
-        code = refuse_slips(name, column, missing, distinct)
-        named = known >= MIN_ROWS_TO_JUDGE and distinct > NAMES_SHARE * known
-        cell = misspelled(words[~missing])
-        if self.drop_identifiers and named:
-            return MISSPELLED if cell else FREE_TEXT
-        if (cell or code) and not isinstance(column.dtype, pd.CategoricalDtype):
-            self._misspelled[name] = cell or code
-        return self._category(column)
-
-    def _category(self, column: pd.Series) -> CategoryColumn:
-        return CategoryColumn(column, self.one_hot_levels, self.rare_below)
 
     def _categorical_positions(self) -> set[int]:
         features = [] if self.categorical_features is None else self.categorical_features

@@ -61,7 +61,7 @@ def test_periods_are_dates():
     )
 
 
-@pytest.mark.parametrize("slip", ["unknown", "2020-13-01", "31.12.2020", "20200105", 20200105])
+@pytest.mark.parametrize("slip", ["unknown", "2020-13-01", "31/12/20", "20200105", 20200105])
 def test_a_slip_in_a_column_of_dates_is_named(slip):
     dates = [str(day.date()) for day in pd.date_range("2020-01-01", periods=N)]
     dates[7] = slip

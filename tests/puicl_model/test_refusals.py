@@ -59,7 +59,7 @@ def test_parameters_are_named(weights, parameter, value, sentence):
         PUICLClassifier(weights, **{parameter: value}).fit(table(), S)
 
 
-@pytest.mark.parametrize("spelling", ["-${}", "({})", "($ {})", "\u2212{}", "\u2212{},5"])
+@pytest.mark.parametrize("spelling", ["({})", "-{} kg"])
 def test_numbers_below_nothing_in_other_spellings_are_told(spelling):
     n = 60
     cells = [spelling.format(i) if i % 2 else str(i) for i in range(n)]

@@ -1,0 +1,102 @@
+"""Which encoder a column of a table gets, or why it gets none."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from puicl_model.preprocessing.cells import as_words, looks_like_dates
+from puicl_model.preprocessing.column_doubts import FREE_TEXT, MISSPELLED, ROW_NUMBER
+from puicl_model.preprocessing.columns import CategoryColumn, Column, DateColumn, NumberColumn
+from puicl_model.preprocessing.judging import (
+    MIN_ROWS_TO_JUDGE,
+    NAMES_SHARE,
+    is_row_number,
+    may_identify,
+    misspelled,
+    reads_as_numbers,
+    refuse_slips,
+)
+from puicl_model.preprocessing.reading import is_missing
+from puicl_model.preprocessing.spelled_dates import DateSpelling
+from puicl_model.preprocessing.spellings import as_written, spelling_of, words_beside
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `TablePreprocessor` is told of all columns; see there."""
+
+    one_hot_levels: int
+    rare_below: int
+    indicator_share: float
+    drop_identifiers: bool
+
+
+@dataclass(frozen=True)
+class Told:
+    """What there is to say of a column.
+
+    misspelled: a cell of a category that looks like a number or a date; identifies: whether numbers
+    may name rows; words_beside: see the function.
+    """
+
+    misspelled: str = ""
+    identifies: bool = False
+    words_beside: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A column's fitted encoder, or why it is left out.
+
+    said: what the encoder's spelling has read of the column.
+    """
+
+    encoder: Column | None = None
+    said: pd.Series | None = None
+    left_out: str = ""
+    told: Told = Told()
+
+
+def choose(name: str, column: pd.Series, settings: Settings, *, categorical: bool) -> Choice:
+    """The choice for the `column` of this `name`; categorical: whether it is said to be one.
+
+    Raises `ValueError` for cells that cannot be read.
+    """
+    missing = is_missing(column)
+    if missing.all():
+        return Choice(left_out="empty")
+    try:
+        if categorical:
+            return Choice(_category(column, settings))
+        if looks_like_dates(column):
+            return Choice(DateColumn(column, settings.indicator_share))
+        are_numbers = column.dtype.kind in "biufm" or reads_as_numbers(column, missing)
+        spelling = None if are_numbers else spelling_of(column)
+        if are_numbers or spelling:
+            said = as_written(column, spelling)
+            if isinstance(spelling, DateSpelling):
+                return Choice(DateColumn(said, settings.indicator_share, spelling), said)
+            if settings.drop_identifiers and is_row_number(name, said, missing):
+                return Choice(left_out=ROW_NUMBER)
+            encoder = NumberColumn(said, settings.indicator_share, spelling)
+            return Choice(encoder, said, told=Told(identifies=may_identify(name, said, missing)))
+        words, _ = as_words(column)
+    except (ValueError, OverflowError) as error:  # the latter of whole numbers beyond floats
+        raise ValueError(f"column {name}: {error}") from None
+    distinct = len(np.unique(words[~missing]))
+    known = int((~missing).sum())
+    code = refuse_slips(name, column, missing, distinct)
+    cell = misspelled(words[~missing])
+    beside = words_beside(column)
+    named = known >= MIN_ROWS_TO_JUDGE and distinct > NAMES_SHARE * known
+    if settings.drop_identifiers and named:
+        why = MISSPELLED if cell else FREE_TEXT
+        return Choice(left_out=why, told=Told(words_beside=beside))
+    # Where words alone keep it from being read, these are told of instead.
+    odd = "" if beside or isinstance(column.dtype, pd.CategoricalDtype) else cell or code
+    return Choice(_category(column, settings), told=Told(odd, words_beside=beside))
+
+
+def _category(column: pd.Series, settings: Settings) -> CategoryColumn:
+    return CategoryColumn(column, settings.one_hot_levels, settings.rare_below)

@@ -1,0 +1,144 @@
+"""Dates and months as people write them: 31.12.2024, 12/31/2024, 31 Dec 2024, Dec 2024."""
+
+import datetime as dt
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from puicl_model.preprocessing.cells import is_date
+from puicl_model.preprocessing.spelling import Spelling, reads_all
+
+MONTH = (
+    "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+)
+_NAMES = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_YEAR = r"(?P<year>(?:1[5-9]|20)\d\d)"
+# Behind a date: 18:57, 06:57:03 PM
+_TIME = (
+    r"(?:(?:,? +|T)(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?:\.\d+)?)?"
+    r"(?: ?(?P<half>[AP])\.?M\.?)?)?"
+)
+_TWO_NUMBERS = re.compile(
+    rf"(?P<first>\d{{1,2}})(?P<mark>[./-]) ?(?P<other>\d{{1,2}})(?P=mark) ?{_YEAR}{_TIME}", re.I
+)
+_DAYS = tuple(
+    re.compile(form + _TIME, re.IGNORECASE)
+    for form in (
+        rf"{_YEAR}\.(?P<number>\d{{1,2}})\.(?P<day>\d{{1,2}})\.?",
+        rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)?[ /-]?(?P<name>{MONTH})[ ,/-]*{_YEAR}",
+        rf"(?P<name>{MONTH})[ -]?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,? |-){_YEAR}",
+    )
+)
+_MONTHS = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        rf"{_YEAR}[-/](?P<number>\d{{1,2}})",
+        rf"(?P<number>\d{{1,2}})[-/.]{_YEAR}",
+        rf"(?P<name>{MONTH}),?[ -]?{_YEAR}",
+        rf"{_YEAR}[ -]?(?P<name>{MONTH})",
+    )
+)
+# 2010-11 and 2011-12 may be seasons that begin in one year and end in the next.
+_SEASON = re.compile(r"\d\d(\d\d)[-/](\d\d)")
+
+
+@dataclass(frozen=True)
+class DateSpelling(Spelling):
+    """Days, or months, in any spelling that leaves one reading, beside those like 2024-12-31.
+
+    day_first: whether 1/2/2024 is in February, None where nothing says so; months: whether the
+    cells are months, whose first day they are read as.
+    """
+
+    kind: ClassVar[str] = "date"
+    what: ClassVar[str] = "a date"
+
+    day_first: bool | None
+    months: bool
+
+    def of_text(self, cell):
+        """See `Spelling`; text like 2024-12-31."""
+        if self.months:
+            found = next(_found(_MONTHS, cell), None)
+        elif is_date(cell):
+            return cell
+        elif found := _TWO_NUMBERS.fullmatch(cell):
+            return self._of_two_numbers(found)
+        else:
+            found = next(_found(_DAYS, cell), None)
+        if found is None:
+            return None
+        parts = found.groupdict()
+        month = parts.get("number") or _NAMES.index(parts["name"][:3].lower()) + 1
+        return _iso(found, int(month), int(parts.get("day") or 1))
+
+    def of_other(self, cell):
+        """See `Spelling`."""
+        return cell if is_date(cell) else None
+
+    def _of_two_numbers(self, found: re.Match[str]) -> str | None:
+        numbers = int(found["first"]), int(found["other"])
+        day_first = True if found["mark"] == "." else self.day_first
+        if day_first is None:
+            return None
+        day, month = numbers if day_first else numbers[::-1]
+        return _iso(found, month, day)
+
+
+def date_spelling(texts: Sequence[str], others: Sequence[Any]) -> DateSpelling | None:
+    """How all cells say dates; None where not all do, or where more than one way is possible.
+
+    texts: the different ones; others: cells that are no text.
+    """
+    # Not of ISO's, of which a column without other spellings is read elsewhere.
+    other = [text for text in texts if not is_date(text)]
+    if not other:
+        return None
+    months = next(_found(_MONTHS, other[0]), None) is not None
+    if months and all(map(_is_season, other)):
+        return None
+    two = [found for text in other if (found := _TWO_NUMBERS.fullmatch(text))]
+    open_ones = [found for found in two if found["mark"] != "."]
+    ways = {int(found["first"]) > 12 for found in open_ones if _tells(found)}
+    if len(ways) > 1 or (open_ones and not ways):
+        return None
+    spelling = DateSpelling(max(other, key=len), next(iter(ways), None), months)
+    return spelling if reads_all(spelling, texts, others) else None
+
+
+def _found(forms: Sequence[re.Pattern[str]], cell: str) -> Iterator[re.Match[str]]:
+    return (found for form in forms if (found := form.fullmatch(cell)))
+
+
+def _tells(found: re.Match[str]) -> bool:
+    """Whether one of two numbers is no month."""
+    return max(int(found["first"]), int(found["other"])) > 12
+
+
+def _is_season(text: str) -> bool:
+    found = _SEASON.fullmatch(text)
+    return found is not None and int(found[2]) == (int(found[1]) + 1) % 100
+
+
+def _iso(found: re.Match[str], month: int, day: int) -> str | None:
+    """The day and the time that was `found` behind it; None where there is no such one."""
+    parts = found.groupdict()
+    hour = int(parts.get("hour") or 0)
+    if half := parts.get("half"):
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + 12 * (half.lower() == "p")
+    try:
+        moment = dt.datetime(
+            int(found["year"]),
+            month,
+            day,
+            hour,
+            int(parts.get("minute") or 0),
+            int(parts.get("second") or 0),
+        )
+    except ValueError:
+        return None
+    return moment.isoformat(sep=" ")

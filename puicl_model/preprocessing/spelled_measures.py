@@ -1,0 +1,128 @@
+"""Angles, lengths in feet, times of the half day and durations in several units."""
+
+import datetime as dt
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from puicl_model.preprocessing.magnitudes import time_units
+from puicl_model.preprocessing.spelling import Spelling, reads_all
+
+_PRIME, _SECOND = "['\u2019\u2032]", "(?:[\"\u201d\u2033]|''|\u2019\u2019)"
+# 46°12'30"N, 46° 12.5′, N 46.2°; 46.2N
+_ANGLE = re.compile(
+    r"(?P<ahead>[NSEW])?\s?(?P<sign>[+\-\u2212])?(?P<degrees>\d{1,3}(?:\.\d+)?)\s?"
+    rf"(?P<mark>°)?(?:(?<=°)\s?(?P<minutes>\d{{1,2}}(?:\.\d+)?)\s?{_PRIME}"
+    rf"(?:\s?(?P<seconds>\d{{1,2}}(?:\.\d+)?)\s?{_SECOND})?)?\s?(?P<behind>[NSEW])?"
+)
+# 5'11", 5 ft 11 in
+_FEET = re.compile(
+    rf"(?P<feet>\d{{1,3}})\s?(?:{_PRIME}|ft\.?|feet|foot)\s?"
+    rf"(?:(?P<inches>\d{{1,2}}(?:\.\d+)?)\s?(?:{_SECOND}|in\.?|inch(?:es)?))?",
+    re.IGNORECASE,
+)
+# 6:57 PM, 6 p.m.
+_HALF = re.compile(
+    r"(?P<hour>0?[1-9]|1[0-2])(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?)?\s?"
+    r"(?P<half>[AP])\.?\s?M\.?",
+    re.IGNORECASE,
+)
+# 1h 20m, 2 hours and 5 min, 3 years, 2 months
+_PART = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s?(?P<unit>[^\W\d_]{1,12})\.?(?:,?\s?(?:and\s)?)?")
+
+
+@dataclass(frozen=True)
+class MeasureSpelling(Spelling):
+    """What is written in several parts or with a direction.
+
+    form: "angle" (degrees, negative in the south and the west), "feet" (inches), "half day" (times
+    of day) or "lasting" (seconds); units: the seconds of each unit of the last.
+    """
+
+    kind: ClassVar[str] = "measure"
+
+    form: str
+    units: dict[str, float] = field(default_factory=dict)
+
+    def of_text(self, cell):
+        """See `Spelling`."""
+        return _lasting(cell, self.units) if self.form == "lasting" else _FORMS[self.form](cell)
+
+    def of_other(self, cell):
+        """See `Spelling`."""
+        return cell if self.form == "half day" and isinstance(cell, dt.time) else None
+
+
+def measure_spelling(texts: Sequence[str], others: Sequence[Any]) -> MeasureSpelling | None:
+    """How all cells say angles, feet, times or durations; None where not all do so.
+
+    texts: the different ones; others: cells that are no text. Durations of one unit each are
+    numbers with units, and so are feet.
+    """
+    example = max(texts, key=len)
+    for form in _FORMS:
+        spelling = MeasureSpelling(example, form)
+        if reads_all(spelling, texts, others) and (
+            form != "feet" or any(_parts_of_feet(text) > 1 for text in texts)
+        ):
+            return spelling
+    if not all(map(_PART.match, texts)):
+        return None
+    parts = [list(_PART.finditer(text)) for text in texts]
+    if not any(len(found) > 1 for found in parts):
+        return None
+    units = time_units(part["unit"] for found in parts for part in found)
+    spelling = MeasureSpelling(example, "lasting", units)
+    return spelling if units and reads_all(spelling, texts, others) else None
+
+
+def _parts_of_feet(text: str) -> int:
+    found = _FEET.fullmatch(text)
+    return 0 if found is None else 1 + (found["inches"] is not None)
+
+
+def _angle(text: str) -> float | None:
+    found = _ANGLE.fullmatch(text)
+    if not found or not (found["mark"] or found["ahead"] or found["behind"]):
+        return None
+    side = found["ahead"] or found["behind"]
+    # 46N may be a code, 46.2N is none; -46 S would be turned twice.
+    if (found["ahead"] and found["behind"]) or (side and found["sign"] in ("-", "\u2212")):
+        return None
+    if not found["mark"] and "." not in found["degrees"]:
+        return None
+    minutes, seconds = (float(found[name] or 0) for name in ("minutes", "seconds"))
+    degrees = float(found["degrees"]) + minutes / 60 + seconds / 3600
+    if minutes >= 60 or seconds >= 60 or degrees > 360:
+        return None
+    below = found["sign"] in ("-", "\u2212") or (side or "N") in "SW"
+    return -degrees if below else degrees
+
+
+def _feet(text: str) -> float | None:
+    found = _FEET.fullmatch(text)
+    inches = float(found["inches"] or 0) if found else 0.0
+    return None if found is None or inches >= 12 else 12 * float(found["feet"]) + inches
+
+
+def _half_day(text: str) -> dt.time | None:
+    found = _HALF.fullmatch(text)
+    if not found:
+        return None
+    hour = int(found["hour"]) % 12 + 12 * (found["half"].lower() == "p")
+    return dt.time(hour, int(found["minute"] or 0), int(found["second"] or 0))
+
+
+def _lasting(text: str, units: dict[str, float]) -> float | None:
+    """Seconds of parts whose units become smaller and smaller; None where there are no such."""
+    total, end, before = 0.0, 0, float("inf")
+    for part in _PART.finditer(text):
+        size = units.get(part["unit"], 0.0)
+        if part.start() != end or not 0 < size < before:
+            return None
+        total, end, before = total + float(part["number"]) * size, part.end(), size
+    return total if end == len(text) > 0 else None
+
+
+_FORMS: dict[str, Callable[[str], Any]] = {"angle": _angle, "feet": _feet, "half day": _half_day}

@@ -1,0 +1,207 @@
+"""Numbers with separators, currencies, percent signs and units: $1,234.50, 1.234,5 kg, 10 %."""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from puicl_model.preprocessing.magnitudes import units_of
+from puicl_model.preprocessing.spelling import Spelling, reads_all
+
+_MINUS = "\u2212-"
+# Blanks and apostrophes part thousands wherever they stand; \u2019 is a typographer's.
+_BLANKS = "'\u2019 \u00a0\u2009\u202f"
+_SYMBOL = "[$€£¥₹]"
+_CURRENCIES = re.findall(
+    r"\w+",
+    "USD EUR GBP CHF JPY CNY INR AUD CAD NZD SEK NOK DKK PLN CZK HUF RON TRY BRL MXN ZAR KRW SGD",
+)
+_BEFORE = rf"(?:[A-Z]{{1,3}})?{_SYMBOL}|{'|'.join(_CURRENCIES)}|R\$|Rs\.?"
+# kg, mg/dl, cm², years old; no capitals but those of a few: 10A and 11AB are flats.
+_WORD = r"[^\W\d_]{1,12}[²³]?"
+_AFTER = (
+    rf"[%‰]|°\s?[^\W\d_]?|{_SYMBOL}(?:\s?/\s?{_WORD})?"
+    rf"|{_WORD}\.?(?:\s?/\s?{_WORD}|\s{_WORD}|\s?{_SYMBOL})?"
+)
+_CAPITALS = frozenset(
+    {*_CURRENCIES, "KB", "MB", "GB", "TB", "PB", "HP", "RPM", "KM", "KG", "CM", "MM", "ML", "MPH"}
+)
+_MONEY = frozenset({*_CURRENCIES, *"$€£¥₹"})
+_CELL = re.compile(
+    rf"(?P<open>\()?(?P<sign>[+{_MINUS}])?\s?(?:(?P<before>{_BEFORE})\s?(?P<inner>[{_MINUS}])?)?"
+    rf"(?P<digits>(?:\d[\d.,{_BLANKS}]*)?\d(?:[eE][+-]?\d+)?|[.,]\d+)"
+    rf"\s?(?P<after>{_AFTER})?(?P<close>\))?(?P<behind>[{_MINUS}])?"
+)
+# By the decimal mark, groups of three, of two and three as in India, or none; no group begins
+# with 0.
+_POINT = re.compile(
+    rf"(?:[1-9]\d{{0,2}}(?:(?:,\d{{2,3}})*,\d{{3}}|(?:[{_BLANKS}]\d{{3}})+)|\d*)(?:\.\d+)?"
+    r"(?:[eE][+-]?\d+)?"
+)
+_COMMA = re.compile(
+    rf"(?:[1-9]\d{{0,2}}(?:(?:\.\d{{3}})+|(?:[{_BLANKS}]\d{{3}})+)|\d*)(?:,\d+)?(?:[eE][+-]?\d+)?"
+)
+_PARTING = {".": re.compile(rf"[,{_BLANKS}]"), ",": re.compile(rf"[.{_BLANKS}]")}
+_MARK = re.compile("[.,]")
+_BLANK = re.compile(f"[{_BLANKS}]")
+# One mark parts thousands, the other is decimal; or blanks do.
+_BOTH = re.compile(rf"[.{_BLANKS}]\d{{3}},\d")
+_FEWEST_OF_A_UNIT = 3
+# From so many different numbers on, a comma alone is taken for a decimal one: 1,2 may be two
+# answers of a few.
+_MANY = 21
+
+
+class _Cell(NamedTuple):
+    """A text taken apart; sign: 1 or -1."""
+
+    sign: int
+    before: str
+    digits: str
+    after: str
+    in_brackets: bool
+
+
+@dataclass(frozen=True)
+class NumberSpelling(Spelling):
+    """Numbers of one decimal mark, one currency in front and one kind of units behind.
+
+    decimal: "." or ","; points: whether these part thousands, so that what a reader has made of
+    1.234 is no number here; before: what may stand in front; units: what numbers are multiplied by
+    for what stands behind them, "" among it where that may be nothing.
+    """
+
+    kind: ClassVar[str] = "number"
+
+    decimal: str
+    points: bool
+    before: str
+    units: dict[str, float]
+
+    def of_text(self, cell):
+        """See `Spelling`."""
+        apart = _apart(cell)
+        value = None if apart is None else _value(apart.digits, self.decimal)
+        if apart is None or value is None or apart.before not in ("", self.before):
+            return None
+        if value == 0 and not apart.after:
+            return 0.0
+        times = self.units.get(apart.after)
+        return None if times is None else apart.sign * value * times
+
+    def of_other(self, cell):
+        """See `Spelling`."""
+        try:
+            value = math.nan if isinstance(cell, bool | np.bool_) else float(cell)
+        except (TypeError, ValueError, OverflowError):
+            return None
+        if value == 0 and not self.points:
+            return 0.0
+        return value if math.isfinite(value) and not self.points and "" in self.units else None
+
+
+def number_spelling(texts: Sequence[str], others: Sequence[Any]) -> NumberSpelling | None:
+    """How all cells say numbers; None where not all do, or where more than one way is likely.
+
+    texts: the different ones; others: cells that are no text.
+    """
+    cells = []
+    for text in texts:
+        if (cell := _apart(text)) is None:
+            return None
+        cells.append(cell)
+    befores = {cell.before for cell in cells if cell.before}
+    money = bool(befores) or any(cell.after in _MONEY for cell in cells)
+    decimal = _decimal_mark([cell.digits for cell in cells], money=money)
+    if decimal is None or len(befores) > 1 or all(cell.in_brackets for cell in cells):
+        return None
+    before = next(iter(befores), "")
+    nonzero = {cell.after for cell in cells if cell.after or _value(cell.digits, decimal)}
+    units = _units(nonzero, sure=bool(before) or any(_MARK.search(c.digits) for c in cells))
+    if not units or (_is_word(units) and len(texts) < _FEWEST_OF_A_UNIT):
+        return None
+    if not before and set(units) == {""} and not _are_amounts(cells, decimal):
+        return None
+    points = decimal == "," and any("." in cell.digits for cell in cells)
+    example = max(texts, key=len)
+    spelling = NumberSpelling(example, decimal, points, before, units)
+    # The texts have just been read.
+    return spelling if reads_all(spelling, [], others) else None
+
+
+def _apart(cell: str) -> _Cell | None:
+    found = _CELL.fullmatch(cell)
+    if not found:
+        return None
+    signs = [found["sign"], found["inner"], found["behind"]]
+    in_brackets = bool(found["open"])
+    # 5- and (5) may be a grade and the number of a list.
+    amount = found["before"] or _MARK.search(found["digits"])
+    if in_brackets != bool(found["close"]) or sum(map(bool, signs)) + in_brackets > 1:
+        return None
+    if (in_brackets or found["behind"]) and not amount:
+        return None
+    minus = in_brackets or any(sign and sign in _MINUS for sign in signs)
+    after = re.sub(r"\s", "", found["after"] or "").removesuffix(".")
+    return _Cell(-1 if minus else 1, found["before"] or "", found["digits"], after, in_brackets)
+
+
+def _value(digits: str, decimal: str) -> float | None:
+    """The number that `digits` are with that `decimal` mark; None where they are none."""
+    if not (_POINT if decimal == "." else _COMMA).fullmatch(digits):
+        return None
+    return float(_PARTING[decimal].sub("", digits).replace(",", "."))
+
+
+def _decimal_mark(digits: Sequence[str], *, money: bool) -> str | None:
+    """The mark with which all `digits` are numbers; None where there is none, or either may be."""
+    by_point, by_comma = ([_value(d, mark) for d in digits] for mark in ".,")
+    if None in by_point:
+        return None if None in by_comma else ","
+    if None in by_comma or by_point == by_comma:
+        return "."
+    # 1,234 and 12,500: three digits behind each mark. Beside 999 they are thousands, and where
+    # each number has a mark, these are a thousand times as many as decimals at most.
+    mark = "," if any("," in d for d in digits) else "."
+    if all(mark in d for d in digits):
+        return "."
+    if any((_value(d, ".") or 0) >= 1000 for d in digits if mark not in d):
+        return None
+    if mark == ".":  # of amounts of money alone: 1.250 kg beside 2 kg is more than one
+        return "," if money else None
+    return "."
+
+
+def _units(after: set[str], *, sure: bool) -> dict[str, float]:
+    """What to multiply numbers by for what stands `after` them; empty where it cannot be told.
+
+    sure: whether they are amounts, whatever stands there: of a currency, or with a decimal mark.
+    """
+    named = after - {""}
+    if len(named) > 1 or (named and "" in after and not named <= _MONEY):
+        units = units_of(after)
+        sure = sure or bool(units)
+    else:
+        units = dict.fromkeys(named | {""} if named <= _MONEY else named, 1.0)
+    codes = {unit for unit in named - _CAPITALS if unit.isalpha() and unit.isupper()}
+    return {} if any(len(unit) > 1 or not sure for unit in codes) else units
+
+
+def _is_word(units: Iterable[str]) -> bool:
+    return any(unit[:1].isalpha() for unit in units)
+
+
+def _are_amounts(cells: Sequence[_Cell], decimal: str) -> bool:
+    """Whether numbers that nothing stands beside are amounts rather than codes or answers.
+
+    555 123 and 555 456 may be telephone numbers; 1,2 and 1,3 answers of which several count.
+    """
+    digits = [cell.digits for cell in cells]
+    if decimal == ",":
+        return len(digits) >= _MANY or any(_BOTH.search(d) for d in digits)
+    if any(_MARK.search(d) for d in digits) or not any(_BLANK.search(d) for d in digits):
+        return True
+    return len({sum(map(str.isdigit, d)) for d in digits}) > 1

@@ -1,0 +1,61 @@
+"""Which of the known ways of writing numbers or dates the cells of a column have."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from puicl_model.preprocessing.spelled_dates import DateSpelling, date_spelling
+from puicl_model.preprocessing.spelled_measures import MeasureSpelling, measure_spelling
+from puicl_model.preprocessing.spelled_numbers import NumberSpelling, number_spelling
+from puicl_model.preprocessing.spelling import Spelling, texts_and_others
+
+_MOST_WORDS, _MANY = 2, 20
+
+_KINDS = {kind.kind: kind for kind in (DateSpelling, MeasureSpelling, NumberSpelling)}
+
+
+def spelling_of(column: pd.Series) -> Spelling | None:
+    """How all cells of `column` say numbers or dates; None where not all do, or not in one way.
+
+    For columns whose cells Python and pandas do not read by themselves. A categorical is what its
+    type says it is.
+    """
+    cells = texts_and_others(column) if column.dtype == object else None
+    return None if cells is None else _spelling(*cells)
+
+
+def words_beside(column: pd.Series) -> list[str]:
+    """The one or two words without which more than 20 different cells would be read.
+
+    Such as `Varies with device` beside 19M and 14k; empty where there are none, or more of them.
+    """
+    cells = texts_and_others(column) if column.dtype == object else None
+    if cells is None:
+        return []
+    texts, others = cells
+    words = [text for text in texts if not any(map(str.isdigit, text))]
+    said = [text for text in texts if text not in words] if len(words) <= _MOST_WORDS else []
+    return words if words and len(said) > _MANY and _spelling(said, others) else []
+
+
+def _spelling(texts: Sequence[str], others: Sequence[Any]) -> Spelling | None:
+    for find in (measure_spelling, date_spelling, number_spelling):
+        if found := find(texts, others):
+            return found
+    return None
+
+
+def as_written(column: pd.Series, spelling: Spelling | None) -> pd.Series:
+    """`column` with the numbers or dates that its cells say; itself without a `spelling`.
+
+    Raises `ValueError` naming the first cell that cannot be read.
+    """
+    return column if spelling is None else spelling.read(column)
+
+
+def spelling_from(state: dict[str, Any] | None) -> Spelling | None:
+    """The spelling whose `state` this is."""
+    if state is None:
+        return None
+    return _KINDS[state["kind"]](**{name: value for name, value in state.items() if name != "kind"})
