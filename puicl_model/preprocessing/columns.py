@@ -24,6 +24,7 @@ from puicl_model.preprocessing.cells import (
     word,
     zone_of,
 )
+from puicl_model.preprocessing.judging import MIN_ROWS_TO_JUDGE
 from puicl_model.preprocessing.levels import have_order, in_order
 from puicl_model.preprocessing.reading import is_missing
 from puicl_model.preprocessing.spelling import Spelling
@@ -212,6 +213,8 @@ class CategoryColumn(Column):
     # Codes by how many rows have a level, for each code, where the levels have no order; only at a
     # fit.
     by_count: np.ndarray | None = None
+    # The share of rare levels in the cells that are there; only at a fit, and 0 of few cells.
+    rare_share: float = 0.0
 
     def __init__(self, column: pd.Series, one_hot_levels: int, rare_below: int):
         words, missing = as_words(column)
@@ -229,6 +232,8 @@ class CategoryColumn(Column):
         # A number that stands for a rare level is as rare without it.
         self.zeros = {digits: text for digits, text in self.zeros.items() if text in kept}
         self.rare = len(common) < len(levels)
+        if len(known) >= MIN_ROWS_TO_JUDGE:
+            self.rare_share = float(counts[~np.isin(levels, common)].sum() / len(known))
         self.missing = bool(missing.any())
         self.one_hot = self._n_codes <= one_hot_levels
         codes = self._codes(words, missing)

@@ -17,6 +17,7 @@ from puicl_model.preprocessing.column_doubts import (
     left_out,
     of_none,
     of_one_word,
+    of_rare_levels,
     of_two_clocks,
     of_words_beside,
     taken_for_categories,
@@ -158,6 +159,15 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             ),
             of_words_beside(
                 {name: said.words_beside for name, said in told.items() if said.words_beside}
+            ),
+            of_rare_levels(
+                {
+                    name: encoder.rare_share
+                    for j, encoder in self._encoders.items()
+                    if isinstance(encoder, CategoryColumn)
+                    and not (told[name := self._names[j]].misspelled or told[name].words_beside)
+                },
+                self.rare_below,
             ),
             taken_for_numbers([name for name, said in told.items() if said.identifies]),
             of_two_clocks(

@@ -272,3 +272,23 @@ def test_grades_with_gaps_where_their_first_one_would_be_are_told_of():
     assert doubts_of_grades("none", "mild", None, "moderate", "severe") == []
     assert doubts_of_grades("low", "medium", "high", "very high", None) == []
     assert doubts_of_grades("mild", None, "severe") == []  # a column each
+
+
+@pytest.mark.parametrize("word", ["unknown", "-", "none"])
+def test_numbers_that_become_rare_levels_beside_a_word_are_told_of(word):
+    """Where the word has less than half of the cells, it is refused as a slip."""
+    cells = np.random.default_rng(0).permutation(N * 10).astype(object)
+    cells[: int(N * 6.5)] = word
+    with pytest.warns(UserWarning, match=r"fewer than 3 rows, .* fill much of: a \(35%\); if"):
+        fitted, out = fit(a=cells)
+    assert fitted.kinds_ == {"a": "category"}
+    assert len(np.unique(out["a"])) == 2
+
+
+@pytest.mark.parametrize(("n_rare", "told"), [(1, 0), (2, 1)])
+def test_a_tenth_of_rare_levels_is_told_of_where_there_are_cells_enough(recwarn, n_rare, told):
+    for n in (20, 19):
+        levels = np.resize(["red", "green", "blue"], n).astype(object)
+        levels[:n_rare] = ["teal", "pink"][:n_rare]
+        fit(a=levels)
+    assert len(recwarn) == told
