@@ -3,10 +3,12 @@
 Each function gives a sentence, or nothing.
 """
 
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from puicl_model.preprocessing.reading import UNSEEN
 from puicl_model.preprocessing.scales import lacks_none
 
 # How to have row numbers kept, behind a sentence of those that were not.
@@ -19,6 +21,12 @@ MISSPELLED = f"text that looks like numbers or dates: {SPELL}"
 # From this share of its cells on, a category's rare levels are told of. Of the 329 categories of
 # 111 real tables none has more than a hundredth.
 _MANY_RARE = 0.1
+# Dashes and quotes as typewriters have them.
+_ALIKE = str.maketrans(
+    dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")
+    | dict.fromkeys("\u2018\u2019\u201a\u2032`\u00b4", "'")
+    | dict.fromkeys("\u201c\u201d\u201e\u2033", '"')
+)
 _WARNED = (ROW_NUMBER, FREE_TEXT, RARE, MISSPELLED)
 
 
@@ -105,6 +113,29 @@ def of_one_word(levels: Mapping[str, Sequence[str]]) -> str:
         f"levels that differ in case alone: {', '.join(told)}; each is a category of its own, so "
         "write them alike"
     )
+
+
+def of_one_look(levels: Mapping[str, Sequence[str]]) -> str:
+    """On levels that differ in blanks, dashes or what shows nowhere; levels: each column's."""
+    told = []
+    for name, theirs in levels.items():
+        looking = defaultdict(list)
+        for level in theirs:
+            looking[_look(level)].append(level)
+        if first := next((said for said in looking.values() if len(said) > 1), None):
+            told.append(f"{name} ({' and '.join(map(ascii, first))})")
+    if not told:
+        return ""
+    return (
+        f"levels that look alike: {', '.join(told)}; each is a category of its own, so write them "
+        "alike"
+    )
+
+
+def _look(level: str) -> str:
+    """`level` as it reads: one form of letters with accents, of blanks, dashes and quotes."""
+    seen = unicodedata.normalize("NFC", "".join(c for c in level if c not in UNSEEN))
+    return " ".join(seen.translate(_ALIKE).split())
 
 
 def of_none(levels: Mapping[str, Sequence[str]]) -> str:

@@ -1,5 +1,6 @@
 """One form for every kind of table: a pandas frame with columns by position."""
 
+import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
@@ -190,9 +191,24 @@ def _from_arrow(column: pd.Series) -> pd.Series:
     return pd.to_timedelta(cells) if column.dtype.kind == "m" else cells
 
 
+# Marks that show nowhere, as pages and exports leave them in cells: zero-width blanks and joiners,
+# soft hyphens, byte order marks, directions.
+UNSEEN = "".join(c for c in map(chr, range(0x10000)) if unicodedata.category(c) == "Cf")
+_AROUND = UNSEEN + "".join(c for c in map(chr, range(0x10000)) if c.isspace())
+
+
 def with_plain_text(column: pd.Series) -> pd.Series:
-    """`column`, its text as Python's own: Arrow's makes each cell anew when it is looked at."""
-    return column.astype(object) if isinstance(column.dtype, pd.StringDtype) else column
+    """`column`, its text as Python's own and without blanks and marks that show nowhere around it.
+
+    Arrow's text makes each cell anew when it is looked at; pandas takes no blanks but ASCII's for
+    a part of a number, and Python none that have no width.
+    """
+    if isinstance(column.dtype, pd.StringDtype):
+        column = column.astype(object)
+    if column.dtype != object:
+        return column
+    cells = [cell.strip(_AROUND) if isinstance(cell, str) else cell for cell in column.array]
+    return pd.Series(cells, column.index, dtype=object)
 
 
 # What files write where there is nothing: what pandas takes for it in a CSV file, and "?".

@@ -16,6 +16,7 @@ from puicl_model.preprocessing.column_doubts import (
     RARE,
     left_out,
     of_none,
+    of_one_look,
     of_one_word,
     of_rare_levels,
     of_two_clocks,
@@ -153,6 +154,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         doubts = (
             left_out(self.dropped_),
             of_one_word(levels),
+            of_one_look(levels),
             of_none({name: said for name, said in levels.items() if name in with_gaps}),
             taken_for_categories(
                 {name: said.misspelled for name, said in told.items() if said.misspelled}

@@ -1,4 +1,5 @@
 import json
+import re
 import time
 import tracemalloc
 import warnings
@@ -259,6 +260,28 @@ def test_levels_that_differ_in_case_alone_are_told_of_but_for_genotypes():
         fit(a=levels, b=np.resize(["LOW", "low", "high"], N), c=np.resize(["AA", "Aa", "aa"], N))
 
 
+@pytest.mark.parametrize(
+    "levels",
+    [
+        ["New York", "New\u00a0York"],
+        ["New York", "New  York"],
+        ["Z\u00fcrich", "Zu\u0308rich"],
+        ["post\u200bcode", "postcode"],
+        ["18\u201324", "18-24"],
+        ["don't know", "don\u2019t know"],
+    ],
+)
+def test_levels_that_look_alike_are_told_of(levels):
+    said = ".*".join(re.escape(ascii(level)) for level in sorted(levels))
+    with pytest.warns(UserWarning, match=rf"levels that look alike: a \({said}\); each is"):
+        fit(a=np.resize([*levels, "other"], N))
+
+
+def test_levels_that_look_different_are_not_told_of(recwarn):
+    fit(a=np.resize(["10\u00b2", "102", "1-1", "11", "+", "-"], N))
+    assert not recwarn
+
+
 def doubts_of_grades(*levels):
     return TablePreprocessor().fit(pd.DataFrame({"a": np.resize(levels, N)})).doubts_
 
@@ -292,3 +315,23 @@ def test_a_tenth_of_rare_levels_is_told_of_where_there_are_cells_enough(recwarn,
         levels[:n_rare] = ["teal", "pink"][:n_rare]
         fit(a=levels)
     assert len(recwarn) == told
+
+
+@pytest.mark.parametrize(
+    "mark", ["\u00a0", "\u200b", "\ufeff", "\u200e", "\u00ad", "\u3000 \u200b"]
+)
+def test_what_shows_nowhere_around_a_cell_is_no_part_of_it(recwarn, mark):
+    cells = np.resize(["red", "green", "blue", "?"], N)
+    plain = {"level": cells, "number": numbers().astype(str), "few": np.resize(["1", "2"], N)}
+    plain["date"] = [f"2024-05-{1 + row % 28:02}" for row in range(N)]
+    plain["time"] = [f"{row % 24}:15" for row in range(N)]
+    marked = {
+        name: [f"{mark}{cell}{mark}" if row % 2 else cell for row, cell in enumerate(column)]
+        for name, column in plain.items()
+    }
+    fitted, out = fit(**marked)
+    expected, there = fit(**plain)
+    pd.testing.assert_frame_equal(out, there)
+    assert fitted.kinds_ == expected.kinds_
+    np.testing.assert_array_equal(expected.transform(pd.DataFrame(marked)), out)
+    assert not recwarn
