@@ -32,6 +32,12 @@ _CLOCK = re.compile(
     r"(?P<hours>\d{1,2}|\d{3}(?=:\d\d:)):(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d(?:\.\d+)?))?\s*"
 )
 
+# 9:30 AM, 12:05:30 p.m., 9 am. 10 pM is a concentration.
+_HALF_DAY = re.compile(
+    r"\s*(?P<hours>0?\d|1[0-2])(?::(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d(?:\.\d+)?))?)?\s?"
+    r"(?P<half>[AP]\.?M\.?|[ap]\.?m\.?)\s*"
+)
+
 
 def as_numbers(column: pd.Series, offset: int = 0) -> np.ndarray:
     """[n] cells as float64, NaN where missing, less `offset`; durations and times in seconds.
@@ -182,8 +188,10 @@ def are_times(column: pd.Series, missing: np.ndarray) -> bool:
 
 
 def is_time(cell: Any) -> bool:
-    """Whether it is a time of day or a duration, or text like 9:30."""
-    return isinstance(cell, _TIMES) or (isinstance(cell, str) and bool(_CLOCK.fullmatch(cell)))
+    """Whether it is a time of day or a duration, or text like 9:30 or 9:30 PM."""
+    if not isinstance(cell, str):
+        return isinstance(cell, _TIMES)
+    return bool(_CLOCK.fullmatch(cell) or _HALF_DAY.fullmatch(cell))
 
 
 def are_truths(column: pd.Series, missing: np.ndarray) -> bool:
@@ -264,6 +272,9 @@ def _seconds(cell: Any) -> Any:
     if isinstance(cell, str) and (found := _CLOCK.fullmatch(cell)):
         hours = int(found["days"] or 0) * 24 + int(found["hours"])
         return hours * 3600 + int(found["minutes"]) * 60 + float(found["seconds"] or 0)
+    if isinstance(cell, str) and (found := _HALF_DAY.fullmatch(cell)):
+        hours = int(found["hours"]) % 12 + 12 * (found["half"][0] in "Pp")
+        return hours * 3600 + int(found["minutes"] or 0) * 60 + float(found["seconds"] or 0)
     if not isinstance(cell, dt.time):
         return cell
     return cell.hour * 3600 + cell.minute * 60 + cell.second + cell.microsecond / 1e6

@@ -60,7 +60,25 @@ def test_durations_as_python_and_pandas_write_them_are_seconds():
     np.testing.assert_array_equal(hours, 3600 * (90 + np.arange(N)) + 1815)
 
 
-@pytest.mark.parametrize("cell", ["9:75", "9:3", "123:10", "1234:10:00", "1:2:3", "noon", "2 days"])
+@pytest.mark.parametrize("form", ["%I:%M %p", "%I:%M:%S%p", "%I %p"])
+def test_times_of_twelve_hours_are_those_of_twenty_four(form):
+    """By their text, 1:00 PM would stand before 9:00 AM."""
+    minutes = np.arange(N) * 45 % 1440
+    if form == "%I %p":
+        minutes -= minutes % 60
+    times = [datetime.time(m // 60, m % 60) for m in minutes.tolist()]
+    upper = [f"{time:{form}}" for time in times]
+    lower = [text.lstrip("0").lower().replace("m", ".m.") for text in upper]
+    fitted, out = fit(a=upper, b=numbers(), lower=lower, times=times)
+    assert fitted.kinds_ == {"a": "number", "b": "number"} | dict.fromkeys(
+        ["lower", "times"], "equal to a"
+    )
+    np.testing.assert_array_equal(out["a"], 60.0 * minutes)
+
+
+@pytest.mark.parametrize(
+    "cell", ["9:75", "9:3", "123:10", "1234:10:00", "1:2:3", "noon", "2 days", "13:10 PM", "10 pM"]
+)
 def test_what_is_no_time_of_day_is_not_read_as_one(cell):
     text = np.where(np.arange(N) % 2, "9:30", cell)
     fitted, _ = fit(a=text, b=numbers())
