@@ -42,9 +42,9 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
     without a name or called index), both in columns of 20 cells or more, and categories whose
     levels are all rare. Left out silently: columns without two distinct values, and columns equal
     to an earlier one. Text like 9:30, 9:30 PM, 09:30:15 or 1 day, 2:03:04 is a time of day or a
-    duration (seconds). Text like `10 %`, `$1,234.50`, `18 kg`, `1.234,5` or `31.12.2020` is numbers or dates
-    where all cells leave one reading (`spellings.spelling_of`), else categories, with a warning.
-    Whole numbers that occur once each, in a column that is called like an identifier
+    duration (seconds). Text like `10 %`, `$1,234.50`, `18 kg`, `1.234,5` or `31.12.2020` is numbers
+    or dates where all cells leave one reading (`spellings.spelling_of`), else categories, with a
+    warning. Whole numbers that occur once each, in a column that is called like an identifier
     (`patient_id`) or as text with zeros in front, are numbers, with a warning.
 
     Parameters
