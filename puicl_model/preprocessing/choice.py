@@ -17,7 +17,6 @@ from puicl_model.preprocessing.judging import (
     reads_as_numbers,
     refuse_slips,
 )
-from puicl_model.preprocessing.reading import is_missing
 from puicl_model.preprocessing.spelled_dates import DateSpelling
 from puicl_model.preprocessing.spellings import as_written, spelling_of, words_beside
 
@@ -58,12 +57,15 @@ class Choice:
     told: Told = Told()
 
 
-def choose(name: str, column: pd.Series, settings: Settings, *, categorical: bool) -> Choice:
-    """The choice for the `column` of this `name`; categorical: whether it is said to be one.
+def choose(
+    name: str, column: pd.Series, missing: np.ndarray, settings: Settings, *, categorical: bool
+) -> Choice:
+    """The choice for the `column` of this `name`.
+
+    missing: [n], where it is; categorical: whether it is said to be a category.
 
     Raises `ValueError` for cells that cannot be read.
     """
-    missing = is_missing(column)
     if missing.all():
         return Choice(left_out="empty")
     try:

@@ -1,6 +1,6 @@
 """What a fit says of its columns: why some are left out, and which may be taken for the wrong kind.
 
-Each function gives a sentence, or nothing.
+And of rows that are none, or stand there twice. Each function gives a sentence, or nothing.
 """
 
 import unicodedata
@@ -8,6 +8,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
+from puicl_model.preprocessing.judging import MIN_ROWS_TO_JUDGE
 from puicl_model.preprocessing.reading import UNSEEN
 from puicl_model.preprocessing.scales import lacks_none
 
@@ -21,6 +25,12 @@ MISSPELLED = f"text that looks like numbers or dates: {SPELL}"
 # From this share of its cells on, a category's rare levels are told of. Of the 329 categories of
 # 111 real tables none has more than a hundredth.
 _MANY_RARE = 0.1
+# From this share of all rows on, those are told of in which nothing stands.
+_MANY_BLANK = 0.01
+# From this share of all rows on, copies are told of where rows are not equal by chance: one column
+# has nearly as many values as there are different rows, and the others together are seldom equal.
+# None of 111 real tables has such copies.
+_MANY_COPIES, _NEARLY_ALL, _SELDOM = 0.1, 0.7, 0.2
 # Dashes and quotes as typewriters have them.
 _ALIKE = str.maketrans(
     dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")
@@ -146,4 +156,37 @@ def of_none(levels: Mapping[str, Sequence[str]]) -> str:
     return (
         f"grades with missing cells: {', '.join(told)}; these are coded after the last grade. If "
         "None stood there, which readers take for a missing cell, write none"
+    )
+
+
+def of_blank_rows(blank: np.ndarray) -> str:
+    """On rows without an entry, as spreadsheets save them below a table; blank: [n], where."""
+    if not _MANY_BLANK <= blank.mean() < 1:
+        return ""
+    return (
+        f"{blank.sum():,} of {len(blank):,} rows hold nothing, row {int(np.argmax(blank))} the "
+        "first: they count as rows all the same, and the estimated share of positives is theirs, "
+        "too; drop them"
+    )
+
+
+def of_copies(columns: Sequence[np.ndarray]) -> str:
+    """On rows that stand in a table more than once, as joined tables have them; columns: each [n].
+
+    Levels and counts alone make rows equal that are not the same.
+    """
+    if not columns or len(columns[0]) < MIN_ROWS_TO_JUDGE:
+        return ""
+    rows = pd.DataFrame(dict(enumerate(columns)))
+    different = rows.drop_duplicates()
+    n_copies = len(rows) - len(different)
+    if n_copies < _MANY_COPIES * len(rows) or len(columns) == 1:
+        return ""
+    values = different.nunique()
+    others = different.drop(columns=values.idxmax()).value_counts() / len(different)
+    if values.max() < _NEARLY_ALL * len(different) or (others**2).sum() > _SELDOM:
+        return ""
+    return (
+        f"{n_copies:,} of {len(rows):,} rows are copies of others: rows must be independent, and "
+        "with copies the share of positives is estimated wrong; keep one of each"
     )

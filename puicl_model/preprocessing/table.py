@@ -15,6 +15,8 @@ from puicl_model.preprocessing.choice import Settings, Told, choose
 from puicl_model.preprocessing.column_doubts import (
     RARE,
     left_out,
+    of_blank_rows,
+    of_copies,
     of_none,
     of_one_look,
     of_one_word,
@@ -26,7 +28,7 @@ from puicl_model.preprocessing.column_doubts import (
 )
 from puicl_model.preprocessing.columns import ENCODERS, CategoryColumn, DateColumn
 from puicl_model.preprocessing.levels import with_own_levels
-from puicl_model.preprocessing.reading import column_names, read_table, with_plain_text
+from puicl_model.preprocessing.reading import column_names, is_missing, read_table, with_plain_text
 from puicl_model.telling import tell
 
 # Levels that a warning names.
@@ -120,9 +122,12 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         )
         told: dict[str, Told] = {}
         seen: dict[bytes, str] = {}
+        blank = np.ones(len(table), dtype=bool)
         for j in table:
             name, column = self._names[j], with_plain_text(table[j])
-            choice = choose(name, column, settings, categorical=j in categorical)
+            missing = is_missing(column)
+            blank &= missing
+            choice = choose(name, column, missing, settings, categorical=j in categorical)
             told[name], encoder = choice.told, choice.encoder
             if encoder is None:
                 self.kinds_[name] = choice.left_out
@@ -177,6 +182,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                 for j, encoder in self._encoders.items()
                 if isinstance(encoder, DateColumn) and encoder.zoned is None
             ),
+            of_blank_rows(blank),
+            of_copies(outputs),
         )
         self.doubts_ = list(filter(None, doubts))
         if not outputs:

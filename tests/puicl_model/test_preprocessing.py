@@ -346,3 +346,36 @@ def test_columns_are_read_without_a_look_at_each_cell_where_that_is_slow(monkeyp
     fitted = TablePreprocessor().fit(table)
     assert fitted.kinds_ == {"a": "number"}
     fitted.transform(table)
+
+
+@pytest.mark.parametrize("nothing", [None, np.nan, " ", "?"])
+@pytest.mark.parametrize(("n_blank", "told"), [(1, False), (2, True)])
+def test_rows_without_an_entry_are_told_of(recwarn, nothing, n_blank, told):
+    rows = pd.DataFrame({"a": np.arange(150) % 7 * 1.5, "b": np.arange(150) % 11}).astype(object)
+    rows.iloc[20 : 20 + n_blank] = nothing
+    TablePreprocessor().fit(rows)
+    said = [str(warning.message) for warning in recwarn]
+    assert [told for told in said if told.startswith("2 of 150 rows hold nothing, row 20 the")] == (
+        said if told else []
+    )
+    assert bool(said) == told
+
+
+@pytest.mark.parametrize(("n_copies", "told"), [(3, 0), (4, 1)])
+def test_copies_of_rows_are_told_of(recwarn, n_copies, told):
+    rows = pd.DataFrame({"a": numbers(), "b": np.arange(N) % 7 * 1.0, "c": np.arange(N) % 3})
+    again = pd.concat([rows.iloc[: N - n_copies], rows.iloc[:n_copies]], ignore_index=True)
+    TablePreprocessor().fit(again)
+    assert len(recwarn) == told
+    if told:
+        assert str(recwarn[0].message).startswith("4 of 40 rows are copies of others")
+
+
+def test_rows_that_are_equal_by_chance_are_no_copies(recwarn):
+    rng = np.random.default_rng(0)
+    levels = pd.DataFrame({name: rng.integers(0, 3, 400) for name in "abcd"})
+    rounded = pd.DataFrame({"a": rng.normal(size=400).round(1), "b": rng.integers(0, 2, 400)})
+    for table in (levels, rounded, rounded[["a"]]):
+        assert table.duplicated().mean() > 0.3
+        TablePreprocessor().fit(table)
+    assert not recwarn
