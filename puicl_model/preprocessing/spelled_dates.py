@@ -1,4 +1,4 @@
-"""Dates and months as people write them: 31.12.2024, 12/31/2024, 31 Dec 2024, Dec 2024."""
+"""Dates, months and quarters as people write them: 31.12.2024, 31 Dec 2024, Dec 2024, Q4 2024."""
 
 import datetime as dt
 import re
@@ -15,20 +15,25 @@ MONTH = (
 )
 _NAMES = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _YEAR = r"(?P<year>(?:1[5-9]|20)\d\d)"
+# Before a date: Tuesday,
+_WEEKDAY = r"(?:(?:mon|tue(?:s)?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? )?"
 # Behind a date: 18:57, 06:57:03 PM
 _TIME = (
     r"(?:(?:,? +|T)(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?:\.\d+)?)?"
     r"(?: ?(?P<half>[AP])\.?M\.?)?)?"
 )
 _TWO_NUMBERS = re.compile(
-    rf"(?P<first>\d{{1,2}})(?P<mark>[./-]) ?(?P<other>\d{{1,2}})(?P=mark) ?{_YEAR}{_TIME}", re.I
+    rf"{_WEEKDAY}(?P<first>\d{{1,2}})(?P<mark>[./-]) ?(?P<other>\d{{1,2}})(?P=mark) ?{_YEAR}"
+    rf"{_TIME}",
+    re.IGNORECASE,
 )
 _DAYS = tuple(
-    re.compile(form + _TIME, re.IGNORECASE)
+    re.compile(_WEEKDAY + form + _TIME, re.IGNORECASE)
     for form in (
         rf"{_YEAR}\.(?P<number>\d{{1,2}})\.(?P<day>\d{{1,2}})\.?",
         rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)?[ /-]?(?P<name>{MONTH})[ ,/-]*{_YEAR}",
         rf"(?P<name>{MONTH})[ -]?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,? |-){_YEAR}",
+        rf"{_YEAR}[ -](?P<name>{MONTH})[ -](?P<day>\d{{1,2}})",
     )
 )
 _MONTHS = tuple(
@@ -38,6 +43,9 @@ _MONTHS = tuple(
         rf"(?P<number>\d{{1,2}})[-/.]{_YEAR}",
         rf"(?P<name>{MONTH}),?[ -]?{_YEAR}",
         rf"{_YEAR}[ -]?(?P<name>{MONTH})",
+        rf"{_YEAR}[ /-]?(?P<part>[QH])(?P<count>[1-4])",
+        rf"(?P<part>[QH])(?P<count>[1-4])[ /-]?{_YEAR}",
+        rf"(?P<count>[1-4])(?P<part>[QH])[ /-]?{_YEAR}",
     )
 )
 # 2010-11 and 2011-12 may be seasons that begin in one year and end in the next.
@@ -49,7 +57,7 @@ class DateSpelling(Spelling):
     """Days, or months, in any spelling that leaves one reading, beside those like 2024-12-31.
 
     day_first: whether 1/2/2024 is in February, None where nothing says so; months: whether the
-    cells are months, whose first day they are read as.
+    cells are months, quarters or halves of a year, whose first day they are read as.
     """
 
     kind: ClassVar[str] = "date"
@@ -70,9 +78,7 @@ class DateSpelling(Spelling):
             found = next(_found(_DAYS, cell), None)
         if found is None:
             return None
-        parts = found.groupdict()
-        month = parts.get("number") or _NAMES.index(parts["name"][:3].lower()) + 1
-        return _iso(found, int(month), int(parts.get("day") or 1))
+        return _iso(found, _month(found.groupdict()), int(found.groupdict().get("day") or 1))
 
     def of_other(self, cell):
         """See `Spelling`."""
@@ -110,6 +116,16 @@ def date_spelling(texts: Sequence[str], others: Sequence[Any]) -> DateSpelling |
 
 def _found(forms: Sequence[re.Pattern[str]], cell: str) -> Iterator[re.Match[str]]:
     return (found for form in forms if (found := form.fullmatch(cell)))
+
+
+def _month(parts: dict[str, str]) -> int:
+    """The month that is numbered or named, or the first of a quarter or half; 13: there is none."""
+    if parts.get("name"):
+        return _NAMES.index(parts["name"][:3].lower()) + 1
+    if not parts.get("part"):
+        return int(parts["number"])
+    long = 3 if parts["part"] in "Qq" else 6
+    return min(13, 1 + long * (int(parts["count"]) - 1))
 
 
 def _tells(found: re.Match[str]) -> bool:

@@ -1,6 +1,5 @@
-"""Angles, lengths in feet, times of the half day and durations in several units."""
+"""Angles, lengths in feet, fractions and durations in several units."""
 
-import datetime as dt
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,11 +21,14 @@ _FEET = re.compile(
     rf"(?:(?P<inches>\d{{1,2}}(?:\.\d+)?)\s?(?:{_SECOND}|in\.?|inch(?:es)?))?",
     re.IGNORECASE,
 )
-# 6:57 PM, 6 p.m.
-_HALF = re.compile(
-    r"(?P<hour>0?[1-9]|1[0-2])(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?)?\s?"
-    r"(?P<half>[AP])\.?\s?M\.?",
-    re.IGNORECASE,
+# 3 1/2, 3-1/2, 3/4
+_FRACTION = re.compile(
+    r"(?:(?P<whole>\d+)(?:[ -](?=\d+/)|$))?(?:(?P<above>\d{1,2})/(?P<below>2|3|4|8|16|32|64))?"
+)
+# PT1H20M, P1DT2H
+_ISO = re.compile(
+    r"P(?=.*\d)(?:(?P<w>\d+)W)?(?:(?P<d>\d+)D)?"
+    r"(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+(?:\.\d+)?)S)?)?"
 )
 # 1h 20m, 2 hours and 5 min, 3 years, 2 months
 _PART = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s?(?P<unit>[^\W\d_]{1,12})\.?(?:,?\s?(?:and\s)?)?")
@@ -36,8 +38,8 @@ _PART = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s?(?P<unit>[^\W\d_]{1,12})\.?(?:,
 class MeasureSpelling(Spelling):
     """What is written in several parts or with a direction.
 
-    form: "angle" (degrees, negative in the south and the west), "feet" (inches), "half day" (times
-    of day) or "lasting" (seconds); units: the seconds of each unit of the last.
+    form: "angle" (degrees, negative in the south and the west), "feet" (inches), "fraction", "iso"
+    (durations in seconds) or "lasting" (likewise); units: the seconds of each unit of the last.
     """
 
     kind: ClassVar[str] = "measure"
@@ -51,7 +53,7 @@ class MeasureSpelling(Spelling):
 
     def of_other(self, cell):
         """See `Spelling`."""
-        return cell if self.form == "half day" and isinstance(cell, dt.time) else None
+        return None
 
 
 def measure_spelling(texts: Sequence[str], others: Sequence[Any]) -> MeasureSpelling | None:
@@ -64,7 +66,7 @@ def measure_spelling(texts: Sequence[str], others: Sequence[Any]) -> MeasureSpel
     for form in _FORMS:
         spelling = MeasureSpelling(example, form)
         if reads_all(spelling, texts, others) and (
-            form != "feet" or any(_parts_of_feet(text) > 1 for text in texts)
+            form not in _PARTS or any(_PARTS[form](text) > 1 for text in texts)
         ):
             return spelling
     if not all(map(_PART.match, texts)):
@@ -75,11 +77,6 @@ def measure_spelling(texts: Sequence[str], others: Sequence[Any]) -> MeasureSpel
     units = time_units(part["unit"] for found in parts for part in found)
     spelling = MeasureSpelling(example, "lasting", units)
     return spelling if units and reads_all(spelling, texts, others) else None
-
-
-def _parts_of_feet(text: str) -> int:
-    found = _FEET.fullmatch(text)
-    return 0 if found is None else 1 + (found["inches"] is not None)
 
 
 def _angle(text: str) -> float | None:
@@ -106,12 +103,20 @@ def _feet(text: str) -> float | None:
     return None if found is None or inches >= 12 else 12 * float(found["feet"]) + inches
 
 
-def _half_day(text: str) -> dt.time | None:
-    found = _HALF.fullmatch(text)
+def _fraction(text: str) -> float | None:
+    found = _FRACTION.fullmatch(text)
+    if not found or not text:
+        return None
+    above, below = int(found["above"] or 0), int(found["below"] or 1)
+    return None if above >= below else int(found["whole"] or 0) + above / below
+
+
+def _iso(text: str) -> float | None:
+    found = _ISO.fullmatch(text)
     if not found:
         return None
-    hour = int(found["hour"]) % 12 + 12 * (found["half"].lower() == "p")
-    return dt.time(hour, int(found["minute"] or 0), int(found["second"] or 0))
+    sizes = {"w": 604_800, "d": 86_400, "h": 3600, "m": 60, "s": 1}
+    return sum(float(found[unit] or 0) * size for unit, size in sizes.items())
 
 
 def _lasting(text: str, units: dict[str, float]) -> float | None:
@@ -125,4 +130,15 @@ def _lasting(text: str, units: dict[str, float]) -> float | None:
     return total if end == len(text) > 0 else None
 
 
-_FORMS: dict[str, Callable[[str], Any]] = {"angle": _angle, "feet": _feet, "half day": _half_day}
+_FORMS: dict[str, Callable[[str], float | None]] = {
+    "angle": _angle,
+    "feet": _feet,
+    "fraction": _fraction,
+    "iso": _iso,
+}
+# How many parts a text of these forms has: some must have two, or 5 ft and 1/2 are told apart from
+# other units and other halves by nothing.
+_PARTS: dict[str, Callable[[str], int]] = {
+    "feet": lambda text: len(re.findall(r"\d+(?:\.\d+)?", text)),
+    "fraction": lambda text: len(re.findall(r"\d+", text)) - 1,
+}

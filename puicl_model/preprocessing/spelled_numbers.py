@@ -11,10 +11,11 @@ import numpy as np
 from puicl_model.preprocessing.magnitudes import units_of
 from puicl_model.preprocessing.spelling import Spelling, reads_all
 
-_MINUS = "\u2212-"
+# Hyphens and dashes that are no ASCII, too; ASCII's stands last, as a class of characters has it.
+_MINUS = "\u2010\u2011\u2012\u2013\u2212-"
 # Blanks and apostrophes part thousands wherever they stand; \u2019 is a typographer's.
 _BLANKS = "'\u2019 \u00a0\u2009\u202f"
-_SYMBOL = "[$€£¥₹]"
+_SYMBOL = "[$€£¥₹₩₽₺₫₪฿₴₦]"
 _CURRENCIES = re.findall(
     r"\w+",
     "USD EUR GBP CHF JPY CNY INR AUD CAD NZD SEK NOK DKK PLN CZK HUF RON TRY BRL MXN ZAR KRW SGD",
@@ -29,9 +30,10 @@ _AFTER = (
 _CAPITALS = frozenset(
     {*_CURRENCIES, "KB", "MB", "GB", "TB", "PB", "HP", "RPM", "KM", "KG", "CM", "MM", "ML", "MPH"}
 )
-_MONEY = frozenset({*_CURRENCIES, *"$€£¥₹"})
+_MONEY = frozenset({*_CURRENCIES, *"$€£¥₹₩₽₺₫₪฿₴₦"})
 _CELL = re.compile(
-    rf"(?P<open>\()?(?P<sign>[+{_MINUS}])?\s?(?:(?P<before>{_BEFORE})\s?(?P<inner>[{_MINUS}])?)?"
+    rf"(?P<open>\()?(?P<sign>[+{_MINUS}])?\s?"
+    rf"(?:(?P<before>{_BEFORE})\s?(?P<inner>[{_MINUS}])?(?P<inside>\()?)?"
     rf"(?P<digits>(?:\d[\d.,{_BLANKS}]*)?\d(?:[eE][+-]?\d+)?|[.,]\d+)"
     rf"\s?(?P<after>{_AFTER})?(?P<close>\))?(?P<behind>[{_MINUS}])?"
 )
@@ -137,9 +139,11 @@ def _apart(cell: str) -> _Cell | None:
     if not found:
         return None
     signs = [found["sign"], found["inner"], found["behind"]]
-    in_brackets = bool(found["open"])
+    in_brackets = bool(found["open"] or found["inside"])
     # 5- and (5) may be a grade and the number of a list.
     amount = found["before"] or _MARK.search(found["digits"])
+    if found["open"] and found["inside"]:
+        return None
     if in_brackets != bool(found["close"]) or sum(map(bool, signs)) + in_brackets > 1:
         return None
     if (in_brackets or found["behind"]) and not amount:
