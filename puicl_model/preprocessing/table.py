@@ -74,6 +74,9 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
     levels_ : dict
         Column name to the levels, of the categories: in the order of their codes where they have
         some, those that are rare not among them.
+    spellings_ : dict
+        Column name to a cell and what it was read as, of numbers and dates that are written as
+        people write them: `("$1,234.50", 1234.5)`.
     dropped_ : dict
         Column name to the reason, of the columns left out.
     doubts_ : list of str
@@ -200,6 +203,16 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             self._names[j]: list(encoder.levels)
             for j, encoder in self._encoders.items()
             if isinstance(encoder, CategoryColumn)
+        }
+
+    @property
+    def spellings_(self) -> dict[str, tuple[str, Any]]:
+        """See the class."""
+        check_is_fitted(self)
+        return {
+            self._names[j]: (spelling.example, spelling.of_text(spelling.example))
+            for j, encoder in self._encoders.items()
+            if (spelling := encoder.spelling) is not None
         }
 
     def codes_by_count(self) -> dict[int, np.ndarray]:

@@ -175,6 +175,15 @@ def test_slips_of_thousands_among_plain_numbers_are_read():
     np.testing.assert_array_equal(out["a"], np.resize([120, 450.5, 800, 1200, 12500], N))
 
 
+def test_what_a_cell_was_read_as_can_be_asked():
+    price, day = ["$1,234.50", "$5"] * 20, ["31.12.2024", "1.2.2023"] * 20
+    fitted, _ = fit(price=price, day=day, plain=numbers(), group=["a", "b"] * 20)
+    assert fitted.spellings_ == {
+        "price": ("$1,234.50", 1234.5),
+        "day": ("31.12.2024", "2024-12-31 00:00:00"),
+    }
+
+
 def test_numbers_that_are_named_categorical_stay_levels():
     x = pd.DataFrame({"a": np.resize(["5%", "10%", "20%", "50%"], N)})
     for fitted in (
