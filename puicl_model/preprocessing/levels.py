@@ -18,12 +18,14 @@ _DIGIT = re.compile(r"\d")
 # What stands in front of a band's first number, which may be .5 or 1e+06: "<", "Under $", "[".
 # Blanks belong to the sign before them alone, or many of them could be shared out in many ways.
 _BAND = re.compile(
-    rf"(?:(?P<below>{'|'.join(BELOW)})|(?P<above>{'|'.join(ABOVE)}))?=?"
+    rf"(?:(?:between|from)\s)?(?:(?P<below>{'|'.join(BELOW)})|(?P<above>{'|'.join(ABOVE)}))?=?"
     rf"\s*(?:[\[(]\s*)?(?:[$€£]\s*)?(?P<number>[+-]?(?:{_NUMBER}|\.\d+)(?:e[+-]\d+)?)",
     re.IGNORECASE,
 )
 # What a band has beside that number: a bound before it, another number or a sign behind it.
-_ENDS = re.compile(rf"\s*[$€£%]?\s*(?:(?:-|–|—|to)\s*[$€£]?{_NUMBER}|{OPEN_END})", re.IGNORECASE)
+_ENDS = re.compile(
+    rf"\s*[$€£%]?\s*(?:(?:-|–|—|to|and)\s*[$€£]?{_NUMBER}|{OPEN_END})", re.IGNORECASE
+)
 # As pandas and R write what they have cut: (-inf, 0.5], (50,100], (500,1e+03]. R's comma parts no
 # thousands.
 _INTERVAL = re.compile(r"[\[(]([^,]+),([^,]+)[\])]")

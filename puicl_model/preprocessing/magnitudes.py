@@ -37,8 +37,10 @@ _MASS |= {"g": 1.0, "kg": 1e3, **dict.fromkeys(("t", "ton", "tons", "tonne", "to
 _LENGTH = {"nm": 1e-9, **dict.fromkeys(("µm", "μm", "um"), 1e-6), "mm": 1e-3, "cm": 1e-2}
 _LENGTH |= {"m": 1.0, "km": 1e3}
 _VOLUME = {**dict.fromkeys(("µl", "μl", "ul"), 1e-6), "ml": 1e-3, "cl": 1e-2, "dl": 0.1, "l": 1.0}
+_HERTZ = {"hz": 1.0, "khz": 1e3, "mhz": 1e6, "ghz": 1e9}
+_BITS = {"bps": 1.0, "kbps": 1e3, "mbps": 1e6, "gbps": 1e9, "tbps": 1e12}
 _TIMES = (_SHORT, _LONG, _ANY_TIME)
-_FAMILIES = (_MONEY, *_TIMES, _BYTES, _MASS, _LENGTH, _VOLUME)
+_FAMILIES = (_MONEY, *_TIMES, _BYTES, _MASS, _LENGTH, _VOLUME, _HERTZ, _BITS)
 
 # What stands before a bound, and what behind one that is open.
 BELOW = ("<", "≤", "under", "below", "less than", "fewer than", "up to")

@@ -36,6 +36,8 @@ TEXT = pd.Series(dtype=object)
         ["< 1", "1-5", "6-9", "10+"],
         ["1 to 4", "5 to 9", "10 to 9", "unknown"],
         ["9 or under", "10 or over"],
+        ["less than 1", "between 1 and 5", "Between 5 and 10", "more than 10"],
+        ["from 1 to 4", "from 5 to 9", "from 10 to 19", "over 19"],
     ],
 )
 def test_numbers_in_levels_count_by_their_value(levels):
@@ -64,6 +66,8 @@ def test_codes_of_one_length_keep_the_order_of_the_alphabet():
         ["250 µg", "5 mg", "1 g", "2 kg"],
         ["5 mm", "1 cm", "500 m", "1 km"],
         ["5 ml", "1 dl", "1 l"],
+        ["900 MHz", "1.8 GHz", "5 GHz"],
+        ["56 kbps", "10 Mbps", "1 Gbps"],
     ],
 )
 def test_a_unit_multiplies_its_number(levels):
