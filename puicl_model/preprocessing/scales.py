@@ -53,6 +53,12 @@ NOTHING = frozenset(
     }
 )
 TRACE = frozenset({"trace", "traces"})
+# How much a test strip has changed: -, (+), +, ++.
+_PLUSES = re.compile(r"\++")
+_NO_PLUS, _HARDLY_A_PLUS = (
+    frozenset("-\u2010\u2011\u2012\u2013\u2014\u22120"),
+    {"(+)", "+-", "+/-", "±"},
+)
 # Who grades something as one of these has a word for its absence.
 _MILD = frozenset({"mild", "very mild", "slight", "very slight", "minor", "trivial"})
 _APART = re.compile(r"[\s_\-–—./]+")
@@ -63,9 +69,11 @@ def ranks(levels: Iterable[str]) -> dict[str, int]:
     """Of each level its place on the scale that all of `levels` are from; empty where none is.
 
     Case, hyphens and the like do not matter, nor words that all levels begin or end with (low risk,
-    high risk). What gives no answer (`unknown`, `refused`) comes last.
+    high risk). What gives no answer (`unknown`, `refused`) comes last. Pluses count: -, +, ++.
     """
     said = {level: plain(level) for level in levels}
+    if pluses := _pluses(said):
+        return pluses
     for words in _readings(said):
         for scale in _scales():
             places = [scale[each] for each in words.values() if each in scale]
@@ -73,6 +81,27 @@ def ranks(levels: Iterable[str]) -> dict[str, int]:
                 found = dict(zip(words, places, strict=True))
                 return {level: found.get(level, len(scale)) for level in said}
     return {}
+
+
+def _pluses(said: dict[str, str]) -> dict[str, int]:
+    """Of each level how many pluses it has, where all levels say so and two are some."""
+    found, silent = {}, {}
+    for level, words in said.items():
+        sign = level.strip()
+        if sign in _NO_PLUS or words in NOTHING:
+            found[level] = 0
+        elif sign in _HARDLY_A_PLUS or words in TRACE:
+            found[level] = 1
+        elif _PLUSES.fullmatch(sign):
+            found[level] = 1 + len(sign)
+        elif no_answer(level):
+            silent[level] = 0
+        else:
+            return {}
+    most = max(found.values(), default=0)
+    if most < 3 or len(set(found.values())) < _FEWEST:
+        return {}
+    return found | dict.fromkeys(silent, most + 1)
 
 
 def lacks_none(levels: Iterable[str]) -> bool:

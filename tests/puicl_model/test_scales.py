@@ -69,6 +69,13 @@ TEXT = pd.Series(dtype=object)
         ["stage V", "stage VI", "stage IX", "stage X"],
         ["VL", "L", "M", "H", "VH"],
         ["S", "M", "L", "XL", "2XL", "3XL"],
+        ["-", "+", "++", "+++"],
+        ["neg", "trace", "+", "++", "unknown"],
+        ["Negative", "(+)", "+", "++", "+++"],
+        ["Mo", "Tu", "We", "Th", "Fr", "Sa", "Su"],
+        ["Less than high school", "High school graduate", "Some college", "Bachelor's degree"],
+        ["Some high school", "Some college", "College graduate", "Graduate degree"],
+        ["Never", "Once a month", "Once a week", "Several times a week", "Every day"],
     ],
 )
 def test_words_of_one_scale_stand_as_in_it(levels):
@@ -86,6 +93,8 @@ def test_words_of_one_scale_stand_as_in_it(levels):
         ["D", "M", "S"],  # divorced, married, single
         ["A", "AB", "B", "O"],
         ["black", "other", "white"],
+        ["+", "-", "unknown"],
+        ["+", "++", "A+"],
         ["divorced", "married", "single", "widowed"],
         ["agree", "satisfied", "very agree"],  # of two questions
         ["left", "neither", "right", "same"],
