@@ -94,6 +94,28 @@ def taken_for_numbers(identifiers: Sequence[str]) -> str:
     )
 
 
+def of_nothing(values: Mapping[str, Any]) -> str:
+    """On numbers and dates that may stand for a missing one; values: of each column."""
+    if not values:
+        return ""
+    told = ", ".join(f"{name} ({_plain(value)})" for name, value in values.items())
+    return (
+        f"far from all others and repeated: {told}; where it says that nothing is known, empty it"
+    )
+
+
+def of_days_as_numbers(values: Mapping[str, float]) -> str:
+    """On columns of numbers of which all are days' digits; values: one of each."""
+    if not values:
+        return ""
+    told = ", ".join(f"{name} (such as {_plain(value)})" for name, value in values.items())
+    return f"taken for numbers: {told}; if these are days, write them like 2024-05-31"
+
+
+def _plain(value: Any) -> str:
+    return f"{value:.0f}" if isinstance(value, float) else str(value)
+
+
 def of_two_clocks(names: Iterable[str]) -> str:
     """On columns in which some dates alone have a time zone."""
     told = ", ".join(names)

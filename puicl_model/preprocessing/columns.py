@@ -24,7 +24,11 @@ from puicl_model.preprocessing.cells import (
     word,
     zone_of,
 )
-from puicl_model.preprocessing.judging import MIN_ROWS_TO_JUDGE
+from puicl_model.preprocessing.judging import (
+    MIN_ROWS_TO_JUDGE,
+    digits_of_a_day,
+    stands_for_nothing,
+)
 from puicl_model.preprocessing.levels import have_order, in_order
 from puicl_model.preprocessing.reading import is_missing
 from puicl_model.preprocessing.spelling import Spelling
@@ -86,6 +90,9 @@ class NumberColumn(Column):
     fields = ("offset", "fill", "indicator", "times", "truths")
     times: bool | None = None  # pickled ones of older versions did not ask
     truths: bool = False  # likewise
+    # What may stand for nothing, and one of the numbers that are days' digits; only at a fit.
+    nothing: float | None = None
+    day: float | None = None
 
     def __init__(self, column: pd.Series, indicator_share: float, spelling: Spelling | None = None):
         self.spelling = spelling
@@ -99,6 +106,9 @@ class NumberColumn(Column):
         # values do not overflow.
         self.fill = float(np.sort(known)[(len(known) - 1) // 2])
         self.indicator = bool(indicator_share <= np.isnan(values).mean() < 1)
+        if not (self.times or self.truths or self.offset):
+            self.nothing = stands_for_nothing(known)
+            self.day = digits_of_a_day(known)
 
     @property
     def endings(self):
@@ -148,6 +158,8 @@ class DateColumn(Column):
     fields = ("fill", "parts", "indicator", "zone", "zoned")
     zone: str | None = None  # pickled ones of older versions knew UTC alone
     zoned: bool | None = None  # and did not ask
+    # What may stand for no date, in days since 1970; only at a fit.
+    nothing: float | None = None
 
     def __init__(self, column: pd.Series, indicator_share: float, spelling: Spelling | None = None):
         self.spelling = spelling
@@ -158,6 +170,7 @@ class DateColumn(Column):
         self.fill = float(known[(len(known) - 1) // 2])
         self.indicator = bool(indicator_share <= np.isnan(seconds).mean() < 1)
         days = np.floor(known / _DAY)
+        self.nothing = stands_for_nothing(days, of_days=True)
         long_enough = {
             "weekday": days[-1] - days[0] >= 14 and not _are_months(known, self.zone),
             "month": days[-1] - days[0] >= 730,

@@ -17,7 +17,9 @@ from puicl_model.preprocessing.column_doubts import (
     left_out,
     of_blank_rows,
     of_copies,
+    of_days_as_numbers,
     of_none,
+    of_nothing,
     of_one_look,
     of_one_word,
     of_rare_levels,
@@ -184,6 +186,23 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                 self._names[j]
                 for j, encoder in self._encoders.items()
                 if isinstance(encoder, DateColumn) and encoder.zoned is None
+            ),
+            of_nothing(
+                {
+                    self._names[j]: encoder.nothing
+                    if isinstance(encoder, NumberColumn)
+                    else np.datetime64(int(encoder.nothing), "D")
+                    for j, encoder in self._encoders.items()
+                    if isinstance(encoder, NumberColumn | DateColumn)
+                    and encoder.nothing is not None
+                }
+            ),
+            of_days_as_numbers(
+                {
+                    self._names[j]: encoder.day
+                    for j, encoder in self._encoders.items()
+                    if isinstance(encoder, NumberColumn) and encoder.day is not None
+                }
             ),
             of_blank_rows(blank),
             of_copies(outputs),

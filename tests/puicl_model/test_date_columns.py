@@ -217,3 +217,14 @@ def test_a_missing_date_is_the_median_and_has_a_column_that_says_so():
     assert (out["d"][days.isna()] == known[(len(known) - 1) // 2]).all()
     whole = days.fillna(pd.Timestamp("2021-03-09"))
     assert "d is missing" not in fit(d=whole)[1]
+
+
+@pytest.mark.parametrize("nothing", ["9999-12-31", "1900-01-01", "1970-01-01"])
+def test_a_date_far_from_all_others_is_told_of_where_it_repeats(recwarn, nothing):
+    days = pd.Series(pd.date_range("2020-01-01", periods=N, freq="5D").strftime("%Y-%m-%d"))
+    days.iloc[:2] = nothing
+    fit(a=days)
+    assert not recwarn
+    days.iloc[:3] = nothing
+    with pytest.warns(UserWarning, match=rf"far from all others and repeated: a \({nothing}\)"):
+        fit(a=days)

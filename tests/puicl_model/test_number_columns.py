@@ -1,3 +1,4 @@
+import datetime
 import json
 import warnings
 from decimal import Decimal
@@ -245,3 +246,44 @@ def test_bounds_beside_many_numbers_are_told_and_beside_few_are_bands(bounds):
         else:
             with pytest.warns(UserWarning, match=r"taken for categories: lab \(such as '[<>≤≥]"):
                 TablePreprocessor().fit(table)
+
+
+@pytest.mark.parametrize(
+    ("others", "nothing", "told"),
+    [
+        (numbers(), -999, True),
+        (numbers(), 9999, True),
+        (np.arange(N) % 20, 99, True),
+        (np.arange(N) * 250, -9, True),  # no other is below 0
+        (numbers() * 200, -999, False),  # as far from each other
+        (np.arange(N) * 5, 99, False),
+        (numbers(), 1000, False),  # may be a limit
+        (np.arange(N) % 4, 99, False),  # a code like others
+    ],
+)
+def test_nines_far_from_all_others_are_told_of_where_they_repeat(recwarn, others, nothing, told):
+    for n_nines, often in ((2, False), (3, True)):
+        recwarn.clear()
+        fit(a=np.append(others.astype(float), [nothing] * n_nines))
+        assert [str(warning.message) for warning in recwarn] == [
+            f"far from all others and repeated: a ({nothing}); where it says that nothing is "
+            "known, empty it"
+        ] * (told and often)
+
+
+@pytest.mark.parametrize("form", ["%Y%m%d", "%d%m%Y", "%m%d%Y"])
+def test_numbers_that_are_digits_of_days_are_told_of(recwarn, form):
+    days = [datetime.date(2020, 1, 1) + datetime.timedelta(37 * k) for k in range(N)]
+    written = [int(f"{day:{form}}") for day in days]
+    with pytest.warns(UserWarning, match=rf"taken for numbers: a \(such as {min(written)}\); if"):
+        fitted, _ = fit(a=written, b=numbers())
+    assert fitted.kinds_["a"] == "number"
+    recwarn.clear()
+    fit(a=[*written[1:], 20201350])  # no month has such a number
+    fit(a=np.add(written, 0.5), few=np.resize(written[:10], N))
+    assert not recwarn
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_of_any_size_may_be_far_from_each_other():
+    fit(a=np.append(numbers(), [1e308, -1e308]))
