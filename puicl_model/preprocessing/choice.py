@@ -6,7 +6,12 @@ import numpy as np
 import pandas as pd
 
 from puicl_model.preprocessing.cells import as_words, looks_like_dates
-from puicl_model.preprocessing.column_doubts import FREE_TEXT, MISSPELLED, ROW_NUMBER
+from puicl_model.preprocessing.column_doubts import (
+    FREE_TEXT,
+    MISSPELLED,
+    NUMBERS_AND_WORDS,
+    ROW_NUMBER,
+)
 from puicl_model.preprocessing.columns import CategoryColumn, Column, DateColumn, NumberColumn
 from puicl_model.preprocessing.judging import (
     MIN_ROWS_TO_JUDGE,
@@ -14,6 +19,7 @@ from puicl_model.preprocessing.judging import (
     is_row_number,
     may_identify,
     misspelled,
+    mostly_numbers,
     reads_as_numbers,
     refuse_slips,
 )
@@ -93,7 +99,8 @@ def choose(
     beside = words_beside(column)
     named = known >= MIN_ROWS_TO_JUDGE and distinct > NAMES_SHARE * known
     if settings.drop_identifiers and named:
-        why = MISSPELLED if cell else FREE_TEXT
+        why = NUMBERS_AND_WORDS if mostly_numbers(words[~missing]) else FREE_TEXT
+        why = MISSPELLED if cell else why
         return Choice(left_out=why, told=Told(words_beside=beside))
     # Where words alone keep it from being read, these are told of instead.
     odd = "" if beside or isinstance(column.dtype, pd.CategoricalDtype) else cell or code

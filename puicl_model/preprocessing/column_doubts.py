@@ -3,6 +3,7 @@
 And of rows that are none, or stand there twice. Each function gives a sentence, or nothing.
 """
 
+import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +15,7 @@ import pandas as pd
 from puicl_model.preprocessing.judging import MIN_ROWS_TO_JUDGE
 from puicl_model.preprocessing.reading import UNSEEN
 from puicl_model.preprocessing.scales import lacks_none
+from puicl_model.preprocessing.spelled_dates import MONTH
 
 # How to have row numbers kept, behind a sentence of those that were not.
 KEEP_THEM = ", or preprocessing=TablePreprocessor(drop_identifiers=False)"
@@ -37,7 +39,11 @@ _ALIKE = str.maketrans(
     | dict.fromkeys("\u2018\u2019\u201a\u2032`\u00b4", "'")
     | dict.fromkeys("\u201c\u201d\u201e\u2033", '"')
 )
-_WARNED = (ROW_NUMBER, FREE_TEXT, RARE, MISSPELLED)
+NUMBERS_AND_WORDS = "numbers beside words: mend or empty these"
+_WARNED = (ROW_NUMBER, FREE_TEXT, RARE, MISSPELLED, NUMBERS_AND_WORDS)
+# What spreadsheets make of the bands 5-9 and 10-14.
+_DAY_OF_A_BAND = re.compile(rf"\d{{1,2}}-{MONTH}|{MONTH}-\d{{1,2}}", re.IGNORECASE)
+_BAND = re.compile(r"\d+ ?[-\u2013] ?\d+")
 
 
 def left_out(dropped: Mapping[str, str]) -> str:
@@ -168,6 +174,21 @@ def _look(level: str) -> str:
     """`level` as it reads: one form of letters with accents, of blanks, dashes and quotes."""
     seen = unicodedata.normalize("NFC", "".join(c for c in level if c not in UNSEEN))
     return " ".join(seen.translate(_ALIKE).split())
+
+
+def of_days_among_bands(levels: Mapping[str, Sequence[str]]) -> str:
+    """On bands of which a spreadsheet has taken some for days; levels: each column's."""
+    told = []
+    for name, theirs in levels.items():
+        days = [level for level in theirs if _DAY_OF_A_BAND.fullmatch(level)]
+        if days and sum(bool(_BAND.fullmatch(level)) for level in theirs) > 1:
+            told.append(f"{name} ({days[0]!r})")
+    if not told:
+        return ""
+    return (
+        f"days among bands: {', '.join(told)}, as spreadsheets make of 10-14; write all as bands "
+        "to have them in their order"
+    )
 
 
 def of_none(levels: Mapping[str, Sequence[str]]) -> str:

@@ -136,6 +136,11 @@ def misspelled(words: np.ndarray) -> str:
     return alike[0] if alike and many else ""
 
 
+def mostly_numbers(words: np.ndarray) -> bool:
+    """Whether half of `words` or more are plain numbers."""
+    return bool(pd.to_numeric(pd.Series(words), errors="coerce").notna().mean() >= NAMES_SHARE)
+
+
 def _of_one_unit(words: list[str]) -> list[str]:
     """Those that are numbers with the unit that most have; none where these are few."""
     by_unit: dict[tuple, list[str]] = {}

@@ -17,6 +17,7 @@ from puicl_model.preprocessing.column_doubts import (
     left_out,
     of_blank_rows,
     of_copies,
+    of_days_among_bands,
     of_days_as_numbers,
     of_none,
     of_nothing,
@@ -28,7 +29,7 @@ from puicl_model.preprocessing.column_doubts import (
     taken_for_categories,
     taken_for_numbers,
 )
-from puicl_model.preprocessing.columns import ENCODERS, CategoryColumn, DateColumn
+from puicl_model.preprocessing.columns import ENCODERS, CategoryColumn, DateColumn, NumberColumn
 from puicl_model.preprocessing.levels import with_own_levels
 from puicl_model.preprocessing.reading import column_names, is_missing, read_table, with_plain_text
 from puicl_model.telling import tell
@@ -165,6 +166,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             left_out(self.dropped_),
             of_one_word(levels),
             of_one_look(levels),
+            of_days_among_bands(levels),
             of_none({name: said for name, said in levels.items() if name in with_gaps}),
             taken_for_categories(
                 {name: said.misspelled for name, said in told.items() if said.misspelled}

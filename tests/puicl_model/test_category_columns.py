@@ -282,6 +282,13 @@ def test_levels_that_look_different_are_not_told_of(recwarn):
     assert not recwarn
 
 
+def test_bands_that_a_spreadsheet_took_for_days_are_told_of(recwarn):
+    fit(a=np.resize(["0-4", "5-9", "10-14", "15-19"], N), b=np.resize(["May-12", "x-1", "1-2"], N))
+    assert not recwarn
+    with pytest.warns(UserWarning, match=r"days among bands: a \('(Oct-14|09-May)'\), as spreads"):
+        fit(a=np.resize(["0-4", "09-May", "Oct-14", "15-19"], N))
+
+
 def doubts_of_grades(*levels):
     return TablePreprocessor().fit(pd.DataFrame({"a": np.resize(levels, N)})).doubts_
 

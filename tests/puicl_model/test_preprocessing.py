@@ -379,3 +379,14 @@ def test_rows_that_are_equal_by_chance_are_no_copies(recwarn):
         assert table.duplicated().mean() > 0.3
         TablePreprocessor().fit(table)
     assert not recwarn
+
+
+@pytest.mark.parametrize(
+    ("n_words", "why"), [(20, "numbers beside words"), (21, "text that names")]
+)
+def test_numbers_beside_several_words_are_left_out_as_such(n_words, why):
+    """One or two words would be refused with their place."""
+    cells = numbers().astype(object)
+    cells[:n_words] = np.resize(["unknown", "refused", "not done"], n_words)
+    with pytest.warns(UserWarning, match=rf"left out: a \({why}"):
+        TablePreprocessor().fit(pd.DataFrame({"a": cells, "b": numbers(1)}))
