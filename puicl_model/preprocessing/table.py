@@ -206,7 +206,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                     if isinstance(encoder, NumberColumn) and encoder.day is not None
                 }
             ),
-            of_blank_rows(blank),
+            of_blank_rows(blank) if table.shape[1] > 1 else "",  # else a missing cell
             of_copies(outputs),
         )
         self.doubts_ = list(filter(None, doubts))

@@ -359,6 +359,9 @@ def test_rows_without_an_entry_are_told_of(recwarn, nothing, n_blank, told):
         said if told else []
     )
     assert bool(said) == told
+    recwarn.clear()
+    TablePreprocessor().fit(rows[["a"]])  # a missing cell
+    assert not recwarn
 
 
 @pytest.mark.parametrize(("n_copies", "told"), [(3, 0), (4, 1)])
