@@ -148,6 +148,8 @@ def _apart(cell: str) -> _Cell | None:
         return None
     if (in_brackets or found["behind"]) and not amount:
         return None
+    if found["sign"] == "+" and _BLANK.search(found["digits"]):  # +49 170 123 456 is a telephone's
+        return None
     minus = in_brackets or any(sign and sign in _MINUS for sign in signs)
     after = re.sub(r"\s", "", found["after"] or "").removesuffix(".")
     return _Cell(-1 if minus else 1, found["before"] or "", found["digits"], after, in_brackets)

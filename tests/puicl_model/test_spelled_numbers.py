@@ -57,7 +57,11 @@ UNREAD = [
     "1,234.5|1.234,5|7",  # of two countries
     *("$5|€7|$9", "USD 5|EUR 7|USD 9", "5 kg|7 cm|9 kg"),  # of two currencies, of two kinds
     *("12.5%|10|11%", "18 kg|20|7 kg"),  # of a share, of some unit
-    *("555 123|555 456|555 789", "192.168.100.200|192.168.101.100"),  # telephones and addresses
+    *(
+        "555 123|555 456|555 789",
+        "+49 170 123 456|+1 555 123",
+        "192.168.100.200|192.168.101.100",
+    ),  # telephones and addresses
     *("1,5|2,5|3,5", "1,2|1,3|1,2,3"),  # decimals, or answers of which several count
     *("10A|11A|12A", "5 K|6 K|7 K", "12AB|13AB|14AB"),  # flats
     *("(5)|(6)|(7)", "(5)|6|7", "5-|4-|3", "4+|3+|2"),  # numbers of a list, grades
