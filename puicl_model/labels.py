@@ -1,6 +1,7 @@
 """Which rows are labelled positives: the forms in which people write `s`."""
 
 import contextlib
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pandas as pd
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
-from puicl_model.preprocessing import filled, is_missing
+from puicl_model.preprocessing import filled, is_missing, look
 from puicl_model.telling import tell
 
 # As CSV files and people write booleans.
@@ -106,6 +107,7 @@ def labeled_mask(
                 f"positive_label={positive_label!r}{hint}"
             )
         if warns:
+            _tell_of_one_look(name, array[~labeled & ~missing], positive_label)
             nothing = ~labeled & is_missing(pd.Series(array))
             word = _only_word(array[~labeled & ~nothing])
             if nothing.any() and word is not None:
@@ -144,6 +146,19 @@ def _tell_two_kinds(name: str, first: str, second: str) -> None:
         f"{name} holds {first} in some rows and {second} in others: both are taken as unlabelled. "
         "Rows known to be negative have no part in this model; leave them out"
     )
+
+
+def _tell_of_one_look(name: str, entries: np.ndarray, label: Any) -> None:
+    """On unlabelled `entries` that look like the label of positives, but for case."""
+    wanted = look(str(label)).casefold()
+    words = Counter(map(str, entries.tolist()))
+    alike = [word for word in words if look(word).casefold() == wanted]
+    if alike:
+        tell(
+            f"{name} holds {alike[0]!a} in {sum(words[word] for word in alike)} rows, which reads "
+            f"like the positive label, {label!a}, but is another: these rows are taken as "
+            "unlabelled; write them alike"
+        )
 
 
 def _only_word(entries: np.ndarray) -> str | None:

@@ -1,7 +1,7 @@
 """From tables as people have them to the numbers the network reads."""
 
 from puicl_model.preprocessing.principal import PRINCIPAL
-from puicl_model.preprocessing.reading import NOTHING, filled, is_missing, read_table
+from puicl_model.preprocessing.reading import NOTHING, filled, is_missing, look, read_table
 from puicl_model.preprocessing.recoded import RECODED, Recoded, recode
 from puicl_model.preprocessing.rotations import ROTATED
 from puicl_model.preprocessing.scaling import (
@@ -26,6 +26,7 @@ __all__ = [
     "filled",
     "fit_scaling",
     "is_missing",
+    "look",
     "read_table",
     "recode",
     "scaling_from_state",

@@ -4,7 +4,6 @@ And of rows that are none, or stand there twice. Each function gives a sentence,
 """
 
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from puicl_model.preprocessing.judging import MIN_ROWS_TO_JUDGE
-from puicl_model.preprocessing.reading import UNSEEN
+from puicl_model.preprocessing.reading import look
 from puicl_model.preprocessing.scales import lacks_none
 from puicl_model.preprocessing.spelled_dates import MONTH
 
@@ -33,12 +32,6 @@ _MANY_BLANK = 0.01
 # has nearly as many values as there are different rows, and the others together are seldom equal.
 # None of 111 real tables has such copies.
 _MANY_COPIES, _NEARLY_ALL, _SELDOM = 0.1, 0.7, 0.2
-# Dashes and quotes as typewriters have them.
-_ALIKE = str.maketrans(
-    dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")
-    | dict.fromkeys("\u2018\u2019\u201a\u2032`\u00b4", "'")
-    | dict.fromkeys("\u201c\u201d\u201e\u2033", '"')
-)
 NUMBERS_AND_WORDS = "numbers beside words: mend or empty these"
 _WARNED = (ROW_NUMBER, FREE_TEXT, RARE, MISSPELLED, NUMBERS_AND_WORDS)
 # What spreadsheets make of the bands 5-9 and 10-14.
@@ -159,7 +152,7 @@ def of_one_look(levels: Mapping[str, Sequence[str]]) -> str:
     for name, theirs in levels.items():
         looking = defaultdict(list)
         for level in theirs:
-            looking[_look(level)].append(level)
+            looking[look(level)].append(level)
         if first := next((said for said in looking.values() if len(said) > 1), None):
             told.append(f"{name} ({' and '.join(map(ascii, first))})")
     if not told:
@@ -168,12 +161,6 @@ def of_one_look(levels: Mapping[str, Sequence[str]]) -> str:
         f"levels that look alike: {', '.join(told)}; each is a category of its own, so write them "
         "alike"
     )
-
-
-def _look(level: str) -> str:
-    """`level` as it reads: one form of letters with accents, of blanks, dashes and quotes."""
-    seen = unicodedata.normalize("NFC", "".join(c for c in level if c not in UNSEEN))
-    return " ".join(seen.translate(_ALIKE).split())
 
 
 def of_days_among_bands(levels: Mapping[str, Sequence[str]]) -> str:

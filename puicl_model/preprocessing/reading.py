@@ -193,8 +193,21 @@ def _from_arrow(column: pd.Series) -> pd.Series:
 
 # Marks that show nowhere, as pages and exports leave them in cells: zero-width blanks and joiners,
 # soft hyphens, byte order marks, directions.
-UNSEEN = "".join(c for c in map(chr, range(0x10000)) if unicodedata.category(c) == "Cf")
-_AROUND = UNSEEN + "".join(c for c in map(chr, range(0x10000)) if c.isspace())
+_UNSEEN = "".join(c for c in map(chr, range(0x10000)) if unicodedata.category(c) == "Cf")
+_AROUND = _UNSEEN + "".join(c for c in map(chr, range(0x10000)) if c.isspace())
+
+# Dashes and quotes as typewriters have them.
+_ALIKE = str.maketrans(
+    dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")
+    | dict.fromkeys("\u2018\u2019\u201a\u2032`\u00b4", "'")
+    | dict.fromkeys("\u201c\u201d\u201e\u2033", '"')
+)
+
+
+def look(text: str) -> str:
+    """`text` as it reads: one form of letters with accents, of blanks, dashes and quotes."""
+    seen = unicodedata.normalize("NFC", "".join(c for c in text if c not in _UNSEEN))
+    return " ".join(seen.translate(_ALIKE).split())
 
 
 def with_plain_text(column: pd.Series) -> pd.Series:

@@ -186,3 +186,11 @@ def test_long_numbers_as_labels_are_told_apart():
 def test_a_low_line_parts_no_thousands_in_a_label():
     assert labeled_mask(["10", "1_0", "2"], "10").tolist() == [True, False, False]
     assert labeled_mask(["1_0", "10"], "1_0").tolist() == [True, False]
+
+
+@pytest.mark.parametrize("other", ["Case", "CASE ", "case\u200b", "ca\u00adse"])
+def test_unlabelled_rows_whose_label_reads_like_the_positive_one_are_told_of(other):
+    s = ["case", "control", other, other, None]
+    with pytest.warns(UserWarning, match=r"s holds '.*' in 2 rows, which .* label, 'case', but"):
+        labeled = labeled_mask(s, positive_label="case", warns=True)
+    assert labeled.tolist() == [True] + [False] * 4
