@@ -26,6 +26,10 @@ _BAND = re.compile(
 _ENDS = re.compile(
     rf"\s*[$€£%]?\s*(?:(?:-|–|—|to|and)\s*[$€£]?{_NUMBER}|{OPEN_END})", re.IGNORECASE
 )
+# low (0-5), high [130+], Medium: 5-10
+_EXPLAINED = re.compile(
+    r"\D*?(?:\((?P<round>[^()]+)\)|\[(?P<square>[^\[\]]+)\]|: ?(?P<rest>[^:]+))"
+)
 # As pandas and R write what they have cut: (-inf, 0.5], (50,100], (500,1e+03]. R's comma parts no
 # thousands.
 _INTERVAL = re.compile(r"[\[(]([^,]+),([^,]+)[\])]")
@@ -46,14 +50,16 @@ def in_order(levels: Iterable[str], column: pd.Series) -> list[str]:
         order = {word(level): code for code, level in enumerate(column.dtype.categories)}
     levels = list(levels)
     order = order or ranks(levels)
-    padded = len({len(level) for level in levels}) == 1 and not _are_bands(levels)
-    times = factors(level for level in levels if not _says_no_number(level))
+    text = _what_is_said(levels)
+    texts = list(text.values())
+    padded = len({len(each) for each in texts}) == 1 and not _are_bands(texts)
+    times = factors(each for each in texts if not _says_no_number(each))
     said = {
-        level: _by_alphabet(level) if padded else _by_numbers(level, times.get(level, 1.0))
-        for level in levels
+        level: _by_alphabet(each) if padded else _by_numbers(each, times.get(each, 1.0))
+        for level, each in text.items()
     }
-    little = [level for level in levels if plain(level) in NOTHING | TRACE]
-    if little and sum(bool(_BAND.match(level) or _INTERVAL.match(level)) for level in levels) > 1:
+    little = [level for level in levels if _says_nothing(level)]
+    if little and sum(map(_begins_with_a_number, texts)) > 1:
         for level in little:
             after = int(plain(level) in TRACE)
             # Codes that stand by the alphabet have no 0 among them.
@@ -101,8 +107,40 @@ def _are_bands(levels: Sequence[str]) -> bool:
     return all(found) and bands > 1
 
 
+def _what_is_said(levels: Sequence[str]) -> dict[str, str]:
+    """Of each level the part that its numbers begin, where all but words for nothing have one.
+
+    What stands in brackets or behind a colon (low (0-5), high (6+)), or behind the words that all
+    begin with, where a bound is among it (age <5, age 5-9); else the level itself.
+    """
+    whole = {level: level for level in levels}
+    numbered = [level for level in levels if not _says_no_number(level)]
+    explained = [_EXPLAINED.fullmatch(level) for level in numbered]
+    parts = [found[found.lastgroup or 0].strip() if found else "" for found in explained]
+    if not all(map(_begins_with_a_number, parts)):
+        rest = [level.split() for level in numbered]
+        while min(map(len, rest), default=0) > 1 and len({words[0] for words in rest}) == 1:
+            rest = [words[1:] for words in rest]
+        parts = [" ".join(words) for words in rest]
+        if not any(found["below"] or found["above"] for found in map(_BAND.match, parts) if found):
+            return whole
+    if parts and all(map(_begins_with_a_number, parts)) and len(set(parts)) == len(parts):
+        return whole | dict(zip(numbered, parts, strict=True))
+    return whole
+
+
+def _begins_with_a_number(text: str) -> bool:
+    return bool(_BAND.match(text) or _INTERVAL.match(text))
+
+
+def _says_nothing(level: str) -> bool:
+    """Whether it is a word for 0 or hardly more, or says so of something: no children."""
+    words = plain(level)
+    return words in NOTHING | TRACE or (words.startswith("no ") and not no_answer(level))
+
+
 def _says_no_number(level: str) -> bool:
-    return plain(level) in NOTHING | TRACE or no_answer(level)
+    return _says_nothing(level) or no_answer(level)
 
 
 def _by_alphabet(level: str) -> tuple:

@@ -43,10 +43,10 @@ _TIMES = (_SHORT, _LONG, _ANY_TIME)
 _FAMILIES = (_MONEY, *_TIMES, _BYTES, _MASS, _LENGTH, _VOLUME, _HERTZ, _BITS)
 
 # What stands before a bound, and what behind one that is open.
-BELOW = ("<", "≤", "under", "below", "less than", "fewer than", "up to")
-ABOVE = (">", "≥", "over", "above", "more than", "at least")
+BELOW = ("<", "≤", "under", "below", "less than", "fewer than", "up to", "before", "pre-")
+ABOVE = (">", "≥", "over", "above", "more than", "at least", "after", "since", "post-")
 OPEN_END = r"\+|(?:or|and) (?:more|over|above|less|under|below)|plus"
-_AMOUNT = r"[$€£]?\s?(?P<{0}>\d[\d,]*(?:\.\d+)?|\.\d+)\s?(?P<{0}_unit>[^\W\d_]+)?\s?[$€£]?"
+_AMOUNT = r"[$€£]?\s?(?P<{0}>\d[\d,]*(?:\.\d+)?|\.\d+)\s?\+?\s?(?P<{0}_unit>[^\W\d_]+)?\s?[$€£]?"
 _LEVEL = re.compile(
     rf"(?:{'|'.join(BELOW + ABOVE)})?=?\s*"
     rf"{_AMOUNT.format('first')}(?:\s*(?:-|–|—|to)\s*{_AMOUNT.format('second')})?"

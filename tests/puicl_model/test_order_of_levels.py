@@ -38,6 +38,14 @@ TEXT = pd.Series(dtype=object)
         ["9 or under", "10 or over"],
         ["less than 1", "between 1 and 5", "Between 5 and 10", "more than 10"],
         ["from 1 to 4", "from 5 to 9", "from 10 to 19", "over 19"],
+        ["before 1900", "1900-1949", "1950-1999", "after 1999"],
+        ["pre-1940", "1940 to 1959", "1960 or later"],
+        ["low (0-5)", "medium (6-10)", "high (11-20)"],
+        ["Very low (1)", "Low (2)", "Medium (3)", "High (4)", "unknown"],
+        ["normal [<120]", "elevated [120-129]", "high [130+]"],
+        ["Low: <5", "Medium: 5-10", "High: >10"],
+        ["BMI <18.5", "BMI 18.5-24.9", "BMI 30+"],
+        ["no children", "1 child", "2 children", "3 or more children", "no answer"],
     ],
 )
 def test_numbers_in_levels_count_by_their_value(levels):
@@ -62,6 +70,7 @@ def test_codes_of_one_length_keep_the_order_of_the_alphabet():
         ["1y", "18m", "2y", "30 m"],  # beside years m is a month
         ["2 h", "150 m", "3 h"],  # beside hours a minute
         ["<1 month", "2-3 months", "4-11 months", "1-2 years", "over 5 years"],
+        ["6 months or less", "7-12 months", "1-2 years", "2+ years"],
         ["1 hour", "2 days", "1 week", "1 month", "1 year"],
         ["250 µg", "5 mg", "1 g", "2 kg"],
         ["5 mm", "1 cm", "500 m", "1 km"],
