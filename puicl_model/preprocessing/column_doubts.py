@@ -111,6 +111,16 @@ def of_days_as_numbers(values: Mapping[str, float]) -> str:
     return f"taken for numbers: {told}; if these are days, write them like 2024-05-31"
 
 
+def of_points(values: Mapping[str, float]) -> str:
+    """On columns of numbers whose points may part thousands; values: one such of each."""
+    if not values:
+        return ""
+    told = ", ".join(f"{name} (such as {value:.3f})" for name, value in values.items())
+    return (
+        f"points that may part thousands: {told}, beside whole numbers below 1,000; if so, {SPELL}"
+    )
+
+
 def _plain(value: Any) -> str:
     return f"{value:.0f}" if isinstance(value, float) else str(value)
 

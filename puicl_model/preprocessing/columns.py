@@ -27,6 +27,7 @@ from puicl_model.preprocessing.cells import (
 from puicl_model.preprocessing.judging import (
     MIN_ROWS_TO_JUDGE,
     digits_of_a_day,
+    parted_by_points,
     stands_for_nothing,
 )
 from puicl_model.preprocessing.levels import have_order, in_order
@@ -90,9 +91,11 @@ class NumberColumn(Column):
     fields = ("offset", "fill", "indicator", "times", "truths")
     times: bool | None = None  # pickled ones of older versions did not ask
     truths: bool = False  # likewise
-    # What may stand for nothing, and one of the numbers that are days' digits; only at a fit.
+    # What may stand for nothing, one of the numbers that are days' digits, and of those whose point
+    # parts thousands; only at a fit.
     nothing: float | None = None
     day: float | None = None
+    parted: float | None = None
 
     def __init__(self, column: pd.Series, indicator_share: float, spelling: Spelling | None = None):
         self.spelling = spelling
@@ -109,6 +112,7 @@ class NumberColumn(Column):
         if not (self.times or self.truths or self.offset):
             self.nothing = stands_for_nothing(known)
             self.day = digits_of_a_day(known)
+            self.parted = parted_by_points(known)
 
     @property
     def endings(self):

@@ -11,6 +11,8 @@ from puicl_model.preprocessing.spelled_dates import MONTH
 # 999, -99: what stands for nothing among numbers, where so many others are there and it repeats.
 _NINES = re.compile("-9+|99+")
 _FEW_OTHERS, _REPEATS, _NOTHING_SHARE = 10, 3, 0.02
+# Whole numbers of three digits beside those whose points may part thousands.
+_WHOLE_SHARE = 0.05
 # A text column of more levels than this share of its rows names rows rather than groups.
 NAMES_SHARE = 0.5
 MIN_ROWS_TO_JUDGE = 20
@@ -259,6 +261,26 @@ def stands_for_nothing(values: np.ndarray, of_days: bool = False) -> float | Non
         if written and many and (apart or below):
             return float(value)
     return None
+
+
+def parted_by_points(values: np.ndarray) -> float | None:
+    """One of `values` [n], without NaN, where their points may part thousands (999, 1.234).
+
+    Then whole numbers end before 1,000 and fractions lie between 1 and 1,000 and have three digits;
+    of numbers measured to three digits one in a thousand is whole.
+    """
+    sizes = np.abs(values)
+    if len(sizes) < MIN_ROWS_TO_JUDGE or sizes.max() >= 1000:
+        return None
+    whole = sizes == np.round(sizes)
+    parted = sizes[~whole] * 1000
+    if (whole & (sizes >= 100)).mean() < _WHOLE_SHARE or not len(parted):
+        return None
+    of_three = np.abs(parted - np.round(parted)) < 1e-6
+    fewer_do = np.round(parted) % 10 == 0
+    if parted.min() < 1000 or not of_three.all() or fewer_do.mean() > NAMES_SHARE:
+        return None
+    return float(values[~whole][~fewer_do][0])
 
 
 def digits_of_a_day(values: np.ndarray) -> float | None:

@@ -23,6 +23,7 @@ from puicl_model.preprocessing.column_doubts import (
     of_nothing,
     of_one_look,
     of_one_word,
+    of_points,
     of_rare_levels,
     of_two_clocks,
     of_words_beside,
@@ -204,6 +205,13 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                     self._names[j]: encoder.day
                     for j, encoder in self._encoders.items()
                     if isinstance(encoder, NumberColumn) and encoder.day is not None
+                }
+            ),
+            of_points(
+                {
+                    self._names[j]: encoder.parted
+                    for j, encoder in self._encoders.items()
+                    if isinstance(encoder, NumberColumn) and encoder.parted is not None
                 }
             ),
             of_blank_rows(blank) if table.shape[1] > 1 else "",  # else a missing cell

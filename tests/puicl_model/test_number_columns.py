@@ -287,3 +287,19 @@ def test_numbers_that_are_digits_of_days_are_told_of(recwarn, form):
 @pytest.mark.filterwarnings("error")
 def test_numbers_of_any_size_may_be_far_from_each_other():
     fit(a=np.append(numbers(), [1e308, -1e308]))
+
+
+def test_points_that_may_part_thousands_are_told_of(recwarn):
+    """Of a file without fractions: who reads it need not think of --decimal."""
+    counts = np.random.default_rng(0).integers(300, 90_000, 10 * N)
+    counts[:N] %= 1000
+    counts[0] = 999
+    parted = [float(f"{count:,}".replace(",", ".")) for count in counts]
+    with pytest.warns(UserWarning, match=r"points that may part thousands: a \(such as .*; if so"):
+        fit(a=parted)
+    recwarn.clear()
+    measured = np.random.default_rng(1).uniform(1, 900, 10 * N)
+    fit(a=measured.round(3), b=measured.round(1), c=np.where(counts < 1000, counts, counts / 8))
+    fit(a=np.append(measured.round(3), np.arange(1, 50)))  # few of the whole ones are large
+    fit(a=np.append(measured.round(3), np.resize([200, 1200], 50)))
+    assert not recwarn
