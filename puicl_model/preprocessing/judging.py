@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from puicl_model.preprocessing.cells import are_times, as_numbers, huge_offset, is_date, no_dates
+from puicl_model.preprocessing.magnitudes import factors
 from puicl_model.preprocessing.spelled_dates import MONTH
 
 # 999, -99: what stands for nothing among numbers, where so many others are there and it repeats.
@@ -132,7 +133,8 @@ def misspelled(words: np.ndarray) -> str:
         *((_BOUND,) if plain.sum() > _MANY_LEVELS else ()),
     )
     alike = [w for w in other if any(form.fullmatch(w) for form in forms) or _is_day(w)]
-    alike = max(alike, _of_one_unit(other), _of_several_parts(other), _of_one(other), key=len)
+    ways = (_of_one_unit, _of_several_units, _of_several_parts, _of_one)
+    alike = max(alike, *(way(other) for way in ways), key=len)
     dates = sum(is_date(word) for word in other) if alike and _is_day(alike[0]) else 0
     many = plain.sum() + dates + len(alike) >= _SPELLED_SHARE * len(distinct)
     return alike[0] if alike and many else ""
@@ -145,12 +147,30 @@ def mostly_numbers(words: np.ndarray) -> bool:
 
 def _of_one_unit(words: list[str]) -> list[str]:
     """Those that are numbers with the unit that most have; none where these are few."""
-    by_unit: dict[tuple, list[str]] = {}
+    most = max(_by_unit(words).values(), key=len, default=[])
+    return most if len(most) >= _LEAST_OF_A_UNIT else []
+
+
+def _of_several_units(words: list[str]) -> list[str]:
+    """Those that are numbers with one of several units that cannot be compared (70 kg, 154 lb).
+
+    A letter behind a number may be another code's, and kg and g have their order.
+    """
+    units = {
+        unit: theirs
+        for unit, theirs in _by_unit(words).items()
+        if len(theirs) >= _LEAST_OF_A_UNIT and len("".join(filter(None, unit))) > 1
+    }
+    told = [word for theirs in units.values() for word in theirs]
+    return told if len(units) > 1 and not factors(told) else []
+
+
+def _by_unit(words: list[str]) -> dict[tuple, list[str]]:
+    units: dict[tuple, list[str]] = {}
     for word in words:
         if (found := _MEASURED.fullmatch(word)) and (found["before"] or found["after"]):
-            by_unit.setdefault((found["before"], (found["after"] or "").strip()), []).append(word)
-    most = max(by_unit.values(), key=len, default=[])
-    return most if len(most) >= _LEAST_OF_A_UNIT else []
+            units.setdefault((found["before"], (found["after"] or "").strip()), []).append(word)
+    return units
 
 
 def _of_several_parts(words: list[str]) -> list[str]:

@@ -166,8 +166,29 @@ def test_polars_whole_numbers_of_128_bits_keep_their_differences():
     np.testing.assert_array_equal(np.diff(out), 2 * np.arange(N - 1) + 1)
 
 
+@pytest.mark.parametrize("units", [("kg", "lb"), ("°C", "°F"), ("mg/dl", "mmol/l")])
+def test_numbers_with_two_units_are_categories_with_a_warning(units):
+    text = [f"{k % 3 + 1} {units[k % 2]}" for k in range(N)]
+    with pytest.warns(UserWarning, match="taken for categories: a \\(such as"):
+        fit(a=text, b=numbers())
+
+
+def test_numbers_with_two_units_of_one_kind_are_numbers(recwarn):
+    fitted, _ = fit(a=[f"{k % 3 + 1} {('g', 'kg')[k % 2]}" for k in range(N)])
+    assert fitted.kinds_ == {"a": "number"}
+    assert not recwarn
+
+
 @pytest.mark.parametrize(
-    "levels", ["A1 A2 A3 A4", "1-9 2-9 3-9 4-9", "1A 2A 3A 4A", "1a 2b 3c 4d", "no.1 no.2 no.3"]
+    "levels",
+    [
+        "A1 A2 A3 A4",
+        "1-9 2-9 3-9 4-9",
+        "1A 2A 3A 4A",
+        "1a 2b 3c 4d",
+        "1a 2a 3a 1b 2b 3b",
+        "no.1 no.2 no.3",
+    ],
 )
 def test_codes_are_categories_without_a_warning(levels):
     with warnings.catch_warnings():
