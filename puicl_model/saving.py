@@ -146,7 +146,7 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
         content = save(arrays, metadata={"puicl": text, "puicl_digest": _text_digest(text)})
     except SafetensorError as error:  # its header holds 100 MB
         raise ValueError(f"what is known of the columns is too much for a file: {error}") from None
-    write_atomically(Path(path), content)
+    write_atomically(Path(path), _in_order(content))
 
 
 def load_classifier(cls: type, path: str | Path, device: str | None = None) -> Any:
@@ -281,6 +281,19 @@ def _unpacked(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, list):
         return [_unpacked(each, arrays) for each in value]
     return value
+
+
+def _in_order(content: bytes) -> bytes:
+    """A file of safetensors with what its header says of it in order, which differs by the call.
+
+    So that one and the same classifier has the same bytes, and one digest, each time it is saved.
+    """
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:end])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return b"".join((len(text).to_bytes(8, "little"), text, memoryview(content)[end:]))
 
 
 def _network(arrays: dict[str, np.ndarray], card: dict[str, Any], device: str) -> PUICL:

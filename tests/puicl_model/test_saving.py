@@ -57,6 +57,15 @@ def test_a_loaded_classifier_answers_as_the_saved_one(weights, tmp_path, blend):
     assert [file.name for file in tmp_path.iterdir()] == ["ward.puicl"]
 
 
+def test_a_classifier_has_the_same_bytes_each_time_it_is_saved(weights, tmp_path):
+    fitted = PUICLClassifier(weights, n_estimators=2).fit(frame(), S)
+    saved = set()
+    for number in range(8):  # by chance they could be alike
+        fitted.save(tmp_path / f"{number}")
+        saved.add((tmp_path / f"{number}").read_bytes())
+    assert len(saved) == 1
+
+
 def test_the_order_of_columns_without_words_for_names_is_saved(weights, tmp_path):
     names = pd.MultiIndex.from_product([["before", "after"], ["dose", "count"]])
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(len(S), 4)), columns=names)
