@@ -6,7 +6,7 @@ import time
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from puicl_config.speaking import heard_or_not, speak
+from puicl_config.speaking import heard_or_not, is_terminal, speak
 
 
 def duration(seconds: float) -> str:
@@ -31,7 +31,7 @@ class ProgressReport:
         self._before = done
         self._start = self._shown = time.monotonic()
         self._bar = None
-        if sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty():
+        if is_terminal(sys.stderr):
             self._bar = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),

@@ -4,7 +4,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
-from typing import TextIO
+from typing import Any, TextIO
 
 from puicl_config.errors import visible
 
@@ -27,8 +27,21 @@ def heard_or_not(stream: TextIO | None) -> Iterator[None]:
 
 def speak(sentence: str, stream: TextIO | None) -> None:
     """Print a line at once, if anybody can read it."""
+    if stream is None:  # `print` would take stdout, where answers may go
+        return
     with heard_or_not(stream):
         print(visible(sentence), file=stream, flush=True)
+
+
+def is_terminal(stream: Any) -> bool:
+    """Whether somebody watches `stream`.
+
+    Services have none, or a log in its place that can be written to and nothing else.
+    """
+    try:
+        return stream.isatty()
+    except (AttributeError, ValueError):  # the latter where it was closed
+        return False
 
 
 def drop_unheard() -> None:

@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from puicl_config import ProgressReport
+from puicl_config.speaking import is_terminal
 from puicl_model.contexts import as_seen
 from puicl_model.inference import Network, log_odds
 from puicl_model.model import PUICL
@@ -211,7 +212,7 @@ def _shown(
     cells: read in all of them.
     """
     if verbose is None:
-        verbose = cells >= _WORTH_SHOWING and sys.stderr.isatty()
+        verbose = cells >= _WORTH_SHOWING and is_terminal(sys.stderr)
     if not verbose:
         yield lambda n: None
         return

@@ -1,5 +1,6 @@
 """`fit_many` and `predict_many`: the answers of single fits, in shared forward passes."""
 
+import io
 import warnings
 
 import numpy as np
@@ -143,6 +144,31 @@ def test_a_bar_is_shown_on_a_terminal_where_it_takes_long(classifier, monkeypatc
             x, np.arange(rows) < 20
         )
         assert (labels == ["puicl"]) == expected
+
+
+class Log:
+    """What a service puts in the place of a stream."""
+
+    def write(self, text):
+        return len(text)
+
+    def flush(self):
+        pass
+
+
+@pytest.mark.parametrize("stream", ["none", "log", "closed"])
+@pytest.mark.parametrize("verbose", [None, True])
+def test_a_service_without_a_terminal_may_ask_for_long(
+    classifier, monkeypatch, capsys, stream, verbose
+):
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr("puicl_model.ensemble._WORTH_SHOWING", 1)
+    monkeypatch.setattr("sys.stderr", {"none": None, "log": Log(), "closed": closed}[stream])
+    x, s = numbers(0)
+    fitted = clone(classifier).set_params(verbose=verbose).fit(x, s)
+    assert np.isfinite(fitted.predict_proba(x + 0.25)).all()
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.filterwarnings("ignore:only")
