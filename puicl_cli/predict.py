@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from puicl_config import InputError, visible, write_atomically
+from puicl_config import InputError, write_atomically
+from puicl_config.speaking import speak
 
 
 def predict(
@@ -173,8 +174,11 @@ def predict(
     except OSError as error:
         raise InputError(f"the answer cannot be written: {error}") from None
     for doubt in scored.doubts:
-        print(visible(f"warning: {doubt}"), file=sys.stderr)
-    print(scored.says(out), file=sys.stderr if out == STREAM else sys.stdout)
+        speak(f"warning: {doubt}", sys.stderr)
+    if out == STREAM:
+        speak(scored.says(out), sys.stderr)
+    else:
+        print(scored.says(out))
 
 
 def _share_or_range(text: str | None) -> float | tuple[float, float] | None:

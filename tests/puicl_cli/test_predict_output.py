@@ -57,6 +57,18 @@ def test_a_saved_index_may_name_the_rows_or_label_them(predict, patients, tmp_pa
     assert pd.read_csv(tmp_path / "scores.csv")["labeled"].idxmax() == 3
 
 
+def test_what_goes_to_stderr_is_lost_without_one_and_no_row_of_the_scores(
+    predict, patients, tmp_path, monkeypatch
+):
+    few = patients.assign(state=np.where(np.arange(N) < 5, "sick", "unknown"))
+    few.to_csv(tmp_path / "p.csv", index=False)
+    options = {"data": "p.csv", "out": "-", "id-column": "patient", "n-estimators": 1}
+    code, scores, err = predict(**options)
+    assert (code, err.count("only 5 labelled")) == (0, 1)
+    monkeypatch.setattr(sys, "stderr", None)  # as where a service has closed it
+    assert predict(**options) == (0, scores, "")
+
+
 def test_scores_follow_links_keep_permissions_and_go_into_pipes(predict, patients, tmp_path):
     patients.to_csv(tmp_path / "p.csv", index=False)
     (tmp_path / "real.csv").write_text("old", encoding="utf-8")
