@@ -96,6 +96,8 @@ def labeled_mask(
         array = array[:, 0]
     if array.ndim != 1:
         raise ValueError(f"{name} must have one entry a row, but its shape is {array.shape}")
+    if array.dtype.kind == "T":  # numpy's text of any length
+        array = array.astype(object)
     missing = np.asarray(pd.isna(array))
     if positive_label is not None:  # which may be blank or a question mark itself
         labeled = ~missing

@@ -66,6 +66,8 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame
         array = validate_data(
             estimator, X, reset=reset, dtype=None, ensure_all_finite=False, estimator=estimator
         )
+    if array.dtype.kind == "T":  # numpy's text of any length, which pandas has no column of
+        array = array.astype(object)
     if array.dtype.kind not in "biufOUSmM":
         raise ValueError(f"X holds {array.dtype}, which is neither numbers, text nor dates")
     return pd.DataFrame(array)

@@ -30,6 +30,20 @@ def test_integers_and_float32_are_read_as_the_same_numbers(classifier):
         np.testing.assert_array_equal(classifier.fit(other, S).unlabeled_proba_, expected)
 
 
+def test_numpys_text_of_any_length_is_text(weights):
+    x = table().round(3).astype(str)
+    x[:, 1] = np.where(np.arange(N) % 3, "north", "")
+    kind = np.dtypes.StringDType()
+    expected = PUICLClassifier(weights).fit(x.astype(object), S)
+    fitted = PUICLClassifier(weights).fit(x.astype(kind), S)
+    np.testing.assert_array_equal(fitted.unlabeled_proba_, expected.unlabeled_proba_)
+    missing = x.astype(np.dtypes.StringDType(na_object=np.nan))
+    missing[:, 1] = np.where(x[:, 1] == "", np.nan, x[:, 1].astype(object))
+    np.testing.assert_array_equal(
+        fitted.predict_proba(missing), expected.predict_proba(x.astype(object))
+    )
+
+
 def test_polars_tables_and_labels_mean_what_the_pandas_ones_mean(weights):
     pl = pytest.importorskip("polars")
     x = table()

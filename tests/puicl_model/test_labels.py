@@ -24,6 +24,7 @@ FORMS = {
     "series with an index of its own": pd.Series(S, index=np.arange(N)[::-1]),
     "column": S.reshape(-1, 1),  # with scikit-learn's warning
     "float": S.astype(np.float32),
+    "text of any length": S.astype(str).astype(np.dtypes.StringDType()),
 }
 
 
