@@ -28,6 +28,9 @@ _TELLS_MUCH = 0.5
 # fair sample. Of 95 real tables as people have them, positives from .02 to .4, none leaves less
 # than .2, and two leave less than there are, by .012 (benchmarks/telltales.py).
 _LEAVES_FEW = 0.1
+# Of labelled rows that are copies, so many are told of, where at least so many unlabelled rows
+# would be copies, too, if a tenth of them were positive.
+_COPIES, _COPIES_EXPECTED = 0.1, 3
 _MOST_NAMED = 5
 # A share that is given lies beyond the table's interval where its odds are e times as far: one of
 # ten intervals ends before the true share.
@@ -43,6 +46,7 @@ def doubts(
     names: Sequence[str],
     apart: float,
     telltale: Telltale | None = None,
+    n_copies: int = 0,
     given: tuple[float, float] | None = None,
     table_interval: tuple[float, float] = (np.nan, np.nan),
     interval: tuple[float, float] = (np.nan, np.nan),
@@ -55,10 +59,11 @@ def doubts(
     proba: [n_u], of the unlabelled rows; resolution: `class_prior.resolution` of them, before or
     after a given share moved them, whichever is greater; relevance: [w], each column's |2 AUC - 1|,
     labelled against unlabelled; names: theirs; apart: the AUC of all columns together
-    (`separation`), NaN where there are too few rows; telltale: see there; given: the range of
-    shares that is the user's, of two equal ends where it is one share; table_interval: what the
-    table gives without it; interval: of the estimated share; trained_shares: see `class_prior`;
-    of_columns: what the preprocessor warns of; says_nothing: whether all rows are the same.
+    (`separation`), NaN where there are too few rows; telltale: see there; n_copies: what `copies`
+    finds; given: the range of shares that is the user's, of two equal ends where it is one share;
+    table_interval: what the table gives without it; interval: of the estimated share;
+    trained_shares: see `class_prior`; of_columns: what the preprocessor warns of; says_nothing:
+    whether all rows are the same.
     """
     found = list(of_columns)
     share_is_given = given is not None and given[0] == given[1]
@@ -80,6 +85,13 @@ def doubts(
         found.append(known)
     else:
         telling = _best_column(relevance, names)
+    expected = 0.1 * len(proba) * n_copies / n_labeled
+    if not known and n_copies >= _COPIES * n_labeled and expected >= _COPIES_EXPECTED:
+        found.append(
+            f"{n_copies} of the {n_labeled} labelled rows repeat other labelled ones, which no "
+            "unlabelled row does: where they were oversampled, or drawn with replacement, they "
+            "look unlike all others and positives rarer than they are. Leave the copies out"
+        )
     of_share = [] if given is None else _doubts_of_given(given, table_interval, telling)
     if not of_share and not share_is_given:
         of_share = _doubts_of_estimate(proba, trained_shares, given, telling)

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from puicl_model import class_prior as priors
 from puicl_model.contexts import View
 from puicl_model.doubts import doubts
-from puicl_model.separation import separation, telltale
+from puicl_model.separation import copies, separation, telltale
 
 
 def make_report(
@@ -76,6 +76,7 @@ def make_report(
             names=names,
             apart=apart,
             telltale=telltale(X, labeled),
+            n_copies=copies(X, labeled),
             of_columns=getattr(preprocessor, "doubts_", ()),
             says_nothing=bool((X.max(axis=0) == X.min(axis=0)).all()),
         ),

@@ -6,6 +6,8 @@ import numpy as np
 from scipy.stats import beta, gamma, rankdata
 from sklearn.metrics import roc_auc_score
 
+from puicl_model.ensemble import row_keys
+
 _FOLDS = 5
 _MOST_ROWS = 4_000
 # Added to each column's variance, in units of it.
@@ -97,3 +99,17 @@ def _solved(within: np.ndarray, apart: np.ndarray) -> np.ndarray:
     # The same by Woodbury's identity, with a matrix of rows by rows.
     inner = np.linalg.solve(within @ within.T + n * _RIDGE * np.eye(n), within @ apart)
     return (apart - within.T @ inner) / _RIDGE
+
+
+def copies(X: np.ndarray, labeled: np.ndarray) -> int:
+    """How many labelled rows equal one before them, as oversampling or a bootstrap makes them.
+
+    0 where an unlabelled row equals one of these, as positives of a table of few levels do.
+    X: [n, w], preprocessed; labeled: boolean [n].
+    """
+    keys = row_keys(X)
+    different, times = np.unique(keys[labeled], return_counts=True)
+    repeated = different[times > 1]
+    if np.isin(repeated, keys[~labeled]).any():
+        return 0
+    return int(labeled.sum()) - len(different)

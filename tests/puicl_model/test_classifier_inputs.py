@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from little_table import LABELED, D, N, S, table
 from scipy import sparse
+from sklearn.base import clone
 
 from puicl_model import PUICLClassifier
 
@@ -28,6 +29,15 @@ def test_integers_and_float32_are_read_as_the_same_numbers(classifier):
     expected = classifier.fit(x.astype(np.float64), S).unlabeled_proba_
     for other in (x, x.astype(np.float32), x.tolist()):
         np.testing.assert_array_equal(classifier.fit(other, S).unlabeled_proba_, expected)
+
+
+def test_oversampled_positives_are_doubted(classifier):
+    x = np.random.default_rng(0).normal(size=(80, D))
+    s = np.arange(80) < 20
+    thrice = np.r_[:20, :20, :80]
+    found = clone(classifier).fit(x[thrice], s[thrice]).report_["warnings"]
+    assert sum("40 of the 60 labelled rows repeat other labelled ones" in one for one in found) == 1
+    assert "repeat" not in " ".join(clone(classifier).fit(x, s).report_["warnings"])
 
 
 def test_numpys_text_of_any_length_is_text(weights):

@@ -207,3 +207,19 @@ def test_what_is_told_of_columns_that_separate_is_their_number_and_the_bound():
     (found,) = doubts_of(APART, apart=0.995)
     assert "(AUC 0.995)" in found
     assert "at most 1.0% of the unlabelled ones are positive" in found
+
+
+def test_labelled_rows_that_are_copies_are_told_where_unlabelled_ones_should_be_some_too():
+    for n_copies, n_unlabeled, told in (
+        (2, 300, True),  # of 20, and three expected
+        (1, 900, False),
+        (2, 298, False),
+        (10, 60, True),
+    ):
+        found = doubts_of(np.tile([0.05, 0.95], n_unlabeled // 2), n_copies=n_copies)
+        assert [f"{n_copies} of the 20 labelled rows repeat" in one for one in found] == [
+            True
+        ] * told
+    # A column that knows who is labelled has copies on one side alone.
+    (found,) = doubts_of(APART, n_copies=10, relevance=np.ones(1), names=["ward"])
+    assert found.startswith("column ward alone tells")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from puicl_model.separation import _solved, separation, telltale
+from puicl_model.separation import _solved, copies, separation, telltale
 
 
 def test_rows_without_a_difference_have_an_auc_about_a_half_even_in_many_columns():
@@ -86,3 +86,13 @@ def test_of_a_fair_sample_no_value_leaves_fewer_positives_than_there_are():
         s = y & (rng.random(600) < 0.4)
         beyond += telltale(X, s).at_most < y[~s].mean()
     assert beyond <= 4
+
+
+def test_copies_are_labelled_rows_that_repeat_others_and_no_unlabelled_one():
+    x = np.random.default_rng(0).normal(size=(40, 3))
+    labeled = np.arange(40) < 10
+    assert copies(x, labeled) == 0
+    twice = np.concatenate([x, x[:4], x[:4]])
+    assert copies(twice, np.concatenate([labeled, np.ones(8, bool)])) == 8
+    assert copies(twice, np.concatenate([labeled, np.ones(4, bool), np.zeros(4, bool)])) == 0
+    assert copies(np.concatenate([x, x[30:]]), np.concatenate([labeled, np.zeros(10, bool)])) == 0
