@@ -118,6 +118,8 @@ def test_a_table_that_went_bad_leaves_no_old_scores(predict_folder, tables, tmp_
         ({"address": "tcp://x:1"}, (), "--address is for the backends dask and ray"),
         ({"data": "data/a.csv"}, (), "--jobs is for a folder of tables"),
         ({"data": "data/a.csv", "jobs": None}, ("--one-table",), "--one-table is for a folder"),
+        ({"data": "data/a.csv", "jobs": None, "address": "x"}, (), "--address is for a folder"),
+        ({"data": "data/a.csv", "jobs": None, "backend": "dask"}, (), "--backend is for a folder"),
         ({"data": "nowhere"}, (), "--jobs is for a folder of tables, but nowhere is none"),
     ],
 )
@@ -133,6 +135,15 @@ def test_bad_options_are_one_sentence_and_no_scores(
     assert err.count("\n") == 1
     assert scores_of(tmp_path / "out") == {}
     assert not (tmp_path / "-").exists()
+
+
+def test_jobs_backend_and_address_are_the_folders(predict_folder, tables, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr("puicl_model.files.folder.score_folder", lambda *given: asked.append(given))
+    where = {"jobs": 3, "backend": "dask", "address": "tcp://x:1"}
+    assert predict_folder("--one-table", **where)[0] == 0
+    data, out, _, *rest = asked[0]
+    assert (str(data), out, rest) == ("data", "out", [3, "dask", "tcp://x:1", True])
 
 
 def started(folder: Path, weights: Path, *words) -> subprocess.Popen:

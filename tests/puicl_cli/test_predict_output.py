@@ -106,6 +106,10 @@ def test_stdout_is_utf8_whatever_the_terminal_says(weights, patients, tmp_path):
     )
     assert done.returncode == 0, done.stderr.decode()
     assert "Zoë" in done.stdout.decode("utf-8")
+    # What is said of the answer is no part of it.
+    assert done.stdout.startswith(b"row,patient,labeled,p_positive")
+    assert done.stdout.count(b"\n") == len(patients) + 1
+    assert b"share of positives among the unlabelled" in done.stderr
 
 
 def test_a_known_class_prior_is_the_mean_of_the_scores(predict, patients, tmp_path):
@@ -125,3 +129,48 @@ def test_of_a_range_the_share_is_estimated_within_it(predict, patients, tmp_path
     assert low < share <= 0.15
     scores = pd.read_csv(tmp_path / "scores.csv")["p_positive"]
     assert scores.mean() == pytest.approx(share, abs=0.0006)
+
+
+@pytest.mark.parametrize("given", ["0:0.5:1", "half", "", "0:"])
+def test_a_class_prior_is_a_share_or_a_range(predict, patients, tmp_path, given):
+    patients.drop(columns="patient").to_csv(tmp_path / "p.csv", index=False)
+    code, _, said = predict(data="p.csv", out="scores.csv", **{"class-prior": given})
+    assert code == 2
+    assert said.startswith(f"error: --class-prior {given}: give a share such as 0.03, or a range")
+
+
+@pytest.mark.parametrize(
+    ("report", "sentence"),
+    [
+        ("-", "error: --report needs a file: - is for --data and --out\n"),
+        ("HERE/scores.csv", "error: --report and --out are both scores.csv; give two files\n"),
+        ("nowhere/page.html", "error: the folder of nowhere/page.html does not exist"),
+        ("p.csv", "error: --report "),
+    ],
+)
+def test_a_page_needs_a_file_of_its_own(predict, patients, tmp_path, report, sentence):
+    patients.drop(columns="patient").to_csv(tmp_path / "p.csv", index=False)
+    before = (tmp_path / "p.csv").read_bytes()
+    page = report.replace("HERE", str(tmp_path))
+    code, _, said = predict(data="p.csv", out="scores.csv", report=page)
+    assert code == 2
+    assert said.startswith(sentence)
+    assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
+    assert (tmp_path / "p.csv").read_bytes() == before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_answer_that_finds_its_disk_full_is_told(predict, patients, tmp_path):
+    patients.drop(columns="patient").to_csv(tmp_path / "p.csv", index=False)
+    (tmp_path / "scores.csv").symlink_to("/dev/full")
+    code, _, said = predict(data="p.csv", out="scores.csv")
+    assert code == 2
+    assert said.splitlines()[-1].startswith("error: the answer cannot be written: ")
+
+
+def test_a_seed_is_one_that_numpy_takes(predict, patients, tmp_path):
+    patients.drop(columns="patient").to_csv(tmp_path / "p.csv", index=False)
+    code, _, said = predict(data="p.csv", out="scores.csv", **{"random-state": 2**32})
+    assert code == 2
+    assert "--random-state" in said
+    assert "4294967295" in said
