@@ -77,7 +77,7 @@ def only(text: str, data: Path | None, model: Path | None, out: Path) -> bool:
     Returns whether it agrees with that.
     """
     cell = parse_cell(text)
-    plan = make_plan(data, [cell.method], [cell.task], cell.repeat + 1, model, 1, False)
+    plan = make_plan(data, [cell.method], [cell.task], 1, model, 1, False)
     if cell.task not in plan.collection.tables:
         raise InputError(
             f"task {cell.task} cannot be had: {plan.collection.unavailable[cell.task]}"

@@ -97,4 +97,4 @@ def _names(text: str | None, option: str) -> list[str] | None:
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise InputError(f"{option} names nothing")
-    return list(dict.fromkeys(names))
+    return names

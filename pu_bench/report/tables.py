@@ -104,7 +104,7 @@ def summary(results: Results) -> Table:
         "labelled positives and unlabelled rows, take no part." + (elsewhere and f" ¹ {elsewhere}"),
         [*head, "failed", "collapsed", "cells"],
         rows,
-        rules=frozenset({len(results.methods)} if results.references else ()),
+        rules=frozenset({len(results.methods)}),  # above the references, if any
     )
 
 

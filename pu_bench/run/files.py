@@ -125,7 +125,7 @@ def value_of(column: str, text: str) -> object:
 
 
 def _number(text: str) -> int | float:
-    return int(text) if text.lstrip("-").isdigit() else float(text)
+    return int(text) if text.isdigit() else float(text)
 
 
 def _csv(columns: Sequence[str], records: Sequence[Record]) -> bytes:

@@ -47,6 +47,10 @@ def test_a_sweep_is_resumed_and_every_method_sees_the_same_rows(heldout, tmp_pat
     other = SweepPlan(["eta"], pools, ["random"], 2, None, 1, "0" * 64)
     with pytest.raises(InputError, match="other shards"):
         run_sweeps(other, tmp_path)
+    # Without shards it is of the table alone, and what was drawn from them stays theirs.
+    assert run_sweeps(SweepPlan(["eta"], pools[2:], ["random"], 2, None, 1, None), tmp_path)
+    facts = json.loads((tmp_path / "sweeps.json").read_text())
+    assert (facts["shards"], list(facts["pools"])) == (digest, ["table"])
     (tmp_path / "sweeps.json").unlink()
     with pytest.raises(InputError, match=r"sweeps.csv without the sweeps.json that says"):
         run_sweeps(plan(["all_positive"]), tmp_path)
@@ -189,9 +193,11 @@ def test_failed_cells_of_a_sweep_are_retried_when_asked(tmp_path):
     assert of_the_failed.split("|")[4].strip() == "0.500"  # as chance
     assert run_sweeps(plan(retry_failed=True), tmp_path)[0]["auc"] == first[0]["auc"]
     facts = json.loads((tmp_path / "sweeps.json").read_text())
-    (tmp_path / "sweeps.json").write_text(json.dumps({**facts, "protocol": 1}))
-    with pytest.raises(InputError, match="judged in another way"):
-        run_sweeps(plan(), tmp_path)
+    earlier = {key: facts[key] for key in facts if key != "protocol"}  # before it had a number
+    for held in ({**facts, "protocol": 1}, earlier):
+        (tmp_path / "sweeps.json").write_text(json.dumps(held))
+        with pytest.raises(InputError, match="judged in another way"):
+            run_sweeps(plan(), tmp_path)
 
 
 def test_the_command_runs_a_sweep_and_names_the_shards_it_lacks(bench, tmp_path, monkeypatch):
