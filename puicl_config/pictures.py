@@ -52,7 +52,7 @@ def blank_figure(width: float, height: float) -> Figure:
 def as_png(figure: Figure, dpi: float) -> bytes:
     """The figure as PNG of 128 colours, a third of the size; no date or version in it."""
     full, small = io.BytesIO(), io.BytesIO()
-    figure.savefig(full, format="png", dpi=dpi, metadata={"Software": None})
+    figure.savefig(full, format="png", dpi=dpi)
     image = Image.open(full).convert("RGB")
     image.quantize(128, dither=Image.Dither.NONE).save(small, format="png", optimize=True)
     return small.getvalue()
