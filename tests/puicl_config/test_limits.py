@@ -42,6 +42,10 @@ WIDER = extended(n_features=(7, 8))
         ({"prior": {"n_labeled": (2, 3)}}, "can fall to one unlabelled row"),
         ({"prior": {"eta_first": (0.01, 1.0)}}, "can fall to one unlabelled row"),
         (extended(n_labeled=(2, 3)), "can fall to one unlabelled row"),
+        (
+            {"prior": {"n_labeled": (2, 3), **extended(n_labeled=(20, 30))["prior"]}},  # the others
+            "can fall to one unlabelled row",
+        ),
         (extended(eta=(0.01, 1.0)), "can fall to one unlabelled row"),
         (extended(n_features=(2, 3)), False),  # a range extends, without any extension
         (extended(sar=0.5, max_rows=450), False),
