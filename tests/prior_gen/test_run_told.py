@@ -58,6 +58,12 @@ def test_a_dry_run_of_stages_and_the_tail_is_of_both_and_notes_what_is_idle(told
     assert said.startswith("note: prior.extensions.share is 0, so that no task is extended")
 
 
+def test_an_override_of_two_lines_is_told_to_be_one_of_the_config(prior_gen_command):
+    code, _, said = prior_gen_command("train.where=d < 3\nand d > 1")
+    assert code == 2
+    assert "is no command; to override the config, give --set train.where=d < 3\n" in said
+
+
 def test_what_was_made_is_told_in_parts_tasks_megabytes_and_tasks_a_second(all_shards, capsys):
     reader = open_shards(all_shards)
     entries = [reader.entry(part) for part in reader.published_parts()]
