@@ -1,5 +1,7 @@
 """What `prior-gen` says of a run: its options, what it made, and the numbers of a dry run."""
 
+import dataclasses
+
 import pytest
 
 import prior_gen.cli
@@ -163,6 +165,11 @@ def test_of_equal_microbatches_time_is_told_exactly(tiny_yaml, monkeypatch):
     monkeypatch.setattr(prior_gen.estimate, "generate_microbatch", made)
     monkeypatch.setattr(prior_gen.estimate, "publish_part", published)
     parts = parts_of(config, range(1, 6))
-    cost = measure(config, parts, "train", estimate(config, parts, "train"))
+    size = estimate(config, parts, "train")
+    cost = measure(config, parts, "train", size)
     assert cost.sampled == 16
     assert cost.seconds == pytest.approx(15 * 1.0 + 72 * (0.5 + 0.1))
+    # Were they twice as large as those that are made here, all but a part's own time would be.
+    larger = measure(config, parts, "train", dataclasses.replace(size, cells=2 * size.cells))
+    assert larger.seconds == pytest.approx(15 * 1.0 + 2 * 72 * (0.5 + 0.1))
+    assert larger.bytes == pytest.approx(2 * cost.bytes)

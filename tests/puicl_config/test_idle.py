@@ -42,6 +42,14 @@ def test_keys_of_what_is_not_used_are_told(idle, used, told):
     assert idle_in_run(load_config("paper", [f"train.{idle}", f"train.{used}"])) == []
 
 
+def test_keys_of_one_kind_are_told_in_one_sentence():
+    both = ["train.muon_lr_ratio=2", "train.muon_momentum=0.9"]
+    (found,) = idle_in_run(load_config("paper", both))
+    assert found == (
+        "train.muon_lr_ratio and train.muon_momentum do nothing without train.optimizer=muon"
+    )
+
+
 def test_negatives_beside_both_classes_are_told():
     both = ["train.reveal=both", "train.reveal_negatives.share=0.5"]
     (found,) = idle_in_run(load_config("paper", both))
