@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import logit
 
 from puicl_model.class_prior import at_the_limit
+from puicl_model.preprocessing.column_doubts import COPIES
 from puicl_model.separation import Telltale
 
 FEW_POSITIVES = 10
@@ -85,8 +86,10 @@ def doubts(
         found.append(known)
     else:
         telling = _best_column(relevance, names)
+    copies_told = any(COPIES in doubt for doubt in of_columns)
     expected = 0.1 * len(proba) * n_copies / n_labeled
-    if not known and n_copies >= _COPIES * n_labeled and expected >= _COPIES_EXPECTED:
+    many = n_copies >= _COPIES * n_labeled and expected >= _COPIES_EXPECTED
+    if many and not (known or copies_told):
         found.append(
             f"{n_copies} of the {n_labeled} labelled rows repeat other labelled ones, which no "
             "unlabelled row does: where they were oversampled, or drawn with replacement, they "

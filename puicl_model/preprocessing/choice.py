@@ -18,11 +18,11 @@ from puicl_model.preprocessing.judging import (
     NAMES_SHARE,
     is_row_number,
     may_identify,
-    misspelled,
     mostly_numbers,
     reads_as_numbers,
     refuse_slips,
 )
+from puicl_model.preprocessing.misspelled import misspelled
 from puicl_model.preprocessing.spelled_dates import DateSpelling
 from puicl_model.preprocessing.spellings import as_written, spelling_of, words_beside
 

@@ -33,6 +33,8 @@ _MANY_BLANK = 0.01
 # None of 111 real tables has such copies.
 _MANY_COPIES, _NEARLY_ALL, _SELDOM = 0.1, 0.7, 0.2
 NUMBERS_AND_WORDS = "numbers beside words: mend or empty these"
+# What is said of copies, which a fit need not say twice.
+COPIES = "rows are copies of others"
 _WARNED = (ROW_NUMBER, FREE_TEXT, RARE, MISSPELLED, NUMBERS_AND_WORDS)
 # What spreadsheets make of the bands 5-9 and 10-14.
 _DAY_OF_A_BAND = re.compile(rf"\d{{1,2}}-{MONTH}|{MONTH}-\d{{1,2}}", re.IGNORECASE)
@@ -227,6 +229,6 @@ def of_copies(columns: Sequence[np.ndarray]) -> str:
     if values.max() < _NEARLY_ALL * len(different) or (others**2).sum() > _SELDOM:
         return ""
     return (
-        f"{n_copies:,} of {len(rows):,} rows are copies of others: rows must be independent, and "
+        f"{n_copies:,} of {len(rows):,} {COPIES}: rows must be independent, and "
         "with copies the share of positives is estimated wrong; keep one of each"
     )

@@ -24,13 +24,13 @@ from puicl_model.preprocessing.cells import (
     word,
     zone_of,
 )
-from puicl_model.preprocessing.judging import (
-    MIN_ROWS_TO_JUDGE,
+from puicl_model.preprocessing.judging import MIN_ROWS_TO_JUDGE
+from puicl_model.preprocessing.levels import have_order, in_order
+from puicl_model.preprocessing.odd_numbers import (
     digits_of_a_day,
     parted_by_points,
     stands_for_nothing,
 )
-from puicl_model.preprocessing.levels import have_order, in_order
 from puicl_model.preprocessing.reading import is_missing
 from puicl_model.preprocessing.spelling import Spelling
 from puicl_model.preprocessing.spellings import as_written, spelling_from

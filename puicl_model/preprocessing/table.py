@@ -12,25 +12,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from puicl_model.preprocessing.choice import Settings, Told, choose
-from puicl_model.preprocessing.column_doubts import (
-    RARE,
-    left_out,
-    of_blank_rows,
-    of_copies,
-    of_days_among_bands,
-    of_days_as_numbers,
-    of_none,
-    of_nothing,
-    of_one_look,
-    of_one_word,
-    of_points,
-    of_rare_levels,
-    of_two_clocks,
-    of_words_beside,
-    taken_for_categories,
-    taken_for_numbers,
-)
-from puicl_model.preprocessing.columns import ENCODERS, CategoryColumn, DateColumn, NumberColumn
+from puicl_model.preprocessing.column_doubts import RARE
+from puicl_model.preprocessing.columns import ENCODERS, CategoryColumn, DateColumn
+from puicl_model.preprocessing.fit_doubts import fit_doubts
 from puicl_model.preprocessing.levels import with_own_levels
 from puicl_model.preprocessing.reading import column_names, is_missing, read_table, with_plain_text
 from puicl_model.telling import tell
@@ -157,67 +141,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                 self.kinds_[name] = f"equal to {twin}" if twin else RARE if rare else "constant"
                 del self._encoders[j]
         self.dropped_ = {name: kind for name, kind in self.kinds_.items() if kind not in ENCODERS}
-        levels = self.levels_
-        with_gaps = {
-            self._names[j]
-            for j, encoder in self._encoders.items()
-            if isinstance(encoder, CategoryColumn) and encoder.missing and not encoder.one_hot
-        }
-        doubts = (
-            left_out(self.dropped_),
-            of_one_word(levels),
-            of_one_look(levels),
-            of_days_among_bands(levels),
-            of_none({name: said for name, said in levels.items() if name in with_gaps}),
-            taken_for_categories(
-                {name: said.misspelled for name, said in told.items() if said.misspelled}
-            ),
-            of_words_beside(
-                {name: said.words_beside for name, said in told.items() if said.words_beside}
-            ),
-            of_rare_levels(
-                {
-                    name: encoder.rare_share
-                    for j, encoder in self._encoders.items()
-                    if isinstance(encoder, CategoryColumn)
-                    and not (told[name := self._names[j]].misspelled or told[name].words_beside)
-                },
-                self.rare_below,
-            ),
-            taken_for_numbers([name for name, said in told.items() if said.identifies]),
-            of_two_clocks(
-                self._names[j]
-                for j, encoder in self._encoders.items()
-                if isinstance(encoder, DateColumn) and encoder.zoned is None
-            ),
-            of_nothing(
-                {
-                    self._names[j]: encoder.nothing
-                    if isinstance(encoder, NumberColumn)
-                    else np.datetime64(int(encoder.nothing), "D")
-                    for j, encoder in self._encoders.items()
-                    if isinstance(encoder, NumberColumn | DateColumn)
-                    and encoder.nothing is not None
-                }
-            ),
-            of_days_as_numbers(
-                {
-                    self._names[j]: encoder.day
-                    for j, encoder in self._encoders.items()
-                    if isinstance(encoder, NumberColumn) and encoder.day is not None
-                }
-            ),
-            of_points(
-                {
-                    self._names[j]: encoder.parted
-                    for j, encoder in self._encoders.items()
-                    if isinstance(encoder, NumberColumn) and encoder.parted is not None
-                }
-            ),
-            of_blank_rows(blank) if table.shape[1] > 1 else "",  # else a missing cell
-            of_copies(outputs),
-        )
-        self.doubts_ = list(filter(None, doubts))
+        encoders = {self._names[j]: encoder for j, encoder in self._encoders.items()}
+        self.doubts_ = fit_doubts(encoders, self.dropped_, told, self.rare_below, blank, outputs)
         if not outputs:
             # Constant tables are legal: nothing tells their rows apart.
             self._kept = []

@@ -1,0 +1,79 @@
+"""All that a fit says of its table, in the order in which it is said."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from puicl_model.preprocessing.choice import Told
+from puicl_model.preprocessing.column_doubts import (
+    left_out,
+    of_blank_rows,
+    of_copies,
+    of_days_among_bands,
+    of_days_as_numbers,
+    of_none,
+    of_nothing,
+    of_one_look,
+    of_one_word,
+    of_points,
+    of_rare_levels,
+    of_two_clocks,
+    of_words_beside,
+    taken_for_categories,
+    taken_for_numbers,
+)
+from puicl_model.preprocessing.columns import CategoryColumn, Column, DateColumn, NumberColumn
+
+
+def fit_doubts(
+    encoders: Mapping[str, Column],
+    dropped: Mapping[str, str],
+    told: Mapping[str, Told],
+    rare_below: int,
+    blank: np.ndarray,
+    outputs: Sequence[np.ndarray],
+) -> list[str]:
+    """The sentences; empty where nothing is conspicuous.
+
+    encoders: of the columns that are used; dropped: why each of the others is not; told: what there
+    is to say of each column; blank: [n], where a row holds nothing; outputs: each [n], the columns
+    that came out.
+    """
+    categories = {n: each for n, each in encoders.items() if isinstance(each, CategoryColumn)}
+    numbers = {n: each for n, each in encoders.items() if isinstance(each, NumberColumn)}
+    dates = {n: each for n, each in encoders.items() if isinstance(each, DateColumn)}
+    levels = {name: each.levels for name, each in categories.items()}
+    with_gaps = {n for n, each in categories.items() if each.missing and not each.one_hot}
+    misspelled = {name: said.misspelled for name, said in told.items() if said.misspelled}
+    beside = {name: said.words_beside for name, said in told.items() if said.words_beside}
+    nothing = {n: each.nothing for n, each in numbers.items() if each.nothing is not None}
+    no_day = {
+        name: np.datetime64(int(each.nothing), "D")
+        for name, each in dates.items()
+        if each.nothing is not None
+    }
+    sentences = (
+        left_out(dropped),
+        of_one_word(levels),
+        of_one_look(levels),
+        of_days_among_bands(levels),
+        of_none({name: theirs for name, theirs in levels.items() if name in with_gaps}),
+        taken_for_categories(misspelled),
+        of_words_beside(beside),
+        of_rare_levels(
+            {
+                name: each.rare_share
+                for name, each in categories.items()
+                if name not in misspelled and name not in beside
+            },
+            rare_below,
+        ),
+        taken_for_numbers([name for name, said in told.items() if said.identifies]),
+        of_two_clocks(name for name, each in dates.items() if each.zoned is None),
+        of_nothing(nothing | no_day),
+        of_days_as_numbers({n: each.day for n, each in numbers.items() if each.day is not None}),
+        of_points({n: each.parted for n, each in numbers.items() if each.parted is not None}),
+        of_blank_rows(blank) if len(told) > 1 else "",  # in one column it is a missing cell
+        of_copies(outputs),
+    )
+    return [sentence for sentence in sentences if sentence]
