@@ -86,10 +86,10 @@ def doubts(
         found.append(known)
     else:
         telling = _best_column(relevance, names)
-    copies_told = any(COPIES in doubt for doubt in of_columns)
     expected = 0.1 * len(proba) * n_copies / n_labeled
     many = n_copies >= _COPIES * n_labeled and expected >= _COPIES_EXPECTED
-    if many and not (known or copies_told):
+    if many and not known:
+        found = [doubt for doubt in found if COPIES not in doubt]  # says less
         found.append(
             f"{n_copies} of the {n_labeled} labelled rows repeat other labelled ones, which no "
             "unlabelled row does: where they were oversampled, or drawn with replacement, they "

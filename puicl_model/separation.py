@@ -102,9 +102,10 @@ def _solved(within: np.ndarray, apart: np.ndarray) -> np.ndarray:
 
 
 def copies(X: np.ndarray, labeled: np.ndarray) -> int:
-    """How many labelled rows equal one before them, as oversampling or a bootstrap makes them.
+    """How many labelled rows equal one before them, as oversampling makes them.
 
-    0 where an unlabelled row equals one of these, as positives of a table of few levels do.
+    0 where an unlabelled row equals one of these, as positives of a table of few levels do, or
+    where unlabelled rows equal each other half as often, as in a table that was joined.
     X: [n, w], preprocessed; labeled: boolean [n].
     """
     keys = row_keys(X)
@@ -112,4 +113,6 @@ def copies(X: np.ndarray, labeled: np.ndarray) -> int:
     repeated = different[times > 1]
     if np.isin(repeated, keys[~labeled]).any():
         return 0
-    return int(labeled.sum()) - len(different)
+    n_copies = int(labeled.sum()) - len(different)
+    share = 1 - len(np.unique(keys[~labeled])) / max((~labeled).sum(), 1)
+    return 0 if share >= n_copies / (2 * labeled.sum()) else n_copies

@@ -96,3 +96,7 @@ def test_copies_are_labelled_rows_that_repeat_others_and_no_unlabelled_one():
     assert copies(twice, np.concatenate([labeled, np.ones(8, bool)])) == 8
     assert copies(twice, np.concatenate([labeled, np.ones(4, bool), np.zeros(4, bool)])) == 0
     assert copies(np.concatenate([x, x[30:]]), np.concatenate([labeled, np.zeros(10, bool)])) == 0
+    for n_unlabeled, found in ((4, 4), (10, 0)):  # copies of others, too, as joined tables have
+        joined = np.concatenate([x, x[:4], x[10 : 10 + n_unlabeled]])
+        of_joined = np.concatenate([labeled, np.ones(4, bool), np.zeros(n_unlabeled, bool)])
+        assert copies(joined, of_joined) == found
