@@ -23,7 +23,7 @@ _SHORT = {  # beside hours m is a minute, beside years a month
 _LONG = {
     **_DAYS,
     **dict.fromkeys(("w", "wk", "wks", "week", "weeks"), 7 * _DAY),
-    **dict.fromkeys(("m", *_MONTHS), 30.44 * _DAY),
+    **dict.fromkeys(("m", *_MONTHS), 365.25 / 12 * _DAY),  # twelve are a year
     **dict.fromkeys(("y", "yr", "yrs", "year", "years"), 365.25 * _DAY),
 }
 _ANY_TIME = {unit: size for unit, size in (_LONG | _SHORT).items() if unit != "m"}
