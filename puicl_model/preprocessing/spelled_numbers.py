@@ -52,6 +52,14 @@ _BLANK = re.compile(f"[{_BLANKS}]")
 # One mark parts thousands, the other is decimal; or blanks do.
 _BOTH = re.compile(rf"[.{_BLANKS}]\d{{3}},\d")
 _FEWEST_OF_A_UNIT = 3
+# No units: of the first, each number has its own, so that new rows would have others (1st beside
+# 4th); small letters by which flats, classes and arms of chromosomes are told apart (10a, 7q).
+_ORDINALS = frozenset(
+    {"st", "nd", "rd", "th", "er", "re", "\u00e8re", "\u00e8me", "\u00ba", "\u00aa"}
+)
+_OF_FLATS = frozenset("abcefijnopqruvz")
+# Of amounts: thousands, millions, billions, trillions. Numbers below 100 need none of these.
+_SHORTENED, _FEWEST_SHORTENED = frozenset("kmbt"), 100
 # From so many different numbers on, a comma alone is taken for a decimal one: 1,2 may be two
 # answers of a few.
 _MANY = 21
@@ -121,8 +129,7 @@ def number_spelling(texts: Sequence[str], others: Sequence[Any]) -> NumberSpelli
     if decimal is None or len(befores) > 1 or all(cell.in_brackets for cell in cells):
         return None
     before = next(iter(befores), "")
-    nonzero = {cell.after for cell in cells if cell.after or _value(cell.digits, decimal)}
-    units = _units(nonzero, sure=bool(before) or any(_MARK.search(c.digits) for c in cells))
+    units = _units(cells, decimal, currency=bool(before))
     if not units or (_is_word(units) and len(texts) < _FEWEST_OF_A_UNIT):
         return None
     if not before and set(units) == {""} and not _are_amounts(cells, decimal):
@@ -181,19 +188,44 @@ def _decimal_mark(digits: Sequence[str], *, money: bool) -> str | None:
     return "."
 
 
-def _units(after: set[str], *, sure: bool) -> dict[str, float]:
-    """What to multiply numbers by for what stands `after` them; empty where it cannot be told.
+def _units(cells: Sequence[_Cell], decimal: str, *, currency: bool) -> dict[str, float]:
+    """What to multiply numbers by for what stands behind them; empty where it cannot be told.
 
-    sure: whether they are amounts, whatever stands there: of a currency, or with a decimal mark.
+    currency: whether one stands in front.
     """
+    after = {cell.after for cell in cells if cell.after or _value(cell.digits, decimal)}
     named = after - {""}
+    sure = currency or any(_MARK.search(cell.digits) for cell in cells)
+    letters = all(len(unit) == 1 and unit.isalpha() for unit in named)
     if len(named) > 1 or (named and "" in after and not named <= _MONEY):
         units = units_of(after)
+        if not currency and letters and _may_be_codes(cells, decimal, after, sure=sure):
+            return {}
         sure = sure or bool(units)
     else:
         units = dict.fromkeys(named | {""} if named <= _MONEY else named, 1.0)
+        if named and (named <= _ORDINALS or named <= _OF_FLATS):
+            return {}
     codes = {unit for unit in named - _CAPITALS if unit.isalpha() and unit.isupper()}
     return {} if any(len(unit) > 1 or not sure for unit in codes) else units
+
+
+def _may_be_codes(cells: Sequence[_Cell], decimal: str, after: set[str], *, sure: bool) -> bool:
+    """Whether the single letters behind numbers may be no units.
+
+    Flats and classes (12, 12B, 14), where they would be thousands, millions and so on: these are
+    taken for such where some have fractions (1.5K), beside plain numbers only if a hundred is among
+    these, and not of metres some of which lack their unit. Sizes (5S, 5M), where they would be
+    times: fewer than three capitals say nothing. And 3 m beside 10 d may be minutes or months.
+    """
+    named = after - {""}
+    if named in ({"m"}, {"t"}, {"b"}, {"d", "m"}):
+        return True
+    if {unit.lower() for unit in named} <= _SHORTENED:
+        plain = [_value(cell.digits, decimal) or 0.0 for cell in cells if not cell.after]
+        parts = any(_MARK.search(cell.digits) for cell in cells if cell.after)
+        return not parts or 0 < max(plain, default=0.0) < _FEWEST_SHORTENED
+    return not sure and len(named) < _FEWEST_OF_A_UNIT and all(map(str.isupper, named))
 
 
 def _is_word(units: Iterable[str]) -> bool:
