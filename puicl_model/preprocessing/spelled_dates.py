@@ -19,7 +19,8 @@ _YEAR = r"(?P<year>(?:1[5-9]|20)\d\d)"
 _WEEKDAY = r"(?:(?:mon|tue(?:s)?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? )?"
 # Behind a date: 18:57, 06:57:03 PM
 _TIME = (
-    r"(?:(?:,? +|T)(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?:\.\d+)?)?"
+    r"(?:(?:,? +|T)(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)"
+    r"(?::(?P<second>[0-5]\d)(?:\.(?P<parts>\d{1,6})\d*)?)?"
     r"(?: ?(?P<half>[AP])\.?M\.?)?)?"
 )
 _TWO_NUMBERS = re.compile(
@@ -40,7 +41,8 @@ _MONTHS = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
         rf"{_YEAR}[-/](?P<number>\d{{1,2}})",
-        rf"(?P<number>\d{{1,2}})[-/.]{_YEAR}",
+        # From 9 to 17 hours (9-1700) is no month.
+        rf"(?P<number>\d{{1,2}})(?:[/.]|-(?=19|20)){_YEAR}",
         rf"(?P<name>{MONTH}),?[ -]?{_YEAR}",
         rf"{_YEAR}[ -]?(?P<name>{MONTH})",
         rf"{_YEAR}[ /-]?(?P<part>[QH])(?P<count>[1-4])",
@@ -103,7 +105,7 @@ def date_spelling(texts: Sequence[str], others: Sequence[Any]) -> DateSpelling |
     if not other:
         return None
     months = next(_found(_MONTHS, other[0]), None) is not None
-    if months and all(map(_is_season, other)):
+    if months and (all(map(_is_season, other)) or len(set(map(_period, other))) > 1):
         return None
     two = [found for text in other if (found := _TWO_NUMBERS.fullmatch(text))]
     open_ones = [found for found in two if found["mark"] != "."]
@@ -133,6 +135,12 @@ def _tells(found: re.Match[str]) -> bool:
     return max(int(found["first"]), int(found["other"])) > 12
 
 
+def _period(text: str) -> str:
+    """Q of a quarter, H of half a year, else nothing: beside each other Q1 and H1 would be one."""
+    found = next(_found(_MONTHS, text), None)
+    return (found.groupdict().get("part") or "").upper() if found else ""
+
+
 def _is_season(text: str) -> bool:
     found = _SEASON.fullmatch(text)
     return found is not None and int(found[2]) == (int(found[1]) + 1) % 100
@@ -154,6 +162,7 @@ def _iso(found: re.Match[str], month: int, day: int) -> str | None:
             hour,
             int(parts.get("minute") or 0),
             int(parts.get("second") or 0),
+            int((parts.get("parts") or "").ljust(6, "0")),
         )
     except ValueError:
         return None

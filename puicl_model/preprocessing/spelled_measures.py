@@ -65,6 +65,8 @@ def measure_spelling(texts: Sequence[str], others: Sequence[Any]) -> MeasureSpel
     example = max(texts, key=len)
     for form in _FORMS:
         spelling = MeasureSpelling(example, form)
+        if form == "angle" and not _of_one_circle(texts):
+            continue
         if reads_all(spelling, texts, others) and (
             form not in _PARTS or any(_PARTS[form](text) > 1 for text in texts)
         ):
@@ -95,6 +97,17 @@ def _angle(text: str) -> float | None:
         return None
     below = found["sign"] in ("-", "\u2212") or (side or "N") in "SW"
     return -degrees if below else degrees
+
+
+def _of_one_circle(texts: Sequence[str]) -> bool:
+    """Whether all `texts` may be latitudes, or all longitudes.
+
+    Where none has the sign of degrees, some have to lie on either side: 0.5W may be watts, S1.2 a
+    room.
+    """
+    sides = set("NSEW") & set("".join(texts))
+    one = sides <= set("NS") or sides <= set("EW")
+    return one and (len(sides) > 1 or any("°" in text for text in texts))
 
 
 def _feet(text: str) -> float | None:

@@ -199,7 +199,7 @@ def _units(cells: Sequence[_Cell], decimal: str, *, currency: bool) -> dict[str,
     letters = all(len(unit) == 1 and unit.isalpha() for unit in named)
     if len(named) > 1 or (named and "" in after and not named <= _MONEY):
         units = units_of(after)
-        if not currency and letters and _may_be_codes(cells, decimal, after, sure=sure):
+        if not currency and letters and _may_be_codes(cells, decimal, named):
             return {}
         sure = sure or bool(units)
     else:
@@ -210,7 +210,7 @@ def _units(cells: Sequence[_Cell], decimal: str, *, currency: bool) -> dict[str,
     return {} if any(len(unit) > 1 or not sure for unit in codes) else units
 
 
-def _may_be_codes(cells: Sequence[_Cell], decimal: str, after: set[str], *, sure: bool) -> bool:
+def _may_be_codes(cells: Sequence[_Cell], decimal: str, named: set[str]) -> bool:
     """Whether the single letters behind numbers may be no units.
 
     Flats and classes (12, 12B, 14), where they would be thousands, millions and so on: these are
@@ -218,14 +218,13 @@ def _may_be_codes(cells: Sequence[_Cell], decimal: str, after: set[str], *, sure
     these, and not of metres some of which lack their unit. Sizes (5S, 5M), where they would be
     times: fewer than three capitals say nothing. And 3 m beside 10 d may be minutes or months.
     """
-    named = after - {""}
     if named in ({"m"}, {"t"}, {"b"}, {"d", "m"}):
         return True
     if {unit.lower() for unit in named} <= _SHORTENED:
         plain = [_value(cell.digits, decimal) or 0.0 for cell in cells if not cell.after]
         parts = any(_MARK.search(cell.digits) for cell in cells if cell.after)
         return not parts or 0 < max(plain, default=0.0) < _FEWEST_SHORTENED
-    return not sure and len(named) < _FEWEST_OF_A_UNIT and all(map(str.isupper, named))
+    return len(named) < _FEWEST_OF_A_UNIT and all(map(str.isupper, named))
 
 
 def _is_word(units: Iterable[str]) -> bool:
