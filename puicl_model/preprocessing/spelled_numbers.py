@@ -1,5 +1,6 @@
 """Numbers with separators, currencies, percent signs and units: $1,234.50, 1.234,5 kg, 10 %."""
 
+import itertools
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -49,6 +50,7 @@ _COMMA = re.compile(
 _PARTING = {".": re.compile(rf"[,{_BLANKS}]"), ",": re.compile(rf"[.{_BLANKS}]")}
 _MARK = re.compile("[.,]")
 _BLANK = re.compile(f"[{_BLANKS}]")
+_BETWEEN = re.compile(f"[,{_BLANKS}]")
 # One mark parts thousands, the other is decimal; or blanks do.
 _BOTH = re.compile(rf"[.{_BLANKS}]\d{{3}},\d")
 _FEWEST_OF_A_UNIT = 3
@@ -63,6 +65,10 @@ _SHORTENED, _FEWEST_SHORTENED = frozenset("kmbt"), 100
 # From so many different numbers on, a comma alone is taken for a decimal one: 1,2 may be two
 # answers of a few.
 _MANY = 21
+# Wholes parted by blanks, all of which have so many digits, may be telephone numbers.
+_FEWEST_OF_A_TELEPHONE = 7
+# Less often than this, what stands behind the thousands of amounts is more than these throughout.
+_BY_CHANCE = 0.001
 
 
 class _Cell(NamedTuple):
@@ -234,11 +240,48 @@ def _is_word(units: Iterable[str]) -> bool:
 def _are_amounts(cells: Sequence[_Cell], decimal: str) -> bool:
     """Whether numbers that nothing stands beside are amounts rather than codes or answers.
 
-    555 123 and 555 456 may be telephone numbers; 1,2 and 1,3 answers of which several count.
+    555 123 and 555 456 may be telephone numbers, as are all of seven digits or more; 1,2 and 1,3
+    answers of which several count; 192.168.101.100 is an address.
     """
     digits = [cell.digits for cell in cells]
+    if decimal == "," and any(_BOTH.search(d) for d in digits):
+        return True
+    if _may_be_lists(digits) or all(map(_is_address, digits)):
+        return False
     if decimal == ",":
-        return len(digits) >= _MANY or any(_BOTH.search(d) for d in digits)
+        return len(digits) >= _MANY
     if any(_MARK.search(d) for d in digits) or not any(_BLANK.search(d) for d in digits):
         return True
-    return len({sum(map(str.isdigit, d)) for d in digits}) > 1
+    counts = {sum(map(str.isdigit, d)) for d in digits}
+    return len(counts) > 1 and min(counts) < _FEWEST_OF_A_TELEPHONE
+
+
+def _may_be_lists(digits: Sequence[str]) -> bool:
+    """Whether marks may stand between answers, codes or places: 1,2 and 3,4; 101,102,105.
+
+    In ascending order throughout, of small numbers or of as many digits as thousands have; or with
+    both a tenth part (1,10) and none (1,1).
+    """
+    lists = [_BETWEEN.split(d) for d in digits]
+    several = [each for each in lists if len(each) > 1]
+    if not several or not all(part.isdigit() for each in lists for part in each):
+        return False
+    lengths = {len(each[-1]) for each in several}
+    if len(lengths) > 1 and any(re.fullmatch(r"\d+0", each[-1]) for each in several):
+        return True
+    for each in several:
+        numbers = [int(part) for part in each]
+        if each[0] == "0" or any(part[0] == "0" for part in each[1:]):
+            return False
+        if any(low >= high for low, high in itertools.pairwise(numbers)):
+            return False
+    if max(int(part) for each in lists for part in each) < _MANY:
+        return True
+    by_chance = math.prod(1 - int(each[0]) / 1000 for each in several)
+    told = by_chance < _BY_CHANCE or any(len(each) > 2 for each in several)
+    return told and all(len(each[0]) == 3 for each in lists)
+
+
+def _is_address(digits: str) -> bool:
+    parts = digits.split(".")
+    return len(parts) == 4 and all(part.isdigit() and int(part) < 256 for part in parts)

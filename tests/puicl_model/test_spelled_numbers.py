@@ -180,6 +180,43 @@ def test_decimal_commas_that_nothing_else_tells_need_many_different_numbers():
             assert TablePreprocessor().fit(pd.DataFrame({"a": cells})).kinds_ == {"a": kind}
 
 
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [f"{a},{b}" for a in range(1, 8) for b in range(a + 1, 8)],  # two answers of seven
+        [f"{a},{b}" for a in range(1, 4) for b in range(1, 13)],  # rows and columns: 1,1 and 1,10
+        [f"192.168.100.{k}" for k in range(100, 130)],
+        ["101,102", "101,103,105", "104", "104,110"],
+        ["101 102", "101 103 105", "104", "104 110"],
+        [f"{k},{k + 11}" for k in range(301, 330)],
+        ["171 765 432", "30 123 456", "89 555 123"],  # telephones
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_lists_addresses_and_telephones_are_no_numbers(cells):
+    table = pd.DataFrame({"a": np.resize(np.array(cells, dtype=object), 3 * len(cells))})
+    assert TablePreprocessor().fit(table).kinds_ == {"a": "category"}
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [f"{k},{k % 7}" for k in range(1, 22)],
+        [f"1,{k}5" for k in range(30)],
+        [f"{k / 4}".replace(".", ",") for k in range(3, 40)],  # 2,0 beside 2,25
+        ["123,456", "234,345", "456,789", "567,890"],
+        [f"{k},{230 - k}" for k in range(101, 130)],
+        [f"{k},{900 - k}" for k in range(101, 130)],
+        ["171 765", "30 123 456", "89 555 123"],
+    ],
+)
+def test_amounts_that_are_no_lists_are_numbers(cells):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = pd.DataFrame({"a": np.resize(np.array(cells, dtype=object), 3 * len(cells))})
+        assert TablePreprocessor().fit(table).kinds_ == {"a": "number"}
+
+
 def test_slips_of_thousands_among_plain_numbers_are_read():
     cells = np.resize(np.array(["120", "450.5", "800", "1,200", "12,500"], dtype=object), N)
     fitted, out = fit(a=cells)
