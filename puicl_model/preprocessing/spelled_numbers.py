@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -87,7 +88,8 @@ class NumberSpelling(Spelling):
 
     decimal: "." or ","; points: whether these part thousands, so that what a reader has made of
     1.234 is no number here; before: what may stand in front; units: what numbers are multiplied by
-    for what stands behind them, "" among it where that may be nothing.
+    for what stands behind them, "" among it where that may be nothing; marked: whether each had a
+    point before three digits, taken for a decimal one, which 999 beside them would make another.
     """
 
     kind: ClassVar[str] = "number"
@@ -96,6 +98,7 @@ class NumberSpelling(Spelling):
     points: bool
     before: str
     units: dict[str, float]
+    marked: bool = False
 
     def of_text(self, cell):
         """See `Spelling`."""
@@ -105,7 +108,11 @@ class NumberSpelling(Spelling):
             return None
         if value == 0 and not apart.after:
             return 0.0
+        if self.marked and "." not in apart.digits:
+            return None
         times = self.units.get(apart.after)
+        if times is None and value == 1 and apart.after:  # 1 star beside stars
+            times = self.units.get(f"{apart.after}s")
         return None if times is None else apart.sign * value * times
 
     def of_other(self, cell):
@@ -116,7 +123,10 @@ class NumberSpelling(Spelling):
             return None
         if value == 0 and not self.points:
             return 0.0
-        return value if math.isfinite(value) and not self.points and "" in self.units else None
+        if self.points or self.marked or not math.isfinite(value) or "" not in self.units:
+            return None
+        # 1.234 is what a reader makes of a batch that says no more, too.
+        return None if self.decimal == "," and _has_three_decimals(value) else value
 
 
 def number_spelling(texts: Sequence[str], others: Sequence[Any]) -> NumberSpelling | None:
@@ -131,7 +141,9 @@ def number_spelling(texts: Sequence[str], others: Sequence[Any]) -> NumberSpelli
         cells.append(cell)
     befores = {cell.before for cell in cells if cell.before}
     money = bool(befores) or any(cell.after in _MONEY for cell in cells)
-    decimal = _decimal_mark([cell.digits for cell in cells], money=money)
+    # Files are read by the batch: 1234 is a number here and a text there.
+    digits = [*(cell.digits for cell in cells), *_wholes(others)]
+    decimal = _decimal_mark(digits, money=money)
     if decimal is None or len(befores) > 1 or all(cell.in_brackets for cell in cells):
         return None
     before = next(iter(befores), "")
@@ -142,9 +154,25 @@ def number_spelling(texts: Sequence[str], others: Sequence[Any]) -> NumberSpelli
         return None
     points = decimal == "," and any("." in cell.digits for cell in cells)
     example = max(texts, key=len)
-    spelling = NumberSpelling(example, decimal, points, before, units)
+    marked = decimal == "." and all("." in d and _value(d, ",") for d in digits)
+    spelling = NumberSpelling(example, decimal, points, before, units, marked)
     # The texts have just been read.
     return spelling if reads_all(spelling, [], others) else None
+
+
+def _wholes(cells: Iterable[Any]) -> list[str]:
+    """The digits of those that are whole numbers."""
+    reals = (float(cell) for cell in cells if isinstance(cell, Real) and not isinstance(cell, bool))
+    return [f"{abs(real):.0f}" for real in reals if real.is_integer()]
+
+
+def _has_three_decimals(value: float) -> bool:
+    thousands = abs(value) * 1000
+    return (
+        1000 <= thousands < 1e6
+        and math.isclose(thousands, round(thousands))
+        and (round(thousands) % 10 > 0)
+    )
 
 
 def _apart(cell: str) -> _Cell | None:

@@ -87,6 +87,12 @@ def read(text: str) -> tuple[TablePreprocessor, pd.DataFrame]:
     return fitted, out
 
 
+def fit_all(text: str) -> tuple[TablePreprocessor, pd.DataFrame]:
+    """`read`, of however many cells there are."""
+    cells = np.resize(np.array(text.split("|"), dtype=object), 60)
+    return fit(a=cells, b=np.arange(60.0) % 7)
+
+
 @pytest.mark.parametrize("text", READ)
 def test_numbers_in_one_way_of_writing_are_read_without_a_word(text):
     with warnings.catch_warnings():
@@ -137,10 +143,13 @@ def test_a_table_that_is_written_otherwise_has_the_same_bits(weights):
         ("18 kg|20 kg|7.5 kg", "0", 0),
         ("18 kg|20 kg|7.5 kg", 0, 0),
         ("1,234|999|12,500", 1234.5, 1234.5),
+        ("2 stars|3 stars|4 stars", "1 star", 1),
+        ("\u20ac1.234|\u20ac5.678", "\u20ac1.5", 1.5),
+        ("1,5|" + "|".join(f"{k},25" for k in range(25)), 1.5, 1.5),
     ],
 )
 def test_new_rows_may_be_plain_where_that_says_the_same(fitted_to, new, value):
-    fitted, _ = read(fitted_to)
+    fitted, _ = fit_all(fitted_to)
     cells = pd.Series([new, new], dtype=object)
     assert fitted.transform(pd.DataFrame({"a": cells, "b": 0.0}))[0, 0] == value
 
@@ -158,10 +167,14 @@ def test_new_rows_may_be_plain_where_that_says_the_same(fitted_to, new, value):
         ("18 kg|20 kg|7.5 kg", 18),
         ("10%|12.5%|11%", 0.1),
         ("1.234,50 €|999,00 €|12 €", 1.234),  # as a reader takes 1.234
+        ("1,5|" + "|".join(f"{k},25" for k in range(25)), 1.234),
+        ("€1.234|€5.678", "€999"),  # beside which €1.234 would be thousands
+        ("€1.234|€5.678", 999),
+        ("2 stars|3 stars|4 stars", "2 star"),
     ],
 )
 def test_new_rows_in_other_units_are_refused_with_what_would_be_right(fitted_to, new):
-    fitted, _ = read(fitted_to)
+    fitted, _ = fit_all(fitted_to)
     rows = pd.DataFrame({"a": pd.Series([fitted_to.split("|")[0], new], dtype=object), "b": 0.0})
     example = max(fitted_to.split("|"), key=len)
     sentence = (
@@ -169,6 +182,14 @@ def test_new_rows_in_other_units_are_refused_with_what_would_be_right(fitted_to,
     )
     with pytest.raises(ValueError, match=re.escape(sentence)):
         fitted.transform(rows)
+
+
+@pytest.mark.parametrize(("plain", "kind"), [(999, "number"), (1234, "category")])
+@pytest.mark.filterwarnings("ignore")
+def test_it_does_not_matter_whether_a_reader_made_a_number_of_a_cell(plain, kind):
+    for cell in (plain, float(plain), str(plain)):
+        cells = pd.Series(["1,234", "12,500", cell] * 4, dtype=object)
+        assert TablePreprocessor().fit(pd.DataFrame({"a": cells})).kinds_ == {"a": kind}
 
 
 def test_decimal_commas_that_nothing_else_tells_need_many_different_numbers():
