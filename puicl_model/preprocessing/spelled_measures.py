@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, ClassVar
 
 from puicl_model.preprocessing.magnitudes import time_units
@@ -52,8 +53,11 @@ class MeasureSpelling(Spelling):
         return _lasting(cell, self.units) if self.form == "lasting" else _FORMS[self.form](cell)
 
     def of_other(self, cell):
-        """See `Spelling`."""
-        return None
+        """See `Spelling`; of a batch without fractions, readers make whole numbers."""
+        if self.form != "fraction" or not isinstance(cell, Real) or isinstance(cell, bool):
+            return None
+        value = float(cell)
+        return value if value >= 0 and value.is_integer() else None
 
 
 def measure_spelling(texts: Sequence[str], others: Sequence[Any]) -> MeasureSpelling | None:

@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -121,9 +121,12 @@ class NumberSpelling(Spelling):
             value = math.nan if isinstance(cell, bool | np.bool_) else float(cell)
         except (TypeError, ValueError, OverflowError):
             return None
-        if value == 0 and not self.points:
+        # A reader makes 1.0 of 1.000, too, but no whole number of anything with a point.
+        if self.points and not isinstance(cell, Integral):
+            return None
+        if value == 0:
             return 0.0
-        if self.points or self.marked or not math.isfinite(value) or "" not in self.units:
+        if self.marked or not math.isfinite(value) or "" not in self.units:
             return None
         # 1.234 is what a reader makes of a batch that says no more, too.
         return None if self.decimal == "," and _has_three_decimals(value) else value

@@ -136,6 +136,8 @@ def test_what_could_be_read_in_two_ways_or_is_no_date_is_not(text):
         ("1h 20m|45m|2h", "2 weeks", "a number"),
         ("1h 20m|45m|2h", 80, "a number"),
         ("5'11\"|6'2\"|5'", 71, "a number"),
+        ("3 1/2|2-1/4|1", 1.5, "a number"),
+        ("3 1/2|2-1/4|1", -1, "a number"),
     ],
 )
 def test_new_rows_that_are_written_otherwise_are_refused(fitted_to, new, kind):
@@ -152,6 +154,8 @@ def test_new_rows_that_are_written_otherwise_are_refused(fitted_to, new, kind):
         ("31.12.2024|1.2.2023", "2024-02-01", "1.2.2024"),
         ("31.12.2024|1.2.2023", "1 Feb 2024", "1.2.2024"),
         ("31.12.2024|1.2.2023", pd.Timestamp(2024, 2, 1), "1.2.2024"),
+        ("3 1/2|2-1/4|1", 2, "2"),
+        ("3 1/2|2-1/4|1", 2.0, "2"),
     ],
 )
 def test_new_rows_may_have_another_spelling_that_leaves_one_reading(fitted_to, new, same):

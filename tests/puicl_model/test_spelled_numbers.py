@@ -143,6 +143,8 @@ def test_a_table_that_is_written_otherwise_has_the_same_bits(weights):
         ("18 kg|20 kg|7.5 kg", "0", 0),
         ("18 kg|20 kg|7.5 kg", 0, 0),
         ("1,234|999|12,500", 1234.5, 1234.5),
+        ("1.234|2.345,5|7", 7, 7),
+        ("1.234|2.345,5|7", 0, 0),
         ("2 stars|3 stars|4 stars", "1 star", 1),
         ("\u20ac1.234|\u20ac5.678", "\u20ac1.5", 1.5),
         ("1,5|" + "|".join(f"{k},25" for k in range(25)), 1.5, 1.5),
@@ -170,6 +172,7 @@ def test_new_rows_may_be_plain_where_that_says_the_same(fitted_to, new, value):
         ("1,5|" + "|".join(f"{k},25" for k in range(25)), 1.234),
         ("€1.234|€5.678", "€999"),  # beside which €1.234 would be thousands
         ("€1.234|€5.678", 999),
+        ("1.234|2.345,5|7", 1.0),  # as of 1.000
         ("2 stars|3 stars|4 stars", "2 star"),
     ],
 )
