@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from puicl_model.preprocessing.magnitudes import units_of
+from puicl_model.preprocessing.spelled_dates import MONTH
 from puicl_model.preprocessing.spelling import Spelling, reads_all
 
 # Hyphens and dashes that are no ASCII, too; ASCII's stands last, as a class of characters has it.
@@ -61,6 +62,7 @@ _ORDINALS = frozenset(
     {"st", "nd", "rd", "th", "er", "re", "\u00e8re", "\u00e8me", "\u00ba", "\u00aa"}
 )
 _OF_FLATS = frozenset("abcefijnopqruvz")
+_A_MONTH = re.compile(MONTH, re.IGNORECASE).fullmatch  # 5 May would be another's 1 June
 # Of amounts: thousands, millions, billions, trillions. Numbers below 100 need none of these.
 _SHORTENED, _FEWEST_SHORTENED = frozenset("kmbt"), 100
 # From so many different numbers on, a comma alone is taken for a decimal one: 1,2 may be two
@@ -196,6 +198,8 @@ def _apart(cell: str) -> _Cell | None:
         return None
     minus = in_brackets or any(sign and sign in _MINUS for sign in signs)
     after = re.sub(r"\s", "", found["after"] or "").removesuffix(".")
+    if any(sign.isnumeric() for sign in re.sub("(?<=.)[²³]", "", after)):  # 5½, 10²
+        return None
     return _Cell(-1 if minus else 1, found["before"] or "", found["digits"], after, in_brackets)
 
 
@@ -235,13 +239,15 @@ def _units(cells: Sequence[_Cell], decimal: str, *, currency: bool) -> dict[str,
     sure = currency or any(_MARK.search(cell.digits) for cell in cells)
     letters = all(len(unit) == 1 and unit.isalpha() for unit in named)
     if len(named) > 1 or (named and "" in after and not named <= _MONEY):
-        units = units_of(after)
+        # mHz and MHz, mg and Mg
+        two = any(f"M{unit[1:]}" in named for unit in named if unit[0] == "m")
+        units = {} if two else units_of(after)
         if not currency and letters and _may_be_codes(cells, decimal, named):
             return {}
         sure = sure or bool(units)
     else:
         units = dict.fromkeys(named | {""} if named <= _MONEY else named, 1.0)
-        if named and (named <= _ORDINALS or named <= _OF_FLATS):
+        if named and (named <= _ORDINALS or named <= _OF_FLATS or all(map(_A_MONTH, named))):
             return {}
     codes = {unit for unit in named - _CAPITALS if unit.isalpha() and unit.isupper()}
     return {} if any(len(unit) > 1 or not sure for unit in codes) else units

@@ -49,6 +49,7 @@ READ = {
     "$5B|$7|$9": [5e9, 7, 9],
     "90 min|2 h|45 min": [5400, 7200, 2700],
     "5 mg/dL|6.5 mg/dL|7 mg/dL": [5, 6.5, 7],
+    "20 m²|30 m²|25 m²": [20, 30, 25],
     "20 °C|21.5 °C|-3 °C": [20, 21.5, -3],
     "1.5L|2L|0.75L": [1.5, 2, 0.75],
     "3 years old|4 years old|5 years old": [3, 4, 5],
@@ -71,6 +72,7 @@ UNREAD = [
     *("10|12|12B|14", "12.5|12|14B|15", "2b|3|4b", "1T|2M|3B|4T", "10.5M|9M|10"),  # or billions?
     *("2.5m|10m|900", "3 t|2.5 t|700"),  # metres, or millions
     *("5S|5M|6S|6M", "10 d|3 m|20 d"),  # sizes, or seconds; months, or minutes
+    *("5½|6½|7½", "10²|20²|30²", "5 May|6 May|7 May", "1 Hz|1 mHz|1 MHz"),
     *("4th|5th|6th", "1er|2er|3er", "1\u00ba|2\u00ba|3\u00ba", "5q|7q|17q"),
     *("(5)|(6)|(7)", "(5)|6|7", "5-|4-|3", "4+|3+|2"),  # numbers of a list, grades
     *("18 kg|20 kg", "2 parents|1 parent|3 parents", "1st|2nd|3rd"),
