@@ -97,7 +97,8 @@ def _angle(text: str) -> float | None:
         return None
     minutes, seconds = (float(found[name] or 0) for name in ("minutes", "seconds"))
     degrees = float(found["degrees"]) + minutes / 60 + seconds / 3600
-    if minutes >= 60 or seconds >= 60 or degrees > 360:
+    most = 90 if side in ("N", "S") else 360
+    if minutes >= 60 or seconds >= 60 or degrees > most:
         return None
     below = found["sign"] in ("-", "\u2212") or (side or "N") in "SW"
     return -degrees if below else degrees

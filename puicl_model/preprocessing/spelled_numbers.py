@@ -296,8 +296,8 @@ def _are_amounts(cells: Sequence[_Cell], decimal: str) -> bool:
 def _may_be_lists(digits: Sequence[str]) -> bool:
     """Whether marks may stand between answers, codes or places: 1,2 and 3,4; 101,102,105.
 
-    In ascending order throughout, of small numbers or of as many digits as thousands have; or with
-    both a tenth part (1,10) and none (1,1).
+    In ascending order throughout (2,2 may be two dice), of small numbers or of as many digits as
+    thousands have; or with 1,10 beside 1,1.
     """
     lists = [_BETWEEN.split(d) for d in digits]
     several = [each for each in lists if len(each) > 1]
@@ -310,7 +310,7 @@ def _may_be_lists(digits: Sequence[str]) -> bool:
         numbers = [int(part) for part in each]
         if each[0] == "0" or any(part[0] == "0" for part in each[1:]):
             return False
-        if any(low >= high for low, high in itertools.pairwise(numbers)):
+        if any(low > high for low, high in itertools.pairwise(numbers)):
             return False
     if max(int(part) for each in lists for part in each) < _MANY:
         return True

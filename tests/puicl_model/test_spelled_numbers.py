@@ -47,6 +47,7 @@ READ = {
     "1D|1W|1Y": [86400, 7 * 86400, 365.25 * 86400],
     "3 m|10 d|1 y": [365.25 / 4 * 86400, 864000, 365.25 * 86400],
     "$5B|$7|$9": [5e9, 7, 9],
+    "€1.234|€5.6|€999": [1.234, 5.6, 999],
     "90 min|2 h|45 min": [5400, 7200, 2700],
     "5 mg/dL|6.5 mg/dL|7 mg/dL": [5, 6.5, 7],
     "20 m²|30 m²|25 m²": [20, 30, 25],
@@ -73,6 +74,8 @@ UNREAD = [
     *("2.5m|10m|900", "3 t|2.5 t|700"),  # metres, or millions
     *("5S|5M|6S|6M", "10 d|3 m|20 d"),  # sizes, or seconds; months, or minutes
     *("5½|6½|7½", "10²|20²|30²", "5 May|6 May|7 May", "1 Hz|1 mHz|1 MHz"),
+    *("(-5.0)|6.0|7.0", "($(5)|$6|$7", "+1 555|+49 170 123", "(5.00)|(6.25)|(7.00)"),
+    "1.5AB|2AB|3AB",
     *("4th|5th|6th", "1er|2er|3er", "1\u00ba|2\u00ba|3\u00ba", "5q|7q|17q"),
     *("(5)|(6)|(7)", "(5)|6|7", "5-|4-|3", "4+|3+|2"),  # numbers of a list, grades
     *("18 kg|20 kg", "2 parents|1 parent|3 parents", "1st|2nd|3rd"),
@@ -150,6 +153,7 @@ def test_a_table_that_is_written_otherwise_has_the_same_bits(weights):
         ("2 stars|3 stars|4 stars", "1 star", 1),
         ("\u20ac1.234|\u20ac5.678", "\u20ac1.5", 1.5),
         ("1,5|" + "|".join(f"{k},25" for k in range(25)), 1.5, 1.5),
+        ("1,5|" + "|".join(f"{k},25" for k in range(25)), 0.125, 0.125),
     ],
 )
 def test_new_rows_may_be_plain_where_that_says_the_same(fitted_to, new, value):
@@ -210,6 +214,7 @@ def test_decimal_commas_that_nothing_else_tells_need_many_different_numbers():
     "cells",
     [
         [f"{a},{b}" for a in range(1, 8) for b in range(a + 1, 8)],  # two answers of seven
+        [f"{a},{b}" for a in range(1, 7) for b in range(a, 7)],  # two dice
         [f"{a},{b}" for a in range(1, 4) for b in range(1, 13)],  # rows and columns: 1,1 and 1,10
         [f"192.168.100.{k}" for k in range(100, 130)],
         ["101,102", "101,103,105", "104", "104,110"],
