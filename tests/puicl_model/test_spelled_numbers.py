@@ -295,6 +295,14 @@ def test_words_that_alone_keep_a_column_from_being_read_are_named(words):
     assert fitted.kinds_ == {"size": "category"}
 
 
+def test_words_that_alone_keep_a_column_from_being_read_are_all_that_is_said_of_it():
+    cells = np.resize(np.array([f"{k} kg" for k in range(30)], dtype=object), 90)
+    cells[0] = "light"
+    with pytest.warns(UserWarning, match=r"because of single words: a \('light'\)") as told:
+        TablePreprocessor().fit(pd.DataFrame({"a": cells}))
+    assert len(told) == 1
+
+
 @pytest.mark.parametrize("odd", [["one", "two", "three"], ["7 MB"]])
 def test_no_words_are_named_where_more_is_amiss(odd):
     cells = np.resize(np.array([f"{k} kg" for k in range(30)], dtype=object), 90)
