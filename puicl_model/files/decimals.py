@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from puicl_model.preprocessing.reading import is_missing
+from puicl_model.preprocessing.spellings import amounts_with_commas
 
 # The attribute of a table read with decimal commas that says of each column whose numbers have
 # points whether these part thousands or begin fractions.
@@ -22,15 +23,19 @@ def read_commas(table: pd.DataFrame, others: set[str | None]) -> dict[str, str]:
     """Write the numbers in text columns of `table` but `others` with decimal points, in place.
 
     One `?` or word makes a column text, in which pandas leaves 0,5 and 1.234 as they stand. Such
-    columns are numbers then where all cells that are there are, else text in which the numbers can
-    be read as in a file with points. Cells that are no text, as workbooks have beside it, are what
-    they are. Returns what points are in the columns of numbers that have some: see `POINTS`. Where
-    they begin fractions in some cell, the column stays as it is.
+    columns are numbers then where all cells that are there are, with a unit or a currency, too
+    (1,250 kg), else text in which the numbers can be read as in a file with points. Cells that are
+    no text, as workbooks have beside it, are what they are. Returns what points are in the columns
+    of bare numbers that have some: see `POINTS`. Where they begin fractions in some cell, the
+    column stays as it is.
     """
     points = {}
     for name in table.columns.difference([*others]):
         column = table[name]
         if column.dtype != object and not isinstance(column.dtype, pd.StringDtype):
+            continue
+        if spelling := amounts_with_commas(column):
+            table[name] = spelling.read(column).astype(float)
             continue
         known = column[~is_missing(column)].astype(object)
         text = known[[isinstance(cell, str) for cell in known]].astype(str)

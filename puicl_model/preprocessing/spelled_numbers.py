@@ -63,10 +63,12 @@ class NumberSpelling(Spelling):
         return None if self.decimal == "," and _has_three_decimals(value) else value
 
 
-def number_spelling(texts: Sequence[str], others: Sequence[Any]) -> NumberSpelling | None:
+def number_spelling(
+    texts: Sequence[str], others: Sequence[Any], decimal: str | None = None
+) -> NumberSpelling | None:
     """How all cells say numbers; None where not all do, or where more than one way is likely.
 
-    texts: the different ones; others: cells that are no text.
+    texts: the different ones; others: cells that are no text; decimal: the mark, where it is known.
     """
     cells = []
     for text in texts:
@@ -77,7 +79,10 @@ def number_spelling(texts: Sequence[str], others: Sequence[Any]) -> NumberSpelli
     money = bool(befores) or any(cell.after in MONEY for cell in cells)
     # Files are read by the batch: 1234 is a number here and a text there.
     digits = [*(cell.digits for cell in cells), *_wholes(others)]
-    decimal = _decimal_mark(digits, money=money)
+    if decimal is None:
+        decimal = _decimal_mark(digits, money=money)
+    elif any(value_of(cell.digits, decimal) is None for cell in cells):
+        decimal = None
     if decimal is None or len(befores) > 1 or all(cell.in_brackets for cell in cells):
         return None
     before = next(iter(befores), "")

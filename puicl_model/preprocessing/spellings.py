@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from puicl_model.preprocessing.reading import with_plain_text
 from puicl_model.preprocessing.spelled_dates import DateSpelling, date_spelling
 from puicl_model.preprocessing.spelled_measures import MeasureSpelling, measure_spelling
 from puicl_model.preprocessing.spelled_numbers import NumberSpelling, number_spelling
@@ -23,6 +24,18 @@ def spelling_of(column: pd.Series) -> Spelling | None:
     """
     cells = texts_and_others(column) if column.dtype == object else None
     return None if cells is None else _spelling(*cells)
+
+
+def amounts_with_commas(column: pd.Series) -> NumberSpelling | None:
+    """How all cells of `column` say numbers with a unit or a currency and a decimal comma.
+
+    None where not all do. Where the mark is known, 1,250 kg beside 2 kg leaves one reading.
+    """
+    cells = texts_and_others(with_plain_text(column))
+    spelling = None if cells is None else number_spelling(*cells, decimal=",")
+    if spelling is None or not (spelling.before or set(spelling.units) != {""}):
+        return None
+    return spelling
 
 
 def words_beside(column: pd.Series) -> list[str]:

@@ -36,6 +36,36 @@ def test_beside_a_decimal_comma_points_part_thousands(tmp_path):
     assert table.attrs[POINTS] == told
 
 
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        # By themselves 1,250 beside 2 would be thousands, and 1.250 beside them said nothing.
+        ("1,250 kg|2 kg|3,125 kg", [1.25, 2, 3.125]),
+        ("1.250 kg|2 kg|3.125,5 kg", [1250, 2, 3125.5]),
+        ("1,459 €|2 €|1.000 €", [1.459, 2, 1000]),
+        ("1,5|€2|€2,25", [1.5, 2, 2.25]),
+        ("12,5 %|?|7 %", [12.5, np.nan, 7]),
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_amounts_with_commas_have_units_and_currencies(tmp_path, cells, numbers, ending):
+    table, path = pd.DataFrame({"a": cells.split("|"), "s": [1, 0, 0]}), tmp_path / f"t.{ending}"
+    if ending == "csv":
+        table.to_csv(path, sep=";", index=False)
+    else:
+        pytest.importorskip("pyarrow")
+        table.to_parquet(path)
+    read = read_table(str(path), "s", None, Dialect(separator=";", decimal=","))
+    np.testing.assert_array_equal(read["a"].to_numpy(), numbers)
+
+
+@pytest.mark.parametrize("cells", ["18 kg|20|7 kg", "5|7|9 rooms", "10a|10b|11a", "1,5|2|some"])
+def test_amounts_with_commas_are_all_of_one_unit(tmp_path, cells):
+    (tmp_path / "t.csv").write_text("a;s\n" + "".join(f"{cell};1\n" for cell in cells.split("|")))
+    read = read_table(str(tmp_path / "t.csv"), "s", None, Dialect(separator=";", decimal=","))
+    assert read["a"].tolist() == cells.replace(",", ".").split("|")
+
+
 @pytest.mark.parametrize("blank", ["?", " "])
 def test_beside_a_cell_for_nothing_numbers_are_numbers_as_they_are_with_points(
     predict, tmp_path, blank
