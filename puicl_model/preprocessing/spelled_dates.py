@@ -101,10 +101,11 @@ def date_spelling(texts: Sequence[str], others: Sequence[Any]) -> DateSpelling |
     texts: the different ones; others: cells that are no text.
     """
     # Not of ISO's, of which a column without other spellings is read elsewhere.
-    other = [text for text in texts if not is_date(text)]
-    if not other:
+    first = next((text for text in texts if not is_date(text)), "")
+    months = next(_found(_MONTHS, first), None) is not None
+    if not (months or next(_found((_TWO_NUMBERS, *_DAYS), first), None)):
         return None
-    months = next(_found(_MONTHS, other[0]), None) is not None
+    other = [text for text in texts if not is_date(text)]
     if months and (all(map(_is_season, other)) or len(set(map(_period, other))) > 1):
         return None
     two = [found for text in other if (found := _TWO_NUMBERS.fullmatch(text))]

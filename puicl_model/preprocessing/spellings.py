@@ -1,6 +1,8 @@
 """Which of the known ways of writing numbers or dates the cells of a column have."""
 
+import re
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import pandas as pd
@@ -12,6 +14,7 @@ from puicl_model.preprocessing.spelled_numbers import NumberSpelling, number_spe
 from puicl_model.preprocessing.spelling import Spelling, texts_and_others
 
 _MOST_WORDS, _MANY = 2, 20
+_DIGIT = re.compile(r"\d")
 
 _KINDS = {kind.kind: kind for kind in (DateSpelling, MeasureSpelling, NumberSpelling)}
 
@@ -41,13 +44,14 @@ def amounts_with_commas(column: pd.Series) -> NumberSpelling | None:
 def words_beside(column: pd.Series) -> list[str]:
     """The one or two words without which more than 20 different cells would be read.
 
-    Such as `Varies with device` beside 19M and 14k; empty where there are none, or more of them.
+    Such as `Varies with device` beside 2.5M and 14k; empty where there are none, or more of them.
     """
     cells = texts_and_others(column) if column.dtype == object else None
     if cells is None:
         return []
     texts, others = cells
-    words = [text for text in texts if not any(map(str.isdigit, text))]
+    # No more of them than would be too many are looked for.
+    words = list(islice((text for text in texts if not _DIGIT.search(text)), _MOST_WORDS + 1))
     said = [text for text in texts if text not in words] if len(words) <= _MOST_WORDS else []
     return words if words and len(said) > _MANY and _spelling(said, others) else []
 
