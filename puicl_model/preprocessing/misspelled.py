@@ -7,13 +7,14 @@ import pandas as pd
 
 from puicl_model.preprocessing.cells import is_date
 from puicl_model.preprocessing.magnitudes import factors
-from puicl_model.preprocessing.spelled_dates import MONTH
+from puicl_model.preprocessing.number_cells import CURRENCY_SIGNS
+from puicl_model.preprocessing.spelled_dates import MONTH, WEEKDAY
 
 # So many different numbers are more than the levels of a category.
 MANY_LEVELS = 20
 # What stands for a minus: hyphens and dashes that are no ASCII; and what money is written with.
 _DASH = "\u2010-\u2013\u2212"
-_MONEY = r"(?:[A-Z]{0,2}[$€£¥₹₩₽₺₫₪฿₴₦]|Rs\.?)"
+_MONEY = rf"(?:[A-Z]{{0,2}}[{CURRENCY_SIGNS}]|Rs\.?)"
 # 10 %, $5, -$5; 1.234, 1'234,50, 1 234; 7,5; (5), 5- and 5 DR; with a typographer's minus, −5;
 # $1.2M; 1,5e3, 1.5 x 10^3.
 _NUMBER = rf"[+\-{_DASH}]?\d[\d.,'’\u00a0\u202f]*"
@@ -70,9 +71,7 @@ _ANGLE = re.compile(
 # <0.5, >= 100: beside many numbers what a laboratory measured no further, beside few a band.
 BOUND = re.compile(rf"(?:[<>]=?|[≤≥])\s?(?P<number>{_NUMBER})")
 # Before any of these: Tuesday,
-_WEEKDAY = re.compile(
-    r"(?:mon|tue(?:s)?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? ", re.IGNORECASE
-)
+_WEEKDAY = re.compile(WEEKDAY, re.IGNORECASE)
 # Behind any of these: 18:57, 06:57:03 PM
 _OF_THE_DAY = re.compile(r",? \d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[AaPp]\.?[Mm]\.?)?$")
 _SPELLED_SHARE = 0.9

@@ -7,7 +7,8 @@ from typing import NamedTuple
 _MINUS = "\u2010\u2011\u2012\u2013\u2212-"
 # Blanks and apostrophes part thousands wherever they stand; \u2019 is a typographer's.
 BLANKS = "'\u2019 \u00a0\u2009\u202f"
-_SYMBOL = "[$€£¥₹₩₽₺₫₪฿₴₦]"
+CURRENCY_SIGNS = "$€£¥₹₩₽₺₫₪฿₴₦"
+_SYMBOL = f"[{CURRENCY_SIGNS}]"
 CURRENCIES = re.findall(
     r"\w+",
     "USD EUR GBP CHF JPY CNY INR AUD CAD NZD SEK NOK DKK PLN CZK HUF RON TRY BRL MXN ZAR KRW SGD",
@@ -19,7 +20,7 @@ _AFTER = (
     rf"[%‰]|°\s?[^\W\d_]?|{_SYMBOL}(?:\s?/\s?{_WORD})?"
     rf"|{_WORD}\.?(?:\s?/\s?{_WORD}|\s{_WORD}|\s?{_SYMBOL})?"
 )
-MONEY = frozenset({*CURRENCIES, *"$€£¥₹₩₽₺₫₪฿₴₦"})
+MONEY = frozenset({*CURRENCIES, *CURRENCY_SIGNS})
 _CELL = re.compile(
     rf"(?P<open>\()?(?P<sign>[+{_MINUS}])?\s?"
     rf"(?:(?P<before>{_BEFORE})\s?(?P<inner>[{_MINUS}])?(?P<inside>\()?)?"

@@ -16,7 +16,7 @@ MONTH = (
 _NAMES = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _YEAR = r"(?P<year>(?:1[5-9]|20)\d\d)"
 # Before a date: Tuesday,
-_WEEKDAY = r"(?:(?:mon|tue(?:s)?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? )?"
+WEEKDAY = r"(?:mon|tue(?:s)?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? "
 # Behind a date: 18:57, 06:57:03 PM
 _TIME = (
     r"(?:(?:,? +|T)(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)"
@@ -24,12 +24,12 @@ _TIME = (
     r"(?: ?(?P<half>[AP])\.?M\.?)?)?"
 )
 _TWO_NUMBERS = re.compile(
-    rf"{_WEEKDAY}(?P<first>\d{{1,2}})(?P<mark>[./-]) ?(?P<other>\d{{1,2}})(?P=mark) ?{_YEAR}"
+    rf"(?:{WEEKDAY})?(?P<first>\d{{1,2}})(?P<mark>[./-]) ?(?P<other>\d{{1,2}})(?P=mark) ?{_YEAR}"
     rf"{_TIME}",
     re.IGNORECASE,
 )
 _DAYS = tuple(
-    re.compile(_WEEKDAY + form + _TIME, re.IGNORECASE)
+    re.compile(f"(?:{WEEKDAY})?{form}{_TIME}", re.IGNORECASE)
     for form in (
         rf"{_YEAR}\.(?P<number>\d{{1,2}})\.(?P<day>\d{{1,2}})\.?",
         rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)?[ /-]?(?P<name>{MONTH})[ ,/-]*{_YEAR}",
