@@ -5,7 +5,7 @@ And of rows that are none, or stand there twice. Each function gives a sentence,
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -140,38 +140,37 @@ def of_one_word(levels: Mapping[str, Sequence[str]]) -> str:
 
     Two letters may be genotypes, AA, Aa and aa, but for yes and no.
     """
-    told = []
-    for name, theirs in levels.items():
-        spelled = defaultdict(list)
-        for level in theirs:
-            spelled[level.casefold()].append(level)
-        alike = (
-            said for word, said in spelled.items() if len(said) > 1 and (word[2:] or word == "no")
-        )
-        if first := next(alike, None):
-            told.append(f"{name} ({' and '.join(map(repr, first))})")
-    if not told:
-        return ""
-    return (
-        f"levels that differ in case alone: {', '.join(told)}; each is a category of its own, so "
-        "write them alike"
-    )
+    told = [
+        f"{name} ({' and '.join(map(repr, alike[0]))})"
+        for name, theirs in levels.items()
+        if (alike := [k for w, k in _alike(theirs, str.casefold).items() if w[2:] or w == "no"])
+    ]
+    return _each_a_category("differ in case alone", told)
 
 
 def of_one_look(levels: Mapping[str, Sequence[str]]) -> str:
     """On levels that differ in blanks, dashes or what shows nowhere; levels: each column's."""
-    told = []
-    for name, theirs in levels.items():
-        looking = defaultdict(list)
-        for level in theirs:
-            looking[look(level)].append(level)
-        if first := next((said for said in looking.values() if len(said) > 1), None):
-            told.append(f"{name} ({' and '.join(map(ascii, first))})")
+    told = [
+        f"{name} ({' and '.join(map(ascii, alike[0]))})"
+        for name, theirs in levels.items()
+        if (alike := list(_alike(theirs, look).values()))
+    ]
+    return _each_a_category("look alike", told)
+
+
+def _alike(levels: Iterable[str], key: Callable[[str], str]) -> dict[str, list[str]]:
+    """Those of `levels` that have a `key` in common with another, by their key."""
+    having = defaultdict(list)
+    for level in levels:
+        having[key(level)].append(level)
+    return {shared: theirs for shared, theirs in having.items() if len(theirs) > 1}
+
+
+def _each_a_category(how: str, told: Sequence[str]) -> str:
     if not told:
         return ""
     return (
-        f"levels that look alike: {', '.join(told)}; each is a category of its own, so write them "
-        "alike"
+        f"levels that {how}: {', '.join(told)}; each is a category of its own, so write them alike"
     )
 
 

@@ -5,31 +5,30 @@ import re
 import numpy as np
 import pandas as pd
 
+from puicl_model.preprocessing.amounts import FEWEST_OF_A_UNIT
 from puicl_model.preprocessing.cells import is_date
 from puicl_model.preprocessing.magnitudes import factors
-from puicl_model.preprocessing.number_cells import CURRENCY_SIGNS
+from puicl_model.preprocessing.number_cells import CURRENCY_SIGNS, DASHES
 from puicl_model.preprocessing.spelled_dates import MONTH, WEEKDAY
 
 # So many different numbers are more than the levels of a category.
 MANY_LEVELS = 20
-# What stands for a minus: hyphens and dashes that are no ASCII; and what money is written with.
-_DASH = "\u2010-\u2013\u2212"
+# What money is written with.
 _MONEY = rf"(?:[A-Z]{{0,2}}[{CURRENCY_SIGNS}]|Rs\.?)"
 # 10 %, $5, -$5; 1.234, 1'234,50, 1 234; 7,5; (5), 5- and 5 DR; with a typographer's minus, −5;
 # $1.2M; 1,5e3, 1.5 x 10^3.
-_NUMBER = rf"[+\-{_DASH}]?\d[\d.,'’\u00a0\u202f]*"
+_NUMBER = rf"[+\-{DASHES}]?\d[\d.,'’\u00a0\u202f]*"
 _SPELLINGS = re.compile(
-    rf"[+\-{_DASH}]?{_MONEY}\s?{_NUMBER}\s?[kKmMbB]?|{_NUMBER}\s?(?:[%‰％]|{_MONEY})"
-    rf"|{_MONEY}?\s?\({_MONEY}?\s?{_NUMBER}\)|[{_DASH}]{_NUMBER}|{_NUMBER}\s?(?:[\-{_DASH}]|[CD][Rr])"
+    rf"[+\-{DASHES}]?{_MONEY}\s?{_NUMBER}\s?[kKmMbB]?|{_NUMBER}\s?(?:[%‰％]|{_MONEY})"
+    rf"|{_MONEY}?\s?\({_MONEY}?\s?{_NUMBER}\)|[{DASHES}]{_NUMBER}|{_NUMBER}\s?(?:[\-{DASHES}]|[CD][Rr])"
     r"|[+-]?\d{1,3}([.,'’\u00a0\u202f ])\d{3}(\1\d{3})*([.,]\d+)?|[+-]?\d+,\d+([eE][+-]?\d+)?"
-    rf"|{_NUMBER}\s?[x×·]\s?10\^[+\-{_DASH}]?\d+"
+    rf"|{_NUMBER}\s?[x×·]\s?10\^[+\-{DASHES}]?\d+"
 )
 # 18 kg, 1.5h, USD 1 200, 5 mg/dl, 20 °C; so many of one unit. 10A and 11A are flats.
 _MEASURED = re.compile(
     rf"(?P<before>[A-Z]{{3}}\s)?{_NUMBER}( \d{{3}})*"
     r"(?P<after>(?![A-Z]$)\s?°?[^\W\d_]{1,12}[²³]?(/[^\W\d_]{1,12})?)?"
 )
-_LEAST_OF_A_UNIT = 3
 # 31.12.2024, 12/31/24
 _DAYS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})")
 # 2024.12.31; 31 Dec 2024, 31-Dec-24, 31st December 2024, December 31, 2024, 2024 Dec 31
@@ -104,7 +103,7 @@ def misspelled(words: np.ndarray) -> str:
 def _of_one_unit(words: list[str]) -> list[str]:
     """Those that are numbers with the unit that most have; none where these are few."""
     most = max(_by_unit(words).values(), key=len, default=[])
-    return most if len(most) >= _LEAST_OF_A_UNIT else []
+    return most if len(most) >= FEWEST_OF_A_UNIT else []
 
 
 def _of_several_units(words: list[str]) -> list[str]:
@@ -115,7 +114,7 @@ def _of_several_units(words: list[str]) -> list[str]:
     units = {
         unit: theirs
         for unit, theirs in _by_unit(words).items()
-        if len(theirs) >= _LEAST_OF_A_UNIT and len("".join(filter(None, unit))) > 1
+        if len(theirs) >= FEWEST_OF_A_UNIT and len("".join(filter(None, unit))) > 1
     }
     told = [word for theirs in units.values() for word in theirs]
     return told if len(units) > 1 and not factors(told) else []

@@ -3,8 +3,9 @@
 import re
 from typing import NamedTuple
 
-# Hyphens and dashes that are no ASCII, too; ASCII's stands last, as a class of characters has it.
-_MINUS = "\u2010\u2011\u2012\u2013\u2212-"
+# Hyphens and dashes that stand for a minus, but ASCII's, which has to be the last in a class.
+DASHES = "\u2010\u2011\u2012\u2013\u2212"
+_MINUS = f"{DASHES}-"
 # Blanks and apostrophes part thousands wherever they stand; \u2019 is a typographer's.
 BLANKS = "'\u2019 \u00a0\u2009\u202f"
 CURRENCY_SIGNS = "$€£¥₹₩₽₺₫₪฿₴₦"

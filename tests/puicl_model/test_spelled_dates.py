@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from columns_read import N, fit, numbers
+from columns_read import N, fit, fit_cells, numbers
 
 from puicl_model import TablePreprocessor
 
@@ -90,18 +90,12 @@ UNREAD = [
 ]
 
 
-def read(text: str) -> tuple[TablePreprocessor, pd.DataFrame]:
-    """A fit to a column of the cells in `text`, taken in turn, and what comes of them."""
-    cells = np.resize(np.array(text.split("|"), dtype=object), 12)
-    return fit(a=cells, b=numbers()[:12])
-
-
 @pytest.mark.parametrize("text", DATES)
 def test_dates_that_leave_one_reading_are_those_of_iso(text):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fitted, out = read(text)
-        iso, expected = read("|".join(DATES[text]))
+        fitted, out = fit_cells(text)
+        iso, expected = fit_cells("|".join(DATES[text]))
     assert fitted.kinds_["a"] == "date"
     pd.testing.assert_frame_equal(out, expected)
     again = TablePreprocessor.from_state(json.loads(json.dumps(fitted.state())))
@@ -113,7 +107,7 @@ def test_dates_that_leave_one_reading_are_those_of_iso(text):
 def test_measures_in_several_parts_are_numbers(text):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fitted, out = read(text)
+        fitted, out = fit_cells(text)
     assert fitted.kinds_["a"] == "number"
     np.testing.assert_allclose(out["a"], np.resize(NUMBERS[text], 12), rtol=1e-14)
     again = TablePreprocessor.from_state(json.loads(json.dumps(fitted.state())))
@@ -124,7 +118,7 @@ def test_measures_in_several_parts_are_numbers(text):
 @pytest.mark.parametrize("text", UNREAD)
 @pytest.mark.filterwarnings("ignore")
 def test_what_could_be_read_in_two_ways_or_is_no_date_is_not(text):
-    fitted, _ = read(text)
+    fitted, _ = fit_cells(text)
     assert fitted.kinds_["a"] == "category"
 
 
@@ -145,7 +139,7 @@ def test_what_could_be_read_in_two_ways_or_is_no_date_is_not(text):
     ],
 )
 def test_new_rows_that_are_written_otherwise_are_refused(fitted_to, new, kind):
-    fitted, _ = read(fitted_to)
+    fitted, _ = fit_cells(fitted_to)
     rows = pd.DataFrame({"a": pd.Series([fitted_to.split("|")[0], new], dtype=object), "b": 0.0})
     sentence = f"column a: row 1 holds {new!r}, not {kind} written like "
     with pytest.raises(ValueError, match=re.escape(sentence)):
@@ -163,7 +157,7 @@ def test_new_rows_that_are_written_otherwise_are_refused(fitted_to, new, kind):
     ],
 )
 def test_new_rows_may_have_another_spelling_that_leaves_one_reading(fitted_to, new, same):
-    fitted, _ = read(fitted_to)
+    fitted, _ = fit_cells(fitted_to)
     rows = pd.DataFrame({"a": pd.Series([new, same], dtype=object), "b": 0.0})
     out = fitted.transform(rows)
     np.testing.assert_array_equal(out[0], out[1])
@@ -195,5 +189,5 @@ def test_a_missing_date_is_one_whatever_the_spelling():
 )
 def test_what_looks_like_dates_or_numbers_and_is_not_read_is_told(text):
     with pytest.warns(UserWarning, match=r"taken for categories: a \(such as"):
-        fitted, _ = read(text)
+        fitted, _ = fit_cells(text)
     assert fitted.kinds_["a"] == "category"

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from columns_read import N, fit, numbers
+from columns_read import N, fit, fit_cells, numbers
 
 from puicl_model import PUICLClassifier, TablePreprocessor
 
@@ -85,15 +85,8 @@ UNREAD = [
 ]
 
 
-def read(text: str) -> tuple[TablePreprocessor, pd.DataFrame]:
-    """A fit to a column of the cells in `text`, taken in turn, and what comes of them."""
-    cells = np.resize(np.array(text.split("|"), dtype=object), 12)
-    fitted, out = fit(a=cells, b=numbers()[:12])
-    return fitted, out
-
-
 def fit_all(text: str) -> tuple[TablePreprocessor, pd.DataFrame]:
-    """`read`, of however many cells there are."""
+    """`fit_cells`, of however many cells there are."""
     cells = np.resize(np.array(text.split("|"), dtype=object), 60)
     return fit(a=cells, b=np.arange(60.0) % 7)
 
@@ -102,7 +95,7 @@ def fit_all(text: str) -> tuple[TablePreprocessor, pd.DataFrame]:
 def test_numbers_in_one_way_of_writing_are_read_without_a_word(text):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fitted, out = read(text)
+        fitted, out = fit_cells(text)
     assert fitted.kinds_["a"] == "number"
     np.testing.assert_allclose(out["a"], np.resize(READ[text], 12), rtol=1e-15)
     assert list(out) == ["a", "b"]
@@ -110,7 +103,7 @@ def test_numbers_in_one_way_of_writing_are_read_without_a_word(text):
 
 @pytest.mark.parametrize("text", READ)
 def test_a_saved_fit_reads_them_as_before(text):
-    fitted, _ = read(text)
+    fitted, _ = fit_cells(text)
     again = TablePreprocessor.from_state(json.loads(json.dumps(fitted.state())))
     new = pd.DataFrame({"a": text.split("|"), "b": 0.0})
     np.testing.assert_array_equal(again.transform(new)[:, 0], fitted.transform(new)[:, 0])
@@ -120,7 +113,7 @@ def test_a_saved_fit_reads_them_as_before(text):
 @pytest.mark.parametrize("text", UNREAD)
 @pytest.mark.filterwarnings("ignore")
 def test_what_could_be_read_in_two_ways_or_is_no_number_is_not(text):
-    fitted, _ = read(text)
+    fitted, _ = fit_cells(text)
     assert fitted.kinds_["a"] == "category"
 
 
