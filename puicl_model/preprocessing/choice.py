@@ -1,6 +1,6 @@
 """Which encoder a column of a table gets, or why it gets none."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from puicl_model.preprocessing.columns import CategoryColumn, Column, DateColumn
 from puicl_model.preprocessing.judging import (
     MIN_ROWS_TO_JUDGE,
     NAMES_SHARE,
+    are_many,
     is_row_number,
     may_identify,
     mostly_numbers,
@@ -23,6 +24,8 @@ from puicl_model.preprocessing.judging import (
     refuse_slips,
 )
 from puicl_model.preprocessing.misspelled import misspelled
+from puicl_model.preprocessing.placeholders import may_be_one_of_few, placeholders, without
+from puicl_model.preprocessing.reading import is_missing
 from puicl_model.preprocessing.spelled_dates import DateSpelling
 from puicl_model.preprocessing.spellings import as_written, spelling_of, words_beside
 
@@ -42,19 +45,20 @@ class Told:
     """What there is to say of a column.
 
     misspelled: a cell of a category that looks like a number or a date; identifies: whether numbers
-    may name rows; words_beside: see the function.
+    may name rows; words_beside: see the function; marks: what is taken for missing and may not be.
     """
 
     misspelled: str = ""
     identifies: bool = False
     words_beside: list[str] = field(default_factory=list)
+    marks: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Choice:
     """A column's fitted encoder, or why it is left out.
 
-    said: what the encoder's spelling has read of the column.
+    said: the column as numbers or dates, where the encoder is of these.
     """
 
     encoder: Column | None = None
@@ -77,18 +81,10 @@ def choose(
     try:
         if categorical:
             return Choice(_category(column, settings))
-        if looks_like_dates(column):
-            return Choice(DateColumn(column, settings.indicator_share))
-        are_numbers = column.dtype.kind in "biufm" or reads_as_numbers(column, missing)
-        spelling = None if are_numbers else spelling_of(column)
-        if are_numbers or spelling:
-            said = as_written(column, spelling)
-            if isinstance(spelling, DateSpelling):
-                return Choice(DateColumn(said, settings.indicator_share, spelling), said)
-            if settings.drop_identifiers and is_row_number(name, said, missing):
-                return Choice(left_out=ROW_NUMBER)
-            encoder = NumberColumn(said, settings.indicator_share, spelling)
-            return Choice(encoder, said, told=Told(identifies=may_identify(name, said, missing)))
+        if read := _as_read(name, column, settings) or _without_placeholders(
+            name, column, settings
+        ):
+            return read
         words, _ = as_words(column)
     except (ValueError, OverflowError) as error:  # the latter of whole numbers beyond floats
         raise ValueError(f"column {name}: {error}") from None
@@ -105,6 +101,40 @@ def choose(
     # Where words alone keep it from being read, these are told of instead.
     odd = "" if beside or isinstance(column.dtype, pd.CategoricalDtype) else cell or code
     return Choice(_category(column, settings), told=Told(odd, words_beside=beside))
+
+
+def _as_read(name: str, column: pd.Series, settings: Settings) -> Choice | None:
+    """The choice for a column of numbers or dates; None for others."""
+    if looks_like_dates(column):
+        return Choice(DateColumn(column, settings.indicator_share), column)
+    missing = is_missing(column)
+    are_numbers = column.dtype.kind in "biufm" or reads_as_numbers(column, missing)
+    spelling = None if are_numbers else spelling_of(column)
+    if not (are_numbers or spelling):
+        return None
+    said = as_written(column, spelling)
+    if isinstance(spelling, DateSpelling):
+        return Choice(DateColumn(said, settings.indicator_share, spelling), said)
+    if settings.drop_identifiers and is_row_number(name, said, missing):
+        return Choice(left_out=ROW_NUMBER)
+    encoder = NumberColumn(said, settings.indicator_share, spelling)
+    return Choice(encoder, said, told=Told(identifies=may_identify(name, said, missing)))
+
+
+def _without_placeholders(name: str, column: pd.Series, settings: Settings) -> Choice | None:
+    """The choice for a column of numbers or dates beside `unknown` and the like; None for others.
+
+    Of few different numbers a `-` may be one.
+    """
+    if not (found := placeholders(column)):
+        return None
+    rest = without(column, found)
+    marks = sorted(filter(may_be_one_of_few, found))
+    words, missing = as_words(rest)
+    if marks and not are_many(len(np.unique(words[~missing])), int((~missing).sum())):
+        return None
+    read = _as_read(name, rest, settings)
+    return read and replace(read, told=replace(read.told, marks=marks))
 
 
 def _category(column: pd.Series, settings: Settings) -> CategoryColumn:

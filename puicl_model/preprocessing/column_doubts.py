@@ -62,11 +62,23 @@ def of_words_beside(words: Mapping[str, Sequence[str]]) -> str:
     """On words that keep a column from being read as numbers or dates; words: each column's."""
     if not words:
         return ""
-    told = ", ".join(f"{name} ({' and '.join(map(repr, said))})" for name, said in words.items())
     return (
-        f"not read as numbers or dates because of single words: {told}; empty these cells, or "
-        "write there what they stand for"
+        f"not read as numbers or dates because of single words: {_named(words)}; empty these "
+        "cells, or write there what they stand for"
     )
+
+
+def of_marks(marks: Mapping[str, Sequence[str]]) -> str:
+    """On marks that were taken for missing cells; marks: each column's."""
+    if not marks:
+        return ""
+    return (
+        f"taken for missing cells: {_named(marks)}; where they stand for 0 or the like, write that"
+    )
+
+
+def _named(words: Mapping[str, Sequence[str]]) -> str:
+    return ", ".join(f"{name} ({' and '.join(map(repr, said))})" for name, said in words.items())
 
 
 def of_rare_levels(shares: Mapping[str, float], rare_below: int) -> str:
@@ -81,7 +93,7 @@ def of_rare_levels(shares: Mapping[str, float], rare_below: int) -> str:
     return (
         f"levels of fewer than {rare_below} rows, which are read as one, fill much of: "
         f"{', '.join(told)}; if these are numbers, write all cells as numbers and empty those that "
-        "say nothing (-, unknown), else give fewer groups"
+        "say nothing, else give fewer groups"
     )
 
 

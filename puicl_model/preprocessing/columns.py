@@ -31,6 +31,7 @@ from puicl_model.preprocessing.odd_numbers import (
     parted_by_points,
     stands_for_nothing,
 )
+from puicl_model.preprocessing.placeholders import without
 from puicl_model.preprocessing.reading import is_missing
 from puicl_model.preprocessing.spelling import Spelling
 from puicl_model.preprocessing.spellings import as_written, spelling_from
@@ -56,10 +57,10 @@ class Column:
 
         Raises `ValueError` for cells that are not of the fitted kind.
         """
-        return self.encode(as_written(column, self.spelling))
+        return self.encode(as_written(without(column), self.spelling))
 
     def encode(self, column: pd.Series) -> np.ndarray:
-        """`transform` of what cells say by the `spelling`."""
+        """`transform` of what cells say by the `spelling`, without placeholders."""
         raise NotImplementedError
 
     def state(self) -> dict[str, Any]:
@@ -208,7 +209,7 @@ class DateColumn(Column):
 
     def other_clock(self, column: pd.Series) -> bool:
         """Whether a date has a time zone where none of the fit had one, or the reverse."""
-        return self.zoned is not None and (not self.zoned) in have_zones(column)
+        return self.zoned is not None and (not self.zoned) in have_zones(without(column))
 
 
 class CategoryColumn(Column):
@@ -281,6 +282,10 @@ class CategoryColumn(Column):
         # Older versions took 0.10 and 0.1 for two levels: `as_words` tells them apart no more.
         encoder.levels = [word(level) for level in encoder.levels]
         return encoder
+
+    def transform(self, column):
+        """See `Column`. What is a placeholder among numbers may be a level."""
+        return self.encode(column)
 
     def encode(self, column):
         """See `Column`."""

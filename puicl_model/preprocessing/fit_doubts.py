@@ -11,6 +11,7 @@ from puicl_model.preprocessing.column_doubts import (
     of_copies,
     of_days_among_bands,
     of_days_as_numbers,
+    of_marks,
     of_none,
     of_nothing,
     of_one_look,
@@ -60,6 +61,7 @@ def fit_doubts(
         of_none({name: theirs for name, theirs in levels.items() if name in with_gaps}),
         taken_for_categories(misspelled),
         of_words_beside(beside),
+        of_marks({name: said.marks for name, said in told.items() if said.marks}),
         of_rare_levels(
             {
                 name: each.rare_share

@@ -1,12 +1,14 @@
 """What a column holds, judged by its cells: numbers, slips among them, names, row numbers."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from puicl_model.preprocessing.cells import are_times, as_numbers, huge_offset, no_dates
 from puicl_model.preprocessing.misspelled import BOUND, MANY_LEVELS
+from puicl_model.preprocessing.placeholders import is_placeholder
 
 # A text column of more levels than this share of its rows names rows rather than groups.
 NAMES_SHARE = 0.5
@@ -49,6 +51,11 @@ def mostly_numbers(words: np.ndarray) -> bool:
     return bool(pd.to_numeric(pd.Series(words), errors="coerce").notna().mean() >= NAMES_SHARE)
 
 
+def are_many(distinct: int, known: int) -> bool:
+    """Whether so many different ones of so many cells are more than a category's levels."""
+    return distinct > MANY_LEVELS or distinct > NAMES_SHARE * known
+
+
 def _is_a_mark(known: pd.Series, bad: np.ndarray) -> bool:
     """Whether all `bad` cells are one or two words for nothing, beside more of many numbers."""
     if not 0 < bad.mean() < _MARKS_SHARE:
@@ -67,17 +74,18 @@ def refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: in
 
     Returns one of the words among numbers that repeat where all words are codes, else nothing.
     """
-    many = distinct > MANY_LEVELS or distinct > NAMES_SHARE * (~missing).sum()
-    if isinstance(column.dtype, pd.CategoricalDtype) or not many:
-        return ""
     known = column[~missing]
+    if isinstance(column.dtype, pd.CategoricalDtype) or not are_many(distinct, len(known)):
+        return ""
     for bad, kind in (
         (pd.to_numeric(known, errors="coerce").isna().to_numpy(), "number"),
         (no_dates(known), "date"),
     ):
         few = bad.mean() < _SLIPS_SHARE
         if (few and bad.any()) or _is_a_mark(known, bad):
-            row = int(known.index[np.flatnonzero(bad)[0]])
+            # A placeholder would be none without the word beside it.
+            odd = sorted(known.index[bad], key=lambda row: _is_placeholder(column[row]))
+            row = int(odd[0])
             # Codes of one list occur again and again; what does not is measured. No date is a code.
             groups = distinct <= NAMES_SHARE * len(known)
             if kind == "number" and groups and _are_codes(known[bad]):
@@ -92,6 +100,10 @@ def refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: in
                 f"{mend}, or name the column in categorical_features"
             )
     return ""
+
+
+def _is_placeholder(cell: Any) -> bool:
+    return isinstance(cell, str) and is_placeholder(cell)
 
 
 def may_identify(name: str, column: pd.Series, missing: np.ndarray) -> bool:

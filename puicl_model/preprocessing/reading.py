@@ -193,10 +193,12 @@ def _from_arrow(column: pd.Series) -> pd.Series:
     return pd.to_timedelta(cells) if column.dtype.kind == "m" else cells
 
 
+_PLANE = [chr(code) for code in range(0x10000)]
 # Marks that show nowhere, as pages and exports leave them in cells: zero-width blanks and joiners,
-# soft hyphens, byte order marks, directions.
-_UNSEEN = "".join(c for c in map(chr, range(0x10000)) if unicodedata.category(c) == "Cf")
-_AROUND = _UNSEEN + "".join(c for c in map(chr, range(0x10000)) if c.isspace())
+# soft hyphens, byte order marks, directions; around a cell also control characters, such as the
+# one that ends a file of DOS.
+_UNSEEN = "".join(c for c in _PLANE if unicodedata.category(c) == "Cf")
+_AROUND = _UNSEEN + "".join(c for c in _PLANE if c.isspace() or unicodedata.category(c) == "Cc")
 
 # Dashes and quotes as typewriters have them.
 _ALIKE = str.maketrans(

@@ -39,11 +39,14 @@ _NEITHER = (
 # unimportant", "not important" as "unimportant".
 _NOT = {6: "not at all", 4: "not", 2: "not very, not so, not too, not really"}
 # What people say who say nothing else: behind all ranks.
-_NO_ANSWER = (
-    "unknown, other, not known, dont know, dk, unspecified, unassigned, missing, unavailable, "
-    "not available, not recorded, not reported, not stated, not applicable, refused, refusal, "
-    "declined, declined to answer, no answer, not answered, no response, no data, undisclosed, "
-    "prefer not to say, prefer not to answer, do not know, not sure, cant say"
+NO_ANSWER = frozenset(
+    {
+        *("unknown", "other", "not known", "dont know", "dk", "unspecified", "unassigned"),
+        *("missing", "unavailable", "not available", "not recorded", "not reported", "not stated"),
+        *("not applicable", "refused", "refusal", "declined", "declined to answer", "no answer"),
+        *("not answered", "no response", "no data", "undisclosed", "prefer not to say"),
+        *("prefer not to answer", "do not know", "not sure", "cant say"),
+    }
 )
 # What stands before 1 where it stands beside numbers, and what before the least of them.
 NOTHING = frozenset(
@@ -123,12 +126,11 @@ def _readings(said: dict[str, str]) -> Iterator[dict[str, str]]:
 
 def no_answer(level: str) -> bool:
     """Whether `level` is what people say who say nothing else: `unknown`, `refused`."""
-    return plain(level) in {"", *_words(_NO_ANSWER)}
+    return plain(level) in NO_ANSWER | {""}
 
 
 def _answers(said: dict[str, str]) -> dict[str, str]:
-    silent = {"", *_words(_NO_ANSWER)}
-    return {level: words for level, words in said.items() if words not in silent}
+    return {level: words for level, words in said.items() if words not in NO_ANSWER | {""}}
 
 
 def plain(level: str) -> str:

@@ -34,7 +34,9 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
     to an earlier one. Text like 9:30, 9:30 PM, 09:30:15 or 1 day, 2:03:04 is a time of day or a
     duration (seconds). Text like `10 %`, `$1,234.50`, `18 kg`, `1.234,5` or `31.12.2020` is numbers
     or dates where all cells leave one reading (`spellings.spelling_of`), else categories, with a
-    warning. Whole numbers that occur once each, in a column that is called like an identifier
+    warning. `unknown`, `n.a.`, `#DIV/0!` and the like (`placeholders.is_placeholder`) are missing
+    cells where all others are numbers or dates; `-` is, with a warning, where these are many. Whole
+    numbers that occur once each, in a column that is called like an identifier
     (`patient_id`) or as text with zeros in front, are numbers, with a warning.
 
     Parameters

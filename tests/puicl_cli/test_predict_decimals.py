@@ -59,6 +59,21 @@ def test_amounts_with_commas_have_units_and_currencies(tmp_path, cells, numbers,
     np.testing.assert_array_equal(read["a"].to_numpy(), numbers)
 
 
+@pytest.mark.parametrize("amount", ["{},5", "1,{:03} kg"])
+def test_placeholders_beside_commas_are_missing_cells_and_told_as_beside_points(
+    predict, tmp_path, amount
+):
+    table = table_of_numbers()
+    numbers = pd.Series([amount.format(k) for k in range(1, N + 1)])
+    table["b"] = numbers.where(table.index % 5 != 2, "-")
+    table.to_csv(tmp_path / "t.csv", sep=";", decimal=",", index=False)
+    code, _, err = predict(data="t.csv", out="scores.csv", **COMMAS)
+    assert code == 0
+    assert "taken for missing cells: b ('-')" in err
+    read = read_table(str(tmp_path / "t.csv"), "state", None, Dialect(separator=";", decimal=","))
+    assert str(read["b"][3]) == amount.format(4).replace(",", ".").removesuffix(" kg")
+
+
 @pytest.mark.parametrize("cells", ["18 kg|20|7 kg", "5|7|9 rooms", "10a|10b|11a", "1,5|2|some"])
 def test_amounts_with_commas_are_all_of_one_unit(tmp_path, cells):
     (tmp_path / "t.csv").write_text("a;s\n" + "".join(f"{cell};1\n" for cell in cells.split("|")))
@@ -82,18 +97,18 @@ def test_beside_a_cell_for_nothing_numbers_are_numbers_as_they_are_with_points(
 
 
 @pytest.mark.parametrize("in_thousands", [False, True])
-def test_a_word_for_nothing_is_refused_with_its_place_as_it_is_with_points(
+def test_another_word_is_refused_with_its_place_as_it_is_with_points(
     predict, tmp_path, in_thousands
 ):
     table = table_of_numbers()
     numbers = table["a"].map("{:.5f}".format).str.replace(".", ",")
     if in_thousands:
         numbers = pd.Series([f"{k}.500,25" for k in range(1, N + 1)])
-    table["a"] = numbers.where(table.index != 5, "-")
+    table["a"] = numbers.where(table.index != 5, "n/d")
     table.to_csv(tmp_path / "t.csv", sep=";", decimal=",", index=False)
     code, _, err = predict(data="t.csv", out="scores.csv", **COMMAS)
     assert code == 2
-    assert "column a: row 5 holds '-', not a number" in err
+    assert "column a: row 5 holds 'n/d', not a number" in err
 
 
 def test_words_stay_as_they_stand_but_for_numbers_among_them(tmp_path):

@@ -304,7 +304,7 @@ def test_grades_with_gaps_where_their_first_one_would_be_are_told_of():
     assert doubts_of_grades("mild", None, "severe") == []  # a column each
 
 
-@pytest.mark.parametrize("word", ["unknown", "-", "none"])
+@pytest.mark.parametrize("word", ["nil", "n/d", "none"])
 def test_numbers_that_become_rare_levels_beside_a_word_are_told_of(word):
     """Where the word has less than half of the cells, it is refused as a slip."""
     cells = np.random.default_rng(0).permutation(N * 10).astype(object)
@@ -325,7 +325,7 @@ def test_a_tenth_of_rare_levels_is_told_of_where_there_are_cells_enough(recwarn,
 
 
 @pytest.mark.parametrize(
-    "mark", ["\u00a0", "\u200b", "\ufeff", "\u200e", "\u00ad", "\u3000 \u200b"]
+    "mark", ["\u00a0", "\u200b", "\ufeff", "\u200e", "\u00ad", "\u3000 \u200b", "\x1a", "\x00"]
 )
 def test_what_shows_nowhere_around_a_cell_is_no_part_of_it(recwarn, mark):
     cells = np.resize(["red", "green", "blue", "?"], N)

@@ -61,13 +61,13 @@ def test_periods_are_dates():
     )
 
 
-@pytest.mark.parametrize("slip", ["unknown", "2020-13-01", "31/12/20", "20200105", 20200105])
+@pytest.mark.parametrize("slip", ["n/d", "2020-13-01", "31/12/20", "20200105", 20200105])
 def test_a_slip_in_a_column_of_dates_is_named(slip):
     dates = [str(day.date()) for day in pd.date_range("2020-01-01", periods=N)]
     dates[7] = slip
     with pytest.raises(ValueError, match=f"column d: row 7 holds {slip!r}, not a date, as nearly"):
         fit(a=numbers(), d=pd.Series(dates, dtype=object))
-    few = pd.Series(["2020-01-01", "2020-02-01", "unknown"] * N)[:N]
+    few = pd.Series(["2020-01-01", "2020-02-01", "n/d"] * N)[:N]
     assert fit(a=numbers(), d=few)[0].kinds_["d"] == "category"
 
 
@@ -165,10 +165,10 @@ def test_a_word_for_nothing_in_a_third_of_a_column_is_named(kind):
     """Taken for levels such numbers were mostly lost, and nothing said so."""
     days = pd.Series(pd.date_range("2020-01-01", periods=N, freq="D")).dt.strftime("%Y-%m-%d")
     cells = (days if kind == "date" else pd.Series([f"{1.5 * i}" for i in range(N)])).astype(object)
-    cells[cells.index % 3 == 1] = "-"
-    with pytest.raises(ValueError, match=rf"column d: row 1 holds '-', not a {kind}, as most"):
+    cells[cells.index % 3 == 1] = "n/d"
+    with pytest.raises(ValueError, match=rf"column d: row 1 holds 'n/d', not a {kind}, as most"):
         fit(d=cells)
-    few = pd.Series([*"1234", "-", "-"] * N, dtype=object)[:N]
+    few = pd.Series([*"1234", "n/d", "n/d"] * N, dtype=object)[:N]
     assert fit(d=few, x=numbers())[0].kinds_["d"] == "category"
 
 

@@ -20,17 +20,18 @@ def test_text_among_many_numbers_is_refused_with_its_place_and_marks_of_nothing_
 @pytest.mark.parametrize(("n_slips", "few"), [(9, True), (10, False), (24, False), (25, None)])
 def test_slips_are_less_than_a_fifth_and_marks_of_nothing_less_than_half(n_slips, few):
     cells = pd.Series(numbers()).round(3).astype(str).tolist() + [f"{k}.5" for k in range(10)]
-    cells[:n_slips] = ["-"] * n_slips
+    cells[:n_slips] = ["n/d"] * n_slips
     if few is None:
         TablePreprocessor(rare_below=1, drop_identifiers=False).fit(pd.DataFrame({"a": cells}))
         return
     others = "nearly all others" if few else "most others"
-    with pytest.raises(ValueError, match=f"row 0 holds '-', not a number, as {others} are"):
+    with pytest.raises(ValueError, match=f"row 0 holds 'n/d', not a number, as {others} are"):
         fit(a=cells)
 
 
 @pytest.mark.parametrize(
-    ("marks", "refused"), [(["-", "unknown"], True), (["-", "?!", "no"], False)]
+    ("marks", "refused"),
+    [(["n/d", "nil"], True), (["n/d", "?!", "no"], False), (["-", "nil"], True)],
 )
 @pytest.mark.filterwarnings("ignore:left out")
 def test_two_marks_of_nothing_are_slips_and_three_are_levels(marks, refused):
@@ -38,7 +39,9 @@ def test_two_marks_of_nothing_are_slips_and_three_are_levels(marks, refused):
     cells[::3] = np.resize(marks, 20)
     table = pd.DataFrame({"a": cells})
     if refused:
-        with pytest.raises(ValueError, match="row 0 holds '-', not a number, as most others"):
+        (odd, *_) = (row for row, cell in enumerate(cells) if cell in ("n/d", "nil"))
+        said = f"row {odd} holds '{cells[odd]}', not a number, as most others"
+        with pytest.raises(ValueError, match=said):
             TablePreprocessor().fit(table)
     else:
         TablePreprocessor().fit(table)
