@@ -56,7 +56,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Generate the synthetic PU tasks of a plan into shards, and look after them.",
+    help="Generate the synthetic PU tasks of a plan as shards, and manage folders of shards.",
 )
 add_folder_commands(app)
 
@@ -67,10 +67,14 @@ def generate(
     stages: Annotated[
         str | None, typer.Option(help="Stages to generate, such as 1-100 or 1-3,7.")
     ] = None,
-    tail: Annotated[bool, typer.Option("--tail", help="The stages above the curriculum.")] = False,
+    tail: Annotated[
+        bool, typer.Option("--tail", help="Generate the stages after the curriculum.")
+    ] = False,
     part_range: Annotated[
         str | None,
-        typer.Option(help="Only share i of n of the parts, as i/n from 1/n to n/n.", metavar="i/n"),
+        typer.Option(
+            help="Generate only share i of n of the parts, from 1/n to n/n.", metavar="i/n"
+        ),
     ] = None,
     out: Annotated[
         str, typer.Option(help="Folder of the shards, or s3://bucket/prefix.")
@@ -81,24 +85,25 @@ def generate(
     overrides: Overrides = None,
     shard_format: Annotated[
         Literal["zarr", "webdataset"] | None,
-        typer.Option("--format", help="Overrides shards.format."),
+        typer.Option("--format", help="Format of the shards; overrides shards.format."),
     ] = None,
     split: Annotated[
         Literal["train", "heldout"] | None,
         typer.Option(
-            help="Seed domain: train (the default, but for DIR/manifest.json its own), or heldout, "
-            "which is never trained on."
+            help="Seed domain: train, or heldout, which is never trained on. Default: train, or "
+            "that of DIR/manifest.json."
         ),
     ] = None,
     jobs: Jobs = None,
     backend: Annotated[
-        Literal["loky", "dask", "ray"], typer.Option(help="Where the workers live.")
+        Literal["loky", "dask", "ray"], typer.Option(help="Where the workers run.")
     ] = "loky",
     address: Annotated[
         str | None, typer.Option(help="Join this Dask scheduler or Ray cluster.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be made.")
+        bool,
+        typer.Option("--dry-run", help="Only say what would be generated, and how long it takes."),
     ] = False,
 ) -> None:
     """Generate the parts of some stages that OUT lacks; run it again to go on."""

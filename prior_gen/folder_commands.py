@@ -40,7 +40,7 @@ from shard_io import (
 
 Folder = Annotated[str, typer.Argument(help="Folder of shards, or its URL.", metavar="DIR")]
 Jobs = Annotated[
-    int | None, typer.Option(min=1, help="Processes; default: one a core, fewer for little work.")
+    int | None, typer.Option(min=1, help="Processes; default: one per core, fewer for little work.")
 ]
 _NAMED = 12
 HOW_TO_GO_ON = "published parts are whole: run the same command again to go on"
@@ -56,11 +56,15 @@ def add_folder_commands(app: typer.Typer) -> None:
 @stops_with("nothing was changed")
 def info(
     place: Folder,
-    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
-    stages: Annotated[str | None, typer.Option(help="Stages of an array of jobs.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    stages: Annotated[
+        str | None, typer.Option(help="Stages that an array of jobs generates.")
+    ] = None,
     shares: Annotated[
         int | None,
-        typer.Option(min=1, help="The n of its --part-range i/n: say only who owes what."),
+        typer.Option(
+            min=1, help="The n of the array's --part-range i/n: only list what each job still owes."
+        ),
     ] = None,
 ) -> None:
     """Say what a folder holds and lacks: stages, parts, tasks, bytes and tags."""
@@ -117,9 +121,9 @@ def _show_shares(folder: Path | Store, stages: str, shares: int, as_json: bool) 
 def verify(
     place: Folder,
     regenerate: Annotated[
-        int, typer.Option(min=0, help="Also make this many random parts again and compare.")
+        int, typer.Option(min=0, help="Also regenerate this many random parts and compare.")
     ] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Which random parts those are.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed that draws the random parts.")] = 0,
     jobs: Jobs = None,
 ) -> None:
     """Re-read and re-hash every file; exit with 1 if anything is wrong."""
@@ -148,12 +152,14 @@ def repair(
     place: Folder,
     regenerate: Annotated[
         int,
-        typer.Option(min=0, help="Also what `verify` with this number and --seed finds to differ."),
+        typer.Option(
+            min=0, help="Also repair what `verify` with this number and --seed finds different."
+        ),
     ] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Which random parts those are.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed that draws the random parts.")] = 0,
     config: Annotated[
         str | None,
-        typer.Option(help="What DIR was made with, to rebuild a manifest that is lost."),
+        typer.Option(help="Config that DIR was made with, to rebuild a lost manifest."),
     ] = None,
     overrides: Overrides = None,
     jobs: Jobs = None,
@@ -202,9 +208,11 @@ def _rebuild_if_lost(folder: Path | Store, config: str | None, overrides: list[s
 @stops_with(HOW_TO_GO_ON)
 def convert(
     source: Annotated[str, typer.Argument(help="Folder of shards, or its URL.", metavar="SRC")],
-    out: Annotated[str, typer.Argument(help="Folder or s3:// URL of the new ones.", metavar="DST")],
+    out: Annotated[
+        str, typer.Argument(help="Folder or s3:// URL of the new shards.", metavar="DST")
+    ],
     shard_format: Annotated[
-        Literal["zarr", "webdataset"], typer.Option("--format", help="Format of the new ones.")
+        Literal["zarr", "webdataset"], typer.Option("--format", help="Format of the new shards.")
     ],
     jobs: Jobs = None,
 ) -> None:
@@ -218,7 +226,9 @@ def convert(
 @stops_with("run the same command again to go on")
 def slice_(
     source: Annotated[str, typer.Argument(help="Folder of shards, or its URL.", metavar="SRC")],
-    where: Annotated[str, typer.Option(help="Such as 'causal and n_features <= 10'.")],
+    where: Annotated[
+        str, typer.Option(help="Tasks to keep, such as 'causal and n_features <= 10'.")
+    ],
     out: Annotated[str, typer.Option(help="Folder of the slice.")],
 ) -> None:
     """Make an ablation's subset of a folder by tags; its data is linked, not copied."""
@@ -238,9 +248,9 @@ def preview(
     place: Folder,
     out: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("results/preview"),
     tasks: Annotated[
-        int, typer.Option(min=1, help="Tasks scored for difficulty; most of the time goes there.")
+        int, typer.Option(min=1, help="Tasks scored for difficulty, which takes most of the time.")
     ] = 160,
-    seed: Annotated[int, typer.Option(min=0, help="Of what is sampled.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of what is sampled.")] = 0,
 ) -> None:
     """Draw what a folder holds: tasks, curriculum, tags and how hard it is, on one page."""
     # Imported here: scikit-learn and matplotlib would cost every other command seconds.

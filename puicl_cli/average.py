@@ -14,12 +14,12 @@ def average(
     out: Annotated[Path, typer.Option(help="Weights to write (.safetensors).")],
     of: Annotated[
         Literal["model", "ema"],
-        typer.Option(help="The trained weights, or their moving averages."),
+        typer.Option(help="Average the trained weights, or their moving averages."),
     ] = "model",
 ) -> None:
     """Average the weights of several checkpoints of one run.
 
-    How many a run keeps is `train.keep_checkpoints`.
+    `train.keep_checkpoints` sets how many a run keeps.
     """
     from trainer import average_checkpoints
 

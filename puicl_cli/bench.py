@@ -19,16 +19,16 @@ _SWEEPS = "pi, labeled, eta, features, scar_score, scar_feature"
 def bench(
     data: Annotated[
         Path | None,
-        typer.Option(help="Folder of tables; without it they are fetched and kept in a cache."),
+        typer.Option(help="Folder of tables; default: download them and keep them in a cache."),
     ] = None,
     methods: Annotated[
-        str | None, typer.Option(help="Names, comma-separated; default: all that can be run.")
+        str | None, typer.Option(help="Methods, comma-separated; default: all that can run here.")
     ] = None,
-    tasks: Annotated[str | None, typer.Option(help="Names, comma-separated; default: all.")] = None,
+    tasks: Annotated[str | None, typer.Option(help="Tasks, comma-separated; default: all.")] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Splits of each task.")] = 10,
-    quick: Annotated[bool, typer.Option("--quick", help="3 repeats.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="The same as --repeats 3.")] = False,
     out: Annotated[
-        Path, typer.Option(help="Folder of the results; a run that was stopped goes on there.")
+        Path, typer.Option(help="Folder of the results; a stopped run resumes there.")
     ] = Path("results/bench"),
     model: Annotated[
         Path | None, typer.Option(help="PUICL's weights: a shipped name or a path.")
@@ -40,15 +40,21 @@ def bench(
         bool, typer.Option("--retry-failed", help="Run failed cells again.")
     ] = False,
     new_weights: Annotated[
-        bool, typer.Option("--new-weights", help="Run again what has other weights than now.")
+        bool,
+        typer.Option(
+            "--new-weights", help="Run again the cells that were made with other weights."
+        ),
     ] = False,
     only: Annotated[
         str | None,
-        typer.Option(help="One cell again, printed and compared with --out's.", metavar="T:M:R"),
+        typer.Option(
+            help="Run one cell (task:method:repeat) again, print it and compare it with --out.",
+            metavar="T:M:R",
+        ),
     ] = None,
     sweep: Annotated[
         str | None,
-        typer.Option(help=f"A sweep instead: {_SWEEPS}, or all.", metavar="NAME"),
+        typer.Option(help=f"Run a sweep instead: {_SWEEPS}, or all.", metavar="NAME"),
     ] = None,
     shards: Annotated[
         str | None, typer.Option(help="Held-out shards of configs/bench.yaml, for --sweep.")
@@ -57,7 +63,7 @@ def bench(
         Path | None, typer.Option(help="Only write the report of this folder of results.")
     ] = None,
 ) -> None:
-    """Run methods on the 20 tasks (or a folder's), and write tables, tests and pictures."""
+    """Compare methods on the 20 tasks or on your own tables; write tables, tests and pictures."""
     from pu_bench import bench_command, only_command, report_command, sweep_command
 
     wanted, named = _names(methods, "--methods"), _names(tasks, "--tasks")

@@ -14,50 +14,60 @@ def predict(
     data: Annotated[
         str,
         typer.Option(
-            help="CSV file with a header, Parquet or Excel file; - is CSV from stdin; or a folder "
-            "of such files."
+            help="CSV (with a header), Parquet or Excel file, or a folder of such files; - reads "
+            "CSV from stdin."
         ),
     ],
     label_column: Annotated[
         str,
         typer.Option(
-            help="Column that is 1 or True for labelled positives; 0, -1, False or empty otherwise."
+            help="Column that holds 1 or True for labelled positives, and 0, -1, False or nothing "
+            "for all other rows."
         ),
     ],
     out: Annotated[
-        str, typer.Option(help="CSV or Parquet file to write; - is CSV to stdout; or a folder.")
+        str,
+        typer.Option(
+            help="CSV or Parquet file to write, or a folder if --data is one; - writes CSV to "
+            "stdout."
+        ),
     ],
     positive_label: Annotated[
         str | None,
-        typer.Option(help="The label column's entry for positives; all else is unlabelled."),
+        typer.Option(
+            help="Entry of the label column that marks positives; all others are unlabelled."
+        ),
     ] = None,
     id_column: Annotated[
-        str | None, typer.Option(help="Column that names the rows: kept, never a feature.")
+        str | None,
+        typer.Option(help="Column that names the rows: copied to the output, never a feature."),
     ] = None,
     categorical_column: Annotated[
         list[str] | None,
-        typer.Option(help="A column whose numbers are codes of categories; may be given again."),
+        typer.Option(help="Column whose numbers are codes of categories; repeatable."),
     ] = None,
     class_prior: Annotated[
         str | None,
         typer.Option(
             metavar="SHARE|LEAST:MOST",
-            help="Share of positives among the unlabelled rows, where it is known, or its range, "
-            "such as 0:0.5 where positives are the rarer class; of a folder, in each of its tables "
-            "or parts.",
+            help="Share of positives among the unlabelled rows, if known, or a range for it, "
+            "such as 0:0.5 where positives are the rarer class. With a folder: the share in each "
+            "table or part.",
         ),
     ] = None,
     n_estimators: Annotated[
         int | None,
-        typer.Option(min=1, help="Forward passes to average (default: 16); 1 is the single one."),
+        typer.Option(min=1, help="Forward passes to average (default: 16)."),
     ] = None,
     blend: Annotated[
-        Literal["trees"] | None, typer.Option(help="Average ranks with trees and nearest rows.")
+        Literal["trees"] | None,
+        typer.Option(help="Average the network's ranks with those of trees and nearest rows."),
     ] = None,
     precision: Annotated[
         Literal["float32", "bfloat16"] | None,
         typer.Option(
-            help="Of the network (default: float32); bfloat16 is faster on processors that have it."
+            help="Precision of the network (default: float32); bfloat16 is faster on processors "
+            "that support it."
         ),
     ] = None,
     random_state: Annotated[
@@ -65,32 +75,34 @@ def predict(
         typer.Option(
             min=0,
             max=2**32 - 1,
-            help="Of orders and draws (default: 0); another moves scores a little.",
+            help="Seed of all random orders and draws (default: 0); another seed changes scores "
+            "slightly.",
         ),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="Also write a page (HTML) on the answer.")
+        Path | None, typer.Option(help="Also write an HTML report to this file.")
     ] = None,
     model: Annotated[
         Path | None, typer.Option(help="Weights: a shipped name (default: default) or a path.")
     ] = None,
     separator: Annotated[
-        str, typer.Option(help="What separates cells in CSV alone: a character, or tab.")
+        str, typer.Option(help="Separator of cells in CSV: a character, or tab.")
     ] = ",",
     decimal: Annotated[
-        str, typer.Option(help="The decimal mark of numbers that are text: a point or a comma.")
+        str, typer.Option(help="Decimal mark of numbers stored as text: a point or a comma.")
     ] = ".",
     encoding: Annotated[
-        str, typer.Option(help="The encoding of CSV, such as latin-1 or utf-16.")
+        str, typer.Option(help="Encoding of CSV, such as latin-1 or utf-16.")
     ] = "utf-8",
     sheet: Annotated[
-        str | None, typer.Option(help="Of Excel files; default: the only one with entries.")
+        str | None, typer.Option(help="Sheet of an Excel file; default: the only one with entries.")
     ] = None,
     backend: Annotated[
-        Literal["loky", "dask", "ray"], typer.Option(help="For folders: where the workers live.")
+        Literal["loky", "dask", "ray"], typer.Option(help="For folders: where the workers run.")
     ] = "loky",
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="For folders: workers; default: one a core.")
+        int | None,
+        typer.Option(min=1, help="For folders: number of workers; default: one per core."),
     ] = None,
     address: Annotated[
         str | None, typer.Option(help="For folders: join this Dask scheduler or Ray cluster.")
@@ -99,18 +111,19 @@ def predict(
         bool,
         typer.Option(
             "--one-table",
-            help="The folder's files are parts of one table: each is scored from the labelled "
-            "positives of all.",
+            help="For folders: the files are parts of one table, and each is scored from the "
+            "labelled positives of all.",
         ),
     ] = False,
 ) -> None:
-    """Write each row's P(positive), in the input's order.
+    """Write P(positive) of each row of a table, in the order of the input.
 
-    The output has the columns row (from 0), the id column where one is named, labeled (1 or 0)
-    and p_positive, which is empty for the labelled positives: their class is known; CSV is written
-    with commas, decimal points and UTF-8, however --data is. A folder's
-    tables (of its subfolders, too) are scored each by itself, to files of the same names in the
-    folder --out; run the same command again to go on with what is missing.
+    The output has the columns row (from 0), the id column if one is named, labeled (1 or 0) and
+    p_positive, which is empty for labelled positives because their class is known. CSV is written
+    with commas, decimal points and UTF-8, whatever the format of --data.
+
+    If --data is a folder, each table in it and in its subfolders is scored by itself, to a file of
+    the same name in the folder --out. Run the same command again to resume.
     """
     from puicl_model.files import (
         STREAM,

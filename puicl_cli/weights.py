@@ -16,7 +16,7 @@ _Model = Annotated[str, typer.Argument(help="A shipped name, or a model.safetens
 
 @weights.command("list")
 def list_weights() -> None:
-    """Name the weights that come with the package, and where they lie."""
+    """List the weights that come with the package, with their paths."""
     from puicl_model import find_weights, load_model, shipped_weights
 
     for name in shipped_weights():
@@ -29,18 +29,18 @@ def list_weights() -> None:
 def verify(
     model: _Model = "default",
     do_replay: Annotated[
-        bool, typer.Option("--replay", help="Also train the recorded steps again.")
+        bool, typer.Option("--replay", help="Also repeat the recorded training steps.")
     ] = False,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="Where the checkpoint or weights lie that the run began from."),
+        typer.Option(help="Checkpoint or weights that the run began from; default: as recorded."),
     ] = None,
 ) -> None:
     """Check weights against their card: digest, first shards and, with --replay, first steps.
 
-    Exits with 1, naming it, where shards or steps made again differ, and with 2 where it does not
-    come to that: files are missing or damaged, weights have another digest than the card says, or
-    the card contradicts itself.
+    Exits with 1 and names the difference where regenerated shards or repeated steps differ. Exits
+    with 2 where nothing could be compared: files are missing or damaged, the digest of the weights
+    is not the card's, or the card contradicts itself.
     """
     from puicl_model import find_weights, load_model
 
@@ -58,7 +58,7 @@ def export(
     start_share: Annotated[
         float,
         typer.Option(
-            min=0.0, max=0.99, help="How far to go back towards the weights it began from."
+            min=0.0, max=0.99, help="How far to go back towards the weights the run began from."
         ),
     ] = 0.0,
     back_to: Annotated[
@@ -69,7 +69,7 @@ def export(
         bool, typer.Option("--bfloat16", help="Round to bfloat16: half the size.")
     ] = False,
     unfinished: Annotated[
-        bool, typer.Option("--unfinished", help="Take a run that was stopped as it stands.")
+        bool, typer.Option("--unfinished", help="Accept a run that was stopped before its end.")
     ] = False,
 ) -> None:
     """Write a run's final weights with a card that `verify` can check."""

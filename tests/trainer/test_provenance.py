@@ -107,7 +107,7 @@ def test_the_command_exits_with_one_for_what_differs_and_with_two_for_what_is_wr
         assert code == 2
         assert err.startswith("error: the weights")
     assert exits_with(copied.with_name("nowhere.safetensors"))[0] == 2
-    assert "Exits with 1, naming it," in " ".join(exits_with("--help")[1].split())
+    assert "Exits with 1 and names the difference" in " ".join(exits_with("--help")[1].split())
 
 
 def test_another_part_than_recorded_is_named(copied):
