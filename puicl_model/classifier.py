@@ -35,74 +35,84 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     """Classify the unlabelled rows of a table in forward passes of a pretrained network.
 
     Nothing is fitted to the table (unless `blend` says so): `fit` reads it as the network's
-    context. Tables larger than the network reads at once are read in parts: rows in random
-    contexts, columns in subsets. Time grows linearly with rows; beside the table itself, memory
-    is that of one context, or of several that together have up to 30,000 cells (on a GPU
+    context. Larger tables than the network reads at once are read in parts: rows in random
+    contexts, columns in subsets. Time grows linearly with rows. Beside the table itself, memory is
+    that of one context, or of several small ones that together have up to 30,000 cells (on a GPU
     2,000,000).
 
     Parameters
     ----------
     model : str, Path or None
-        Weights that come with the package, by name (`puicl weights list`; None: "default"), or a
-        `model.safetensors` with its `model.json` beside it, as the trainer writes them.
+        Weights: the name of some that come with the package (`puicl weights list`; None:
+        "default"), or a `model.safetensors` with its `model.json` beside it, as the trainer writes
+        them.
     n_estimators : int
-        Forward passes to average a row's log-odds over. Each has its own column order, scaling
-        and, where rows or columns do not all fit, contexts and column subsets; where columns are
-        scaled one by one, those of two values are read as they are or the other way round, at
-        random. Not so in tables of levels alone of which some column has more than two: of these
-        every other pass reads all columns from the other end, where the network was trained on
-        such (`prior.extensions.mirrored`). Categories of more than three levels that have no order
-        are coded by the alphabet in half of the passes (of four in a scaling, two), and by how
-        frequent they are in the others (`TablePreprocessor.codes_by_count`). The first has columns
-        and rows as given; 1 is a single forward pass, as in the paper, which has no scaling before
-        the network's own.
+        Forward passes over which a row's log-odds are averaged. 1 is a single forward pass, as in
+        the paper, but with a scaling before the network's own. The first pass has columns and rows
+        as given. The others differ in
+
+        - the order of the columns, the scaling, and, where rows or columns do not all fit, contexts
+          and subsets of columns;
+        - columns of two values, where columns are scaled one by one: read as they are or the other
+          way round, at random. In tables of levels alone of which some column has more than two,
+          every other pass reads all columns from the other end instead, where the network was
+          trained on such tables (`prior.extensions.mirrored`);
+        - categories of more than three levels without an order: coded by the alphabet in half of
+          the passes (of four in a scaling, two), and by frequency in the others
+          (`TablePreprocessor.codes_by_count`).
     scalings : "auto" or sequence of str
-        Taken in turn by the estimators. "standard", "robust", "quantile" and "uniform" (ranks)
-        scale each column by itself; "principal", "principal_quantile" and "principal_uniform" turn
-        the table to its principal axes, those of the columns in standard, quantile or uniform
-        scaling, "rotated", "rotated_quantile" and "rotated_uniform" rotate it at random, another
-        way each time, and orders and subsets are drawn of what comes out. Of more columns than the
-        network reads at once, the first ten and the first five axes are read in turn, no others.
-        "auto": "quantile", "principal", "rotated_quantile" and "standard" in turn, of so many
-        columns "principal_quantile" instead of the last, all "quantile" where the table has levels
-        alone (at most ten values a column). With networks that do not see the order of columns:
-        three "quantile" and one "principal" in turn, for any table.
+        Scalings that the passes take in turn:
+
+        - "standard", "robust", "quantile", "uniform" (ranks): each column by itself;
+        - "principal", "principal_quantile", "principal_uniform": the principal axes of the columns
+          in standard, quantile or uniform scaling. Of more columns than the network reads at once,
+          only the first ten and the first five axes are read, in turn;
+        - "rotated", "rotated_quantile", "rotated_uniform": a random rotation of the columns in
+          standard, quantile or uniform scaling, another one in each pass;
+        - "auto": "quantile", "principal", "rotated_quantile" and "standard" in turn. Of more
+          columns than the network reads at once, "principal_quantile" instead of the last. Of
+          tables of levels alone (at most ten values a column), "quantile" alone. With networks that
+          do not see the order of columns: three "quantile" and one "principal", for any table.
+
+        Orders and subsets of columns are drawn of the axes or rotations that come out.
     columns : {"random", "relevant", "all"}
-        How columns are dealt out where there are more than the network reads at once; "all" reads
-        them together all the same, and all axes.
+        How to draw subsets of columns where there are more than the network reads at once:
+        "random", or "relevant", by how well each alone separates labelled from unlabelled rows.
+        "all" reads all columns, and all axes, together.
     blend : {None, "trees"}
         "trees" averages the network's ranks with those of two students that learn its
-        probabilities on the table, cross-fitted extremely randomised trees and the mean of the
+        probabilities on the table: cross-fitted extremely randomised trees, and the mean of the
         twenty nearest rows (a tenth of the rows, where that is less). Each weighs a fifth, less
         where it does not follow the network (`puicl_model.blend`). Tables of levels alone (at most
         ten values a column) are left to the network, which reads rules there.
     positive_label : object or None
-        The entry of `s` that marks labelled positives, all else being unlabelled; None: 1, True.
+        The entry of `s` that marks labelled positives; all others are unlabelled. None: 1, True.
     preprocessing : "auto", None or a scikit-learn transformer
         "auto" is `TablePreprocessor(categorical_features)`; None takes finite numbers as they
         are; a transformer must make finite numbers.
     categorical_features : sequence of int or str, or of bool, or None
         Columns of numbers that are codes of categories, for "auto": names, positions or a mask.
     random_state : int, RandomState or None
-        Draws everything that is random.
+        Seed of everything that is random.
     device : str
         Where the network runs: "auto" (a GPU where there is one), "cpu", "cuda", ...
     precision : {"float32", "bfloat16"}
-        In which the network's blocks are computed. "bfloat16" takes a third of the time on
-        processors with AVX-512 BF16 and half of the memory of contexts; rows rank as well, and
-        single probabilities move (docs/user_guide.md). Where it would be slower, float32 is
-        computed all the same, and a warning says so.
+        Precision of the network's blocks. "bfloat16" takes a third of the time on processors with
+        AVX-512 BF16 and half of the memory of contexts; rows rank as well, and single
+        probabilities change (docs/user_guide.md). Where it would be slower, float32 is used
+        instead, with a warning.
     n_threads : int or None
         Threads of the network on a CPU; None leaves PyTorch's setting.
     batch_rows : int
-        New rows scored together; bounds memory, changes no score beyond rounding.
+        New rows scored together. Bounds memory; changes no score beyond rounding.
     keep_context : bool
         Whether `fit` keeps what the network read of the table, so that new rows are scored without
-        reading it again: for each pass some 4 bytes * rows read * (columns + 1) * embedding size *
-        blocks, which may be gigabytes. Otherwise it is read again for the first of them, and kept
-        where all that a process keeps takes less than 1 GB. Changes no score beyond rounding.
+        reading it again. This takes, for each pass, some 4 bytes * rows read * (columns + 1) *
+        embedding size * blocks, which may be gigabytes. Otherwise the context is read again for
+        the first new rows, and kept where all that a process keeps takes less than 1 GB. Changes no
+        score beyond rounding.
     verbose : bool or None
-        Whether to show progress on stderr; None: where it takes long, on a terminal.
+        Whether to show progress on stderr; None: on a terminal, where it takes long.
 
     Attributes
     ----------
@@ -110,22 +120,23 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         [0, 1]: negatives, positives.
     unlabeled_proba_ : ndarray [n_u]
         P(positive) of the unlabelled rows of `fit`, in their order there (paper, Section 4.2).
-        Equal rows have the same.
+        Equal rows have equal probabilities.
     unlabeled_rows_ : ndarray [n_u]
         Which rows of `fit` these are.
     class_prior_ : float
-        Estimated share of positives among the unlabelled rows, or the one given.
+        Estimated share of positives among the unlabelled rows, or the share that was given.
     class_prior_interval_ : tuple of float
-        Its interval (`puicl_model.class_prior.estimate`), within the range that was given; NaN
-        where the weights' card says nothing of it and nothing was given.
+        Interval of that share (`puicl_model.class_prior.estimate`), within the range that was
+        given; NaN where the weights' card has none and nothing was given.
     estimator_log_odds_ : ndarray [n_estimators, n_u]
-        What was averaged. Estimators that could not differ (networks that do not see the order of
-        columns, tables that fit as a whole) are run once and stand here as often as they count.
+        Log-odds of each pass, which are averaged. Passes that cannot differ (networks that do not
+        see the order of columns, tables that fit as a whole) are run once and repeated here as
+        often as they count.
     column_orders_ : list of ndarray
         The columns of each view of the table that was run: after preprocessing, of the axes, or of
         the rotations one after the other, as many of each as there are columns.
     preprocessor_ : transformer or None
-        What makes numbers of the columns.
+        What turns the table into numbers.
     report_ : dict
         Sizes, kinds of columns, class prior, and `warnings`: reasons not to trust the answer.
     n_features_in_, feature_names_in_
@@ -173,10 +184,9 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         X: numbers, booleans, text, dates, with missing cells; numpy, pandas, polars, Arrow, lists.
         s: 1 or True marks a labelled positive; 0, -1, False or a missing value an unlabelled row;
         see also `positive_label`. class_prior: the share of positives among the unlabelled rows,
-        between 0 and 1, where it is known, or the least and the most that it may be: (0, 0.5)
-        where positives are the rarer class. The probabilities then have it, or the estimate
-        within the range (`puicl_model.class_prior.estimate_within`), as their mean; the order of
-        the rows stays.
+        between 0 and 1, if known, or a range (least, most) for it, such as (0, 0.5) where positives
+        are the rarer class. The mean of the probabilities is then this share, or the estimate
+        within the range (`puicl_model.class_prior.estimate_within`); the order of the rows stays.
 
         Raises `ValueError` for infinite cells, other values in `s`, no labelled positive or no
         unlabelled row, parameters out of range, and where the weights cannot be read; `TypeError`

@@ -70,7 +70,7 @@ def doubts(
     share_is_given = given is not None and given[0] == given[1]
     if says_nothing:
         found.append(
-            "no column tells any two rows apart, so that all scores are the same and mean nothing"
+            "no column tells any two rows apart, so all scores are the same and mean nothing"
         )
     if n_labeled < FEW_POSITIVES:
         positives = "positive" if n_labeled == 1 else "positives"
@@ -91,9 +91,9 @@ def doubts(
     if many and not known:
         found = [doubt for doubt in found if COPIES not in doubt]  # says less
         found.append(
-            f"{n_copies} of the {n_labeled} labelled rows repeat other labelled ones, which no "
-            "unlabelled row does: where they were oversampled, or drawn with replacement, they "
-            "look unlike all others and positives rarer than they are. Leave the copies out"
+            f"{n_copies} of the {n_labeled} labelled rows repeat other labelled rows, and no "
+            "unlabelled row does: if they were oversampled, or drawn with replacement, they look "
+            "unlike all others, and positives look rarer than they are. Leave the copies out"
         )
     of_share = [] if given is None else _doubts_of_given(given, table_interval, telling)
     if not of_share and not share_is_given:
@@ -107,8 +107,8 @@ def doubts(
         more = "that positives are the rarer class" if given is None else "a closer range"
         of_share = [
             f"the share of positives may be anything from {low:.0%} to {high:.0%}: every "
-            "probability rises and falls with it, the order of the rows does not. Where "
-            f"you know the share, or {more}, give class_prior"
+            "probability depends on it, but the order of the rows does not. If you know the "
+            f"share, or {more}, give class_prior"
         ]
     return found + of_share
 
@@ -130,21 +130,22 @@ def _who_is_labeled(
     """A warning where columns know who is labelled; empty where none seems to."""
     alone = [name for name, value in zip(names, relevance, strict=True) if value >= _SEPARATES]
     if alone:
-        which = f"column {alone[0]} alone tells"
+        which, reveals = f"column {alone[0]} alone separates", "it reveals"
         if len(alone) > 1:
             more = f" and {len(alone) - _MOST_NAMED} more" if len(alone) > _MOST_NAMED else ""
-            which = f"columns {', '.join(alone[:_MOST_NAMED])}{more}, each alone, tell"
+            reveals = "they reveal"
+            which = f"columns {', '.join(alone[:_MOST_NAMED])}{more}, each alone, separate"
         return (
             f"{which} nearly all labelled from unlabelled rows: either hardly any unlabelled row "
-            "is positive, or it knows who was labelled (an identifier, a date of entry, a note "
+            f"is positive, or {reveals} who was labelled (an identifier, a date of entry, a note "
             "made afterwards) and must be left out"
         )
     if apart >= _SEPARATES:
         return (
-            "the columns together tell nearly all labelled from unlabelled rows (AUC "
+            "the columns together separate nearly all labelled from unlabelled rows (AUC "
             f"{apart:.3f}): if the labelled rows are a fair sample, at most {2 * (1 - apart):.1%} "
             "of the unlabelled ones are positive; if more must be, the labelled ones were "
-            "collected or measured in another way"
+            "collected or measured differently"
         )
     share = proba.mean()
     if telltale is None or telltale.at_most > max(_LEAVES_FEW, share):
@@ -154,11 +155,11 @@ def _who_is_labeled(
         up_to = f"class_prior a range up to {telltale.at_most:.2g}"
         wrong = f", not {share:.1%}: give {up_to} then; if more must be,"
     return (
-        f"one value of column {names[telltale.column]} stands in {telltale.n_labeled} of the "
+        f"one value of column {names[telltale.column]} occurs in {telltale.n_labeled} of the "
         f"{n_labeled} labelled rows and in {telltale.n_unlabeled or 'none'} of the "
         f"{len(proba):,} unlabelled ones: if the labelled rows are a fair sample, at most "
-        f"{telltale.at_most:.1%} of the unlabelled ones are positive{wrong} the column knows who "
-        "was labelled (a note made afterwards) and must be left out"
+        f"{telltale.at_most:.1%} of the unlabelled ones are positive{wrong} the column reveals "
+        "who was labelled (a note made afterwards) and must be left out"
     )
 
 
@@ -169,8 +170,8 @@ def _best_column(relevance: np.ndarray, names: Sequence[str]) -> str:
     if not _TELLS_MUCH <= most < _SEPARATES:
         return ""
     return (
-        f". Column {names[int(np.argmax(relevance))]} alone tells labelled from unlabelled "
-        f"rows well (AUC {(1 + most) / 2:.2f}): leave it out if it knows who was labelled"
+        f". Column {names[int(np.argmax(relevance))]} alone separates labelled from unlabelled "
+        f"rows well (AUC {(1 + most) / 2:.2f}): leave it out if it reveals who was labelled"
     )
 
 
@@ -195,8 +196,8 @@ def _doubts_of_given(
     if not is_range:
         what = f"the share that was given ({100 * given[0]:.4g}%)"
     return [
-        f"the table by itself would have {own[0]:.0%} to {own[1]:.0%} of the unlabelled rows "
-        f"positive, beyond {what}: one of the two is wrong, or the labelled rows are no fair "
+        f"by the table alone, {own[0]:.0%} to {own[1]:.0%} of the unlabelled rows are positive, "
+        f"which contradicts {what}: one of the two is wrong, or the labelled rows are not a fair "
         f"sample of the positives{telling if below else ''}"
     ]
 
@@ -218,19 +219,19 @@ def _doubts_of_estimate(
     if share < _EXTREME_PRIOR and high > max(_EXTREME_PRIOR, least):
         return [
             f"hardly any unlabelled row looks positive ({share:.1%}): either positives are "
-            "rare, or the labelled rows differ from every unlabelled one in how they were "
-            f"collected{telling}"
+            "rare, or the labelled rows were collected differently from all unlabelled ones"
+            f"{telling}"
         ]
     if share > 1 - _EXTREME_PRIOR and low < min(1 - _EXTREME_PRIOR, most):
         return [
             f"nearly every unlabelled row looks positive ({share:.1%}): the columns may say "
-            "nothing of the class, or there may be hardly any negatives"
+            "nothing about the class, or there may be hardly any negatives"
         ]
     if at_the_limit(share, trained_shares) and (high > least if share < 0.5 else low < most):
         return [
             f"the estimated share of positives ({share:.1%}) is near the limit of those that the "
-            f"network was trained on ({least:.0%} to {most:.0%}): the true one may lie beyond, and "
-            "the probabilities with it. Where you know the share, give class_prior"
+            f"network was trained on ({least:.0%} to {most:.0%}): the true share may lie beyond "
+            "it, and then the probabilities are wrong, too. If you know the share, give class_prior"
             f"{telling if share < 0.5 else ''}"
         ]
     return []
@@ -240,12 +241,12 @@ def _close_together(proba: np.ndarray, given: tuple[float, float] | None, *, rev
     """What to say of probabilities [n_u] that hardly differ. reverse: `s` may be turned round."""
     low, high = np.quantile(proba, [0.05, 0.95])
     what = (
-        "the table says little of the share of positives, whose estimate is little more than a "
-        "guess, and perhaps little of the rows, too"
+        "the table says little about the share of positives, whose estimate is little more than "
+        "a guess, and perhaps little about the rows, too"
     )
     if given is not None:
         what = "they say little more than class_prior does"
-    turned = ". Most rows are labelled: if 1 marks the unlabelled ones, turn s round"
+    turned = ". Most rows are labelled: if 1 marks the unlabelled ones, invert s"
     return (
         "the probabilities of the unlabelled rows lie close together (nine in ten between "
         f"{100 * low:.2g}% and {100 * high:.2g}%): {what}{turned if reverse else ''}"

@@ -198,9 +198,9 @@ _OPTIONS = {
     "give class_prior": "give --class-prior",
     ", or name the column in categorical_features": ", or give it as --categorical-column",
     KEEP_THEM: " (--id-column writes one beside the scores)",
-    "leave out what only names the rows": "leave out what only names the rows, or give one as "
-    "--id-column",
-    SPELL: f"{SPELL}, or give --decimal, and of CSV --separator, as the file has them",
+    "leave out columns that only name the rows": "leave out columns that only name the rows, or "
+    "give one as --id-column",
+    SPELL: f"{SPELL}, or give --decimal (and --separator for CSV) as in the file",
 }
 
 

@@ -20,7 +20,7 @@ from puicl_model.preprocessing.spelled_dates import MONTH
 KEEP_THEM = ", or preprocessing=TablePreprocessor(drop_identifiers=False)"
 ROW_NUMBER = "row number"
 FREE_TEXT = "text that names rows"
-RARE = "no level of enough rows"
+RARE = "no level with enough rows"
 SPELL = "write them like 1234.5 or 2024-12-31"
 MISSPELLED = f"text that looks like numbers or dates: {SPELL}"
 # From this share of its cells on, a category's rare levels are told of. Of the 329 categories of
@@ -32,7 +32,7 @@ _MANY_BLANK = 0.01
 # has nearly as many values as there are different rows, and the others together are seldom equal.
 # None of 111 real tables has such copies.
 _MANY_COPIES, _NEARLY_ALL, _SELDOM = 0.1, 0.7, 0.2
-NUMBERS_AND_WORDS = "numbers beside words: mend or empty these"
+NUMBERS_AND_WORDS = "numbers mixed with words: correct or empty the words"
 # What is said of copies, which a fit need not say twice.
 COPIES = "rows are copies of others"
 _WARNED = (ROW_NUMBER, FREE_TEXT, RARE, MISSPELLED, NUMBERS_AND_WORDS)
@@ -46,7 +46,7 @@ def left_out(dropped: Mapping[str, str]) -> str:
     told = [f"{name} ({why})" for name, why in dropped.items() if why in _WARNED]
     if not told:
         return ""
-    sentence = f"left out: {', '.join(told)}; give numbers or groups to have them used"
+    sentence = f"left out: {', '.join(told)}; to use them, give numbers or groups"
     return sentence + (KEEP_THEM if ROW_NUMBER in dropped.values() else "")
 
 
@@ -55,7 +55,7 @@ def taken_for_categories(misspelled: Mapping[str, Any]) -> str:
     if not misspelled:
         return ""
     told = ", ".join(f"{name} (such as {cell!r})" for name, cell in misspelled.items())
-    return f"taken for categories: {told}; to have numbers or dates, {SPELL}"
+    return f"taken for categories: {told}; if these are numbers or dates, {SPELL}"
 
 
 def of_words_beside(words: Mapping[str, Sequence[str]]) -> str:
@@ -64,7 +64,7 @@ def of_words_beside(words: Mapping[str, Sequence[str]]) -> str:
         return ""
     return (
         f"not read as numbers or dates because of single words: {_named(words)}; empty these "
-        "cells, or write there what they stand for"
+        "cells, or replace the words with what they stand for"
     )
 
 
@@ -91,9 +91,9 @@ def of_rare_levels(shares: Mapping[str, float], rare_below: int) -> str:
     if not told:
         return ""
     return (
-        f"levels of fewer than {rare_below} rows, which are read as one, fill much of: "
-        f"{', '.join(told)}; if these are numbers, write all cells as numbers and empty those that "
-        "say nothing, else give fewer groups"
+        f"levels of fewer than {rare_below} rows, which are read as one level, fill much of: "
+        f"{', '.join(told)}; if these are numbers, write all cells as numbers and empty those "
+        "without a value; otherwise use fewer groups"
     )
 
 
@@ -102,8 +102,8 @@ def taken_for_numbers(identifiers: Sequence[str]) -> str:
     if not identifiers:
         return ""
     return (
-        f"taken for numbers: {', '.join(identifiers)} (whole, each in one row alone); "
-        "leave out what only names the rows"
+        f"taken for numbers: {', '.join(identifiers)} (whole, each in one row only); "
+        "leave out columns that only name the rows"
     )
 
 
@@ -112,9 +112,7 @@ def of_nothing(values: Mapping[str, Any]) -> str:
     if not values:
         return ""
     told = ", ".join(f"{name} ({_plain(value)})" for name, value in values.items())
-    return (
-        f"far from all others and repeated: {told}; where it says that nothing is known, empty it"
-    )
+    return f"far from all others and repeated: {told}; if it stands for a missing cell, empty it"
 
 
 def of_days_as_numbers(values: Mapping[str, float]) -> str:
@@ -131,7 +129,8 @@ def of_points(values: Mapping[str, float]) -> str:
         return ""
     told = ", ".join(f"{name} (such as {value:.3f})" for name, value in values.items())
     return (
-        f"points that may part thousands: {told}, beside whole numbers below 1,000; if so, {SPELL}"
+        f"points that may separate thousands: {told}, beside whole numbers below 1,000; if they "
+        f"do, {SPELL}"
     )
 
 
@@ -157,7 +156,7 @@ def of_one_word(levels: Mapping[str, Sequence[str]]) -> str:
         for name, theirs in levels.items()
         if (alike := [k for w, k in _alike(theirs, str.casefold).items() if w[2:] or w == "no"])
     ]
-    return _each_a_category("differ in case alone", told)
+    return _each_a_category("differ only in case", told)
 
 
 def of_one_look(levels: Mapping[str, Sequence[str]]) -> str:
@@ -181,9 +180,7 @@ def _alike(levels: Iterable[str], key: Callable[[str], str]) -> dict[str, list[s
 def _each_a_category(how: str, told: Sequence[str]) -> str:
     if not told:
         return ""
-    return (
-        f"levels that {how}: {', '.join(told)}; each is a category of its own, so write them alike"
-    )
+    return f"levels that {how}: {', '.join(told)}; each is a separate category, so write them alike"
 
 
 def of_days_among_bands(levels: Mapping[str, Sequence[str]]) -> str:
@@ -196,8 +193,8 @@ def of_days_among_bands(levels: Mapping[str, Sequence[str]]) -> str:
     if not told:
         return ""
     return (
-        f"days among bands: {', '.join(told)}, as spreadsheets make of 10-14; write all as bands "
-        "to have them in their order"
+        f"days among bands: {', '.join(told)}; spreadsheets turn bands such as 10-14 into days. "
+        "Write all as bands to keep their order"
     )
 
 
@@ -208,7 +205,7 @@ def of_none(levels: Mapping[str, Sequence[str]]) -> str:
         return ""
     return (
         f"grades with missing cells: {', '.join(told)}; these are coded after the last grade. If "
-        "None stood there, which readers take for a missing cell, write none"
+        "they held None, which readers take for a missing cell, write none instead"
     )
 
 
@@ -217,9 +214,8 @@ def of_blank_rows(blank: np.ndarray) -> str:
     if not _MANY_BLANK <= blank.mean() < 1:
         return ""
     return (
-        f"{blank.sum():,} of {len(blank):,} rows hold nothing, row {int(np.argmax(blank))} the "
-        "first: they count as rows all the same, and the estimated share of positives is theirs, "
-        "too; drop them"
+        f"{blank.sum():,} of {len(blank):,} rows are empty (row {int(np.argmax(blank))} is the "
+        "first): they still count as rows and change the estimated share of positives; drop them"
     )
 
 
@@ -240,6 +236,6 @@ def of_copies(columns: Sequence[np.ndarray]) -> str:
     if values.max() < _NEARLY_ALL * len(different) or (others**2).sum() > _SELDOM:
         return ""
     return (
-        f"{n_copies:,} of {len(rows):,} {COPIES}: rows must be independent, and "
-        "with copies the share of positives is estimated wrong; keep one of each"
+        f"{n_copies:,} of {len(rows):,} {COPIES}: rows must be independent, and copies distort "
+        "the estimated share of positives; keep one of each"
     )

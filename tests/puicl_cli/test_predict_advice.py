@@ -40,4 +40,4 @@ def test_rows_that_may_be_known_negatives_are_told_with_their_column(predict, tm
 
 def test_numbers_in_another_spelling_have_options(predict, tmp_path):
     err = told(predict, tmp_path, {"dose": [f"{k}{',.'[k % 2]}5" for k in range(N)]})
-    assert "or give --decimal, and of CSV --separator, as the file has them" in err
+    assert "or give --decimal (and --separator for CSV) as in the file" in err

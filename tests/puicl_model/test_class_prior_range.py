@@ -166,7 +166,7 @@ def test_a_range_that_the_table_contradicts_is_told(carded):
     for given in ((0.0, low / 2), (high + (1 - high) / 2, 1.0)):
         told = PUICLClassifier(carded).fit(X, S, class_prior=given)
         (doubt,) = (text for text in told.report_["warnings"] if "range that was given" in text)
-        assert doubt.startswith(f"the table by itself would have {low:.0%} to {high:.0%} of the")
+        assert doubt.startswith(f"by the table alone, {low:.0%} to {high:.0%} of the")
     agreed = PUICLClassifier(carded).fit(X, S, class_prior=(low / 2, 1.0))
     assert "range that was given" not in " ".join(agreed.report_["warnings"])
 

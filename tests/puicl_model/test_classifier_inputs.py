@@ -36,7 +36,7 @@ def test_oversampled_positives_are_doubted(classifier):
     s = np.arange(80) < 20
     thrice = np.r_[:20, :20, :80]
     found = clone(classifier).fit(x[thrice], s[thrice]).report_["warnings"]
-    assert sum("40 of the 60 labelled rows repeat other labelled ones" in one for one in found) == 1
+    assert sum("40 of the 60 labelled rows repeat other labelled rows" in one for one in found) == 1
     assert "repeat" not in " ".join(clone(classifier).fit(x, s).report_["warnings"])
 
 

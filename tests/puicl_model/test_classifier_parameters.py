@@ -202,11 +202,11 @@ def test_doubts_are_warned_of_and_kept_in_the_report(weights, monkeypatch):
     with pytest.warns(UserWarning, match="only 4 labelled positives"):
         PUICLClassifier(weights).fit(x, np.arange(80) < 4)
     x[:, 1] += 10 * s
-    with pytest.warns(UserWarning, match="column x1 alone tells nearly all labelled"):
+    with pytest.warns(UserWarning, match="column x1 alone separates nearly all labelled"):
         fitted = PUICLClassifier(weights).fit(x, s)
     assert len(fitted.report_["warnings"]) == 1
     x[:, 2] -= 9 * s
-    with pytest.warns(UserWarning, match="columns x1, x2, each alone, tell nearly all"):
+    with pytest.warns(UserWarning, match="columns x1, x2, each alone, separate nearly all"):
         fitted = PUICLClassifier(weights).fit(x, s)
     separation = fitted.report_["column_separation"]
     assert separation["x0"] < 0.5 < 0.99 < min(separation["x1"], separation["x2"])
@@ -217,7 +217,7 @@ def test_labelled_rows_unlike_every_unlabelled_one_are_doubted_though_no_column_
     s = np.arange(240) < 40
     x = rng.normal(size=(240, 2)) @ [[3, 3], [-0.05, 0.05]]  # along the diagonal
     x += np.where(s[:, None], [1, -1], 0.0)
-    with pytest.warns(UserWarning, match="columns together tell nearly all"):
+    with pytest.warns(UserWarning, match="columns together separate nearly all"):
         fitted = PUICLClassifier(weights).fit(x, s)
     assert fitted.report_["separation"] > 0.99
     assert "column x0" not in "".join(fitted.report_["warnings"])

@@ -54,8 +54,8 @@ def test_what_an_estimated_share_gives_reason_to_doubt():
             {"resolution": 0.0, "proba": APART[:9]},
             "the probabilities of the unlabelled rows lie",
         ),
-        ({"relevance": [0.99]}, {"relevance": [0.9899]}, "column a alone tells nearly all"),
-        ({"apart": 0.99}, {"apart": 0.9899}, "the columns together tell nearly all"),
+        ({"relevance": [0.99]}, {"relevance": [0.9899]}, "column a alone separates nearly all"),
+        ({"apart": 0.99}, {"apart": 0.9899}, "the columns together separate nearly all"),
     ],
 )
 def test_doubts_begin_where_it_is_written(doubted, not_any_more, sentence):
@@ -68,7 +68,7 @@ def test_doubts_begin_where_it_is_written(doubted, not_any_more, sentence):
 def test_a_column_that_tells_much_is_named_where_few_rows_look_positive():
     trained = {"trained_shares": (0.1, 0.9)}
     told = {"names": ["a", "note"], "relevance": np.array([0.2, 0.5]), **trained}
-    sentence = "Column note alone tells labelled from unlabelled rows well (AUC 0.75)"
+    sentence = "Column note alone separates labelled from unlabelled rows well (AUC 0.75)"
     for proba in (np.full(40, 0.01), np.tile([0.01, 0.2], 20)):
         (found,) = doubts_of(proba, **told)
         assert sentence in found
@@ -98,13 +98,13 @@ def test_an_interval_that_says_hardly_anything_is_told():
 def test_who_gave_a_range_is_asked_for_more_than_that_positives_are_rarer():
     (found,) = doubts_of(APART, interval=(0.0, 0.5), given=(0.0, 0.5))
     assert found.startswith("the share of positives may be anything from 0% to 50%: every prob")
-    assert found.endswith("Where you know the share, or a closer range, give class_prior")
+    assert found.endswith("If you know the share, or a closer range, give class_prior")
 
 
 def test_a_range_below_a_percent_is_told_as_it_was_given():
     (found,) = doubts_of(APART, given=(0.0, 0.004), table_interval=(0.2, 0.4))
-    assert "would have 20% to 40% of" in found
-    assert "beyond the range that was given (0% to 0.4%): one of the two is wrong" in found
+    assert "by the table alone, 20% to 40% of" in found
+    assert "contradicts the range that was given (0% to 0.4%): one of the two is wrong" in found
 
 
 def test_columns_that_tell_nothing_are_told_to_who_knows_the_share_too():
@@ -116,7 +116,7 @@ def test_columns_that_tell_nothing_are_told_to_who_knows_the_share_too():
         (found,) = doubts_of(rare, resolution=0.02, **known)
         assert found == f"{alike} and 0.6%): they say little more than class_prior does"
         (turned,) = doubts_of(rare, resolution=0.02, n_labeled=41, **known)
-        assert turned.endswith("if 1 marks the unlabelled ones, turn s round")
+        assert turned.endswith("if 1 marks the unlabelled ones, invert s")
         assert doubts_of(rare[:9], resolution=0.02, **known) == []
         (same,) = doubts_of(rare, resolution=0.02, says_nothing=True, **known)
         assert same.startswith("no column tells any two rows apart")
@@ -138,8 +138,8 @@ def test_a_range_does_not_silence_what_an_estimate_within_it_gives_reason_to_dou
 def test_a_share_far_beyond_what_the_table_says_is_doubted_and_one_just_beyond_is_not():
     for own, far, near in (((0.02, 0.12), 0.28, 0.26), ((0.88, 0.98), 0.72, 0.74)):
         (found,) = doubts_of(APART, given=(far, far), table_interval=own)
-        assert found.startswith(f"the table by itself would have {own[0]:.0%} to {own[1]:.0%} of")
-        assert f"beyond the share that was given ({100 * far:.0f}%)" in found
+        assert found.startswith(f"by the table alone, {own[0]:.0%} to {own[1]:.0%} of")
+        assert f"contradicts the share that was given ({100 * far:.0f}%)" in found
         assert doubts_of(APART, given=(near, near), table_interval=own) == []
     for share in (0.001, 0.999):  # nothing lies beyond an open end
         assert doubts_of(APART, given=(share, share), table_interval=(0.0, 1.0)) == []
@@ -148,7 +148,7 @@ def test_a_share_far_beyond_what_the_table_says_is_doubted_and_one_just_beyond_i
 def test_a_column_that_tells_much_is_named_where_the_table_says_that_positives_are_rarer():
     told = {"names": ["a", "note"], "relevance": np.array([0.2, 0.5]), "given": (0.5, 0.5)}
     (found,) = doubts_of(APART, table_interval=(0.0, 0.1), **told)
-    assert "Column note alone tells" in found
+    assert "Column note alone separates" in found
     (found,) = doubts_of(APART, table_interval=(0.9, 1.0), **told)
     assert "note" not in found
 
@@ -158,14 +158,14 @@ def test_a_value_that_leaves_hardly_any_positives_is_told_whatever_the_share():
     for given in (None, (0.0, 0.5), (0.24, 0.24)):
         leak = Telltale(column=1, n_labeled=8, n_unlabeled=0, at_most=0.1)
         (found,) = doubts_of(APART, telltale=leak, given=given, **told)
-        assert found.startswith("one value of column note stands in 8 of the 20 labelled rows and ")
+        assert found.startswith("one value of column note occurs in 8 of the 20 labelled rows and ")
         assert "in none of the 40 unlabelled ones" in found
         assert "at most 10.0% of the unlabelled ones are positive" in found
         leaves_all = Telltale(column=1, n_labeled=8, n_unlabeled=9, at_most=0.51)
         assert doubts_of(APART, telltale=leaves_all, given=given, **told) == []
         assert found.endswith(
-            "not 50.0%: give class_prior a range up to 0.1 then; if more must be, the column knows "
-            "who was labelled (a note made afterwards) and must be left out"
+            "not 50.0%: give class_prior a range up to 0.1 then; if more must be, the column "
+            "reveals who was labelled (a note made afterwards) and must be left out"
         )
     # It is the better reason than a column that may tell much because it says much of the class.
     rare = np.full(40, 0.01)
@@ -184,7 +184,7 @@ def test_labels_the_wrong_way_round_are_suspected_where_most_rows_are_labelled()
     alike = np.tile([0.45, 0.55], 20)
     (few,) = doubts_of(alike, n_labeled=40)
     (many,) = doubts_of(alike, n_labeled=41)
-    assert many == few + ". Most rows are labelled: if 1 marks the unlabelled ones, turn s round"
+    assert many == few + ". Most rows are labelled: if 1 marks the unlabelled ones, invert s"
 
 
 def test_few_labelled_positives_are_fewer_than_ten():
@@ -201,9 +201,9 @@ def test_few_labelled_positives_are_fewer_than_ten():
 def test_what_is_told_of_columns_that_separate_is_their_number_and_the_bound():
     names = list("abcdefg")
     (found,) = doubts_of(APART, names=names, relevance=np.ones(7))
-    assert found.startswith("columns a, b, c, d, e and 2 more, each alone, tell")
+    assert found.startswith("columns a, b, c, d, e and 2 more, each alone, separate")
     (found,) = doubts_of(APART, names=names[:5], relevance=np.ones(5))
-    assert found.startswith("columns a, b, c, d, e, each alone, tell")
+    assert found.startswith("columns a, b, c, d, e, each alone, separate")
     (found,) = doubts_of(APART, apart=0.995)
     assert "(AUC 0.995)" in found
     assert "at most 1.0% of the unlabelled ones are positive" in found
@@ -227,4 +227,4 @@ def test_labelled_rows_that_are_copies_are_told_where_unlabelled_ones_should_be_
     assert doubts_of(APART, of_columns=of_columns) == of_columns
     # A column that knows who is labelled has copies on one side alone.
     (found,) = doubts_of(APART, n_copies=10, relevance=np.ones(1), names=["ward"])
-    assert found.startswith("column ward alone tells")
+    assert found.startswith("column ward alone separates")

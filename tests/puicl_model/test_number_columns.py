@@ -133,7 +133,7 @@ def test_numbers_and_dates_in_another_spelling_are_categories_with_a_warning(cel
         assert len(told) == 1
     else:
         assert fitted.kinds_["many"].startswith("text that looks like numbers or dates")
-        assert told[1].startswith(f"taken for categories: few (such as {few[0]!r}); to have")
+        assert told[1].startswith(f"taken for categories: few (such as {few[0]!r}); if these")
 
 
 @pytest.mark.parametrize(("n_words", "told"), [(1, 1), (2, 0)])
@@ -287,8 +287,8 @@ def test_nines_far_from_all_others_are_told_of_where_they_repeat(recwarn, others
         recwarn.clear()
         fit(a=np.append(others.astype(float), [nothing] * n_nines))
         assert [str(warning.message) for warning in recwarn] == [
-            f"far from all others and repeated: a ({nothing}); where it says that nothing is "
-            "known, empty it"
+            f"far from all others and repeated: a ({nothing}); if it stands for a missing cell, "
+            "empty it"
         ] * (told and often)
 
 
@@ -316,7 +316,7 @@ def test_points_that_may_part_thousands_are_told_of(recwarn):
     counts[:N] %= 1000
     counts[0] = 999
     parted = [float(f"{count:,}".replace(",", ".")) for count in counts]
-    with pytest.warns(UserWarning, match=r"points that may part thousands: a \(such as .*; if so"):
+    with pytest.warns(UserWarning, match=r"points that may separate thousands: a \(such as .*; if"):
         fit(a=parted)
     recwarn.clear()
     measured = np.random.default_rng(1).uniform(1, 900, 10 * N)

@@ -45,13 +45,13 @@ def test_free_text_names_and_row_numbers_are_left_out_with_a_warning_that_names_
         fitted, out = fit(**columns)
     assert list(out) == ["a"]
     assert fitted.dropped_ == {"who": "text that names rows", "index": "row number"}
-    with pytest.warns(UserWarning, match=r"left out: who \(no level of enough rows\); give num"):
+    with pytest.warns(UserWarning, match=r"left out: who \(no level with enough rows\); to use"):
         kept = TablePreprocessor(drop_identifiers=False).fit(pd.DataFrame(columns))
     assert list(kept.get_feature_names_out()) == ["a", "index"]
 
 
 @pytest.mark.parametrize(
-    ("column", "advice"), [("index", r"\(drop_identifiers=False\)$"), ("who", "have them used$")]
+    ("column", "advice"), [("index", r"\(drop_identifiers=False\)$"), ("who", "numbers or groups$")]
 )
 def test_only_row_numbers_can_be_kept_by_a_switch(column, advice):
     ways = {"who": [f"person {i}" for i in range(N)], "index": np.arange(N)}
@@ -275,7 +275,7 @@ def test_rows_without_an_entry_are_told_of(recwarn, nothing, n_blank, told):
     rows.iloc[20 : 20 + n_blank] = nothing
     TablePreprocessor().fit(rows)
     said = [str(warning.message) for warning in recwarn]
-    assert [told for told in said if told.startswith("2 of 150 rows hold nothing, row 20 the")] == (
+    assert [told for told in said if told.startswith("2 of 150 rows are empty (row 20 is the")] == (
         said if told else []
     )
     assert bool(said) == told

@@ -92,7 +92,7 @@ def test_a_place_that_is_told_is_the_rows_whatever_the_index():
 
 
 @pytest.mark.parametrize(
-    ("n_words", "why"), [(20, "numbers beside words"), (21, "text that names")]
+    ("n_words", "why"), [(20, "numbers mixed with words"), (21, "text that names")]
 )
 def test_numbers_beside_several_words_are_left_out_as_such(n_words, why):
     """One or two words would be refused with their place."""
