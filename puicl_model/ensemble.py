@@ -169,10 +169,10 @@ class NewRows:
         self._times_read_again += reads_again
         if reads_again and self._times_read_again == 2:  # and not once, by chance
             tell(
-                f"what the network reads of the table for new rows takes {n_bytes / 1e6:,.0f} MB; "
-                f"of what all classifiers of a process read, {KEPT.most / 1e6:,.0f} MB are kept "
-                "unasked, so this call has read some of it again, as later ones may; with "
-                "keep_context=True all of it is kept"
+                f"what the network reads of the table for new rows takes {n_bytes / 1e6:,.0f} MB, "
+                f"but all classifiers of a process together keep only {KEPT.most / 1e6:,.0f} MB by "
+                "default: this call has read some of it again, and later calls may, too; "
+                "keep_context=True keeps all of it"
             )
         return total / count
 

@@ -25,10 +25,10 @@ def labels_of_rows(s: Any, n_rows: int, positive_label: Any = None) -> np.ndarra
     """
     if s is None:
         raise ValueError(
-            "s must have one entry a row: fit requires y to be passed, but the target y is None"
+            "s must have one entry per row: fit requires y to be passed, but the target y is None"
         )
     if n_rows == 1:
-        raise ValueError("X has 1 sample: one labelled and one unlabelled row are the least")
+        raise ValueError("X has 1 sample: give at least one labelled and one unlabelled row")
     labeled = labeled_mask(s, positive_label, warns=True)
     if len(labeled) != n_rows:
         raise ValueError(f"X has {n_rows} rows but s has {len(labeled)} entries")
@@ -95,7 +95,7 @@ def labeled_mask(
         tell("A column-vector y was passed when a 1d array was expected", DataConversionWarning)
         array = array[:, 0]
     if array.ndim != 1:
-        raise ValueError(f"{name} must have one entry a row, but its shape is {array.shape}")
+        raise ValueError(f"{name} must have one entry per row, but its shape is {array.shape}")
     if array.dtype.kind == "T":  # numpy's text of any length
         array = array.astype(object)
     missing = np.asarray(pd.isna(array))
@@ -146,7 +146,7 @@ def labeled_mask(
 def _tell_two_kinds(name: str, first: str, second: str) -> None:
     tell(
         f"{name} holds {first} in some rows and {second} in others: both are taken as unlabelled. "
-        "Rows known to be negative have no part in this model; leave them out"
+        "This model cannot use rows known to be negative; leave them out"
     )
 
 
@@ -158,7 +158,7 @@ def _tell_of_one_look(name: str, entries: np.ndarray, label: Any) -> None:
     if alike:
         tell(
             f"{name} holds {alike[0]!a} in {sum(words[word] for word in alike)} rows, which reads "
-            f"like the positive label, {label!a}, but is another: these rows are taken as "
+            f"like the positive label, {label!a}, but differs: these rows are taken as "
             "unlabelled; write them alike"
         )
 

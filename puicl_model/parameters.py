@@ -55,7 +55,7 @@ def check_parameters(classifier: BaseEstimator, class_prior: Any) -> None:
         )
     if classifier.categorical_features is not None and not named:
         raise ValueError(
-            "categorical_features asks preprocessing='auto'; give it to the TablePreprocessor "
+            "categorical_features needs preprocessing='auto'; give it to the TablePreprocessor "
             "that is preprocessing instead"
         )
     if class_prior is not None and not (is_share(class_prior) or is_range(class_prior)):

@@ -75,7 +75,7 @@ def read_csv(
         text = _as_utf8(raw, dialect.decoder)
         del raw
         if b"\0" in text:
-            hint = "where it is UTF-16, give --encoding utf-16, else mend it"
+            hint = "where it is UTF-16, give --encoding utf-16, otherwise repair the file"
             raise InputError(f"{name} cannot be read as CSV: it holds NUL characters; {hint}")
         lines = csv.reader(_lines(text), delimiter=dialect.separator)
         names = next((line for line in lines if any(map(str.strip, line))), [])

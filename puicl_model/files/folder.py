@@ -101,7 +101,7 @@ def score_folder(
         print(visible(sentence), file=sys.stderr)
     if failed:
         raise InputError(
-            f"{len(failed)} of {len(places)} tables could not be scored (see above): mend or "
+            f"{len(failed)} of {len(places)} tables could not be scored (see above): correct or "
             "remove them and run the same command again"
         )
 

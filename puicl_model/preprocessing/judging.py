@@ -92,7 +92,7 @@ def refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: in
                 return str(column[row])
             others = "nearly all others" if few else "most others"
             bound = BOUND.fullmatch(str(column[row]).strip())
-            mend = "mend or empty the cell"
+            mend = "correct or empty the cell"
             if bound and kind == "number":
                 mend = f"write bounds as numbers ({bound['number']}, or half of it)"
             raise ValueError(

@@ -215,7 +215,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                 more = len(unknown) - _MOST_NAMED
                 tell(
                     f"column {self._names[j]} holds {named}{f' and {more} more' * (more > 0)}, "
-                    "which the fit has not seen: these cells say nothing"
+                    "which the fit has not seen: these cells carry no information"
                 )
             if isinstance(encoder, DateColumn) and encoder.other_clock(column):
                 way, there, whose = "with", "have not", "the fit's"
@@ -305,7 +305,9 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         for feature in features:
             if isinstance(feature, str):
                 if feature not in self._names:
-                    raise ValueError(f"categorical_features names {feature!r}, which X has not")
+                    raise ValueError(
+                        f"categorical_features names {feature!r}, which X does not have"
+                    )
                 positions.add(self._names.index(feature))
             elif isinstance(feature, Integral) and 0 <= feature < self.n_features_in_:
                 positions.add(int(feature))

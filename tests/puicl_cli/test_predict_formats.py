@@ -136,7 +136,7 @@ def test_a_parquet_files_named_index_may_be_the_id_column(predict, patients, tmp
         ({"data": "cut.csv"}, "cut.csv, line 4: 1 cells, and the header has 3; is the file cut"),
         (
             {"data": "slip.csv"},
-            "row 2 holds 'n/d', not a number, as nearly all others are; mend or",
+            "row 2 holds 'n/d', not a number, as nearly all others are; correct or",
         ),
         ({"out": "scores.tsv"}, "--out scores.tsv: files ending in .tsv are not written here"),
         ({"data": "packed.csv"}, "packed.csv cannot be read as CSV: it is packed by gzip"),

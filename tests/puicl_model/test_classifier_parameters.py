@@ -236,7 +236,7 @@ def test_a_share_that_is_given_is_not_doubted(weights, class_prior):
 def test_categorical_features_without_the_preprocessor_that_reads_them_are_refused(weights):
     for preprocessing in (None, TablePreprocessor()):
         classifier = PUICLClassifier(weights, preprocessing=preprocessing, categorical_features=[0])
-        with pytest.raises(ValueError, match="categorical_features asks preprocessing='auto'"):
+        with pytest.raises(ValueError, match="categorical_features needs preprocessing='auto'"):
             classifier.fit(table(), S)
 
 

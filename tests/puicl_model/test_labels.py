@@ -63,8 +63,8 @@ def test_text_labels_in_every_form_with_positive_label(weights, fitted, s):
         (np.where(LABELED, 1, np.inf), "row 0 holds"),
         (np.where(LABELED, 1.0, 0.5), "row 0 holds"),
         (np.where(LABELED, "yes", "no"), "row 0 holds"),
-        (np.stack([S, S], axis=1), "one entry a row"),
-        (None, "one entry a row"),
+        (np.stack([S, S], axis=1), "one entry per row"),
+        (None, "one entry per row"),
     ],
     ids=[
         *("all 0", "all -1", "all NaN", "all 1", "too short", "too long", "two", "infinite"),

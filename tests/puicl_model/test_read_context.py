@@ -150,7 +150,7 @@ def test_as_many_are_kept_as_fit_and_answers_stay(fitted, kept, monkeypatch, rea
             assert len(told) == (time > 1)  # what it may be worth to know is said once, not at once
             np.testing.assert_array_equal(fitted.predict_proba(new), first)
             assert (len(smaller), smaller.n_bytes) == (n, n * one)
-    assert "read some of it again, as later ones may; with keep_context=True" in str(
+    assert "read some of it again, and later calls may, too; keep_context=True" in str(
         told[0].message
     )
     assert len(read) == 3 + 3 + 2 * (3 - n)  # what is kept is not read again, whatever the order
@@ -305,7 +305,7 @@ def test_classifiers_that_fit_alone_but_not_together_are_told_of_once(fitted, ke
 
     assert ask() == []
     (sentence,) = ask()
-    assert "of what all classifiers of a process read" in sentence
+    assert "but all classifiers of a process together keep only" in sentence
     assert ask() == []
 
 
