@@ -74,7 +74,7 @@ def test_the_order_of_columns_without_words_for_names_is_saved(weights, tmp_path
     loaded = PUICLClassifier.load(tmp_path / "c")
     for one in (fitted, loaded):
         np.testing.assert_array_equal(one.predict_proba(table), fitted.predict_proba(table))
-        with pytest.raises(ValueError, match=r"in another order: \('after', 'count'\) stands else"):
+        with pytest.raises(ValueError, match=r"in another order: \('after', 'count'\) is else"):
             one.predict_proba(table[names[::-1]])
     with pytest.raises(IsADirectoryError, match="is a folder; give a file"):
         fitted.save(tmp_path)
