@@ -1,9 +1,9 @@
-"""Medical: some benign samples are confirmed, the rest have not been looked at.
+"""Medical: some benign samples are confirmed, the others have no diagnosis.
 
     python docs/examples/medical.py
 
-The Wisconsin breast cancer table (569 samples, 30 measurements, comes with scikit-learn). A third
-of the benign samples are labelled; the classes of the others are used only to judge the answer.
+The Wisconsin breast cancer table has 569 samples and 30 measurements, and comes with scikit-learn.
+A third of the benign samples are labelled. The other classes only judge the answer.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from puicl_model import PUICLClassifier
 
 
 def main(model: str | None) -> float:
-    """Print the answer and how good it was; returns the AUC."""
+    """Print the answer and how good it is; returns the AUC."""
     table = load_breast_cancer(as_frame=True)
     x, benign = table.data, (table.target == 1).to_numpy()
     confirmed = benign & (np.random.default_rng(0).random(len(x)) < 1 / 3)

@@ -1,10 +1,10 @@
-"""Ecology-like: specimens of one species are known, the survey's others are not determined.
+"""Ecology: specimens of one species are known, those of a survey are not determined.
 
     python docs/examples/presence_only.py
 
-Anderson's iris measurements (150 specimens, comes with scikit-learn). Twenty determined specimens
-of versicolor are a collection of their own: they are not part of the survey (case-control). Of
-the other 130, 90 are the survey; 40 come later and are scored against it.
+Anderson's iris table has 150 specimens and comes with scikit-learn. Twenty determined specimens of
+versicolor are a separate collection, not part of the survey (case-control). Of the other 130, 90
+are the survey. 40 come later and are scored against it.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from puicl_model import PUICLClassifier
 
 
 def main(model: str | None) -> float:
-    """Print the answer and how good it was; returns the AUC among later specimens."""
+    """Print the answer and how good it is; returns the AUC among later specimens."""
     table = load_iris(as_frame=True)
     order = np.random.default_rng(0).permutation(len(table.data))
     x = table.data.iloc[order].reset_index(drop=True)

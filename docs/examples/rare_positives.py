@@ -1,9 +1,10 @@
-"""Fraud-like: few positives are hidden among many rows, and there are many columns.
+"""Fraud: few positives are hidden among many rows, and there are many columns.
 
     python docs/examples/rare_positives.py
 
-Handwritten digits (1,797 images of 8 x 8 pixels, come with scikit-learn): 60 eights are known, 40
-hide among 1,600 other digits. An expert says that about 3 in 100 are; the probabilities follow.
+Handwritten digits, 1,797 images of 8 x 8 pixels, come with scikit-learn. 60 eights are known, and
+40 are hidden among 1,600 others. An expert says that about 3 in 100 unlabelled digits are eights;
+`class_prior` makes the probabilities agree with that share.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from puicl_model import PUICLClassifier
 
 
 def main(model: str | None, blend: str | None = None) -> float:
-    """Print the answer and how good it was; returns the AUC."""
+    """Print the answer and how good it is; returns the AUC."""
     digits = load_digits()
     rng = np.random.default_rng(0)
     eights = rng.permutation(np.flatnonzero(digits.target == 8))
