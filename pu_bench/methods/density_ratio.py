@@ -21,10 +21,11 @@ class ULSIF(Method):
     leave-one-out error, on standardised columns. P(positive | x) is alpha * r (Bayes), so the class
     is positive where that is above one half, with alpha by best-bin estimation; the score is r.
 
-    Kernels' weights keep their sign, as in the kernel version of 2012. The paper of 2009 sets
-    negative ones to zero, and then r can only say how near a row is to labelled positives: mean AUC
-    over the development tables .73 instead of .83, over the benchmark's tasks .754 instead of
-    what its page shows. The package `densratio` does the same, and its version 0.4 also lacks the
+    Kernels stand at rows of both and their weights keep their sign, as in the kernel version of
+    2012. The paper of 2009 has up to 100 kernels, all at rows of P, and sets negative weights to
+    zero, and then r can only say how near a row is to labelled positives: mean AUC over the
+    development tables .73 instead of .83, over the benchmark's tasks .754 instead of what its page
+    shows. The package `densratio` does the same, and its version 0.4 also lacks the
     division by n_u - 1'(X * B^-1 X) in B1 of the leave-one-out error, draws from numpy's global
     generator, and starts threads when imported.
     """

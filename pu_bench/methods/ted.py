@@ -29,11 +29,13 @@ class TED(Method):
     A network of 512-512 first tells P from U (the warm start). Then, in each epoch, the share
     alpha of positives is estimated from held-out rows and the classifier is trained on P as
     positive and on U as negative without the alpha share that looks most positive. The score is
-    the last epoch's P(positive | x); the estimate the last epoch's alpha.
+    the last epoch's P(positive | x), of classes that weigh alike, as in the authors' program; the
+    estimate the last epoch's alpha.
 
-    Otherwise than in the authors' program: columns are standardised, a fifth of P and U is
-    held out (theirs: a half), batches are of 64 rows (theirs: 200) and an epoch is one pass over
-    U, with P repeated; 20 + 50 epochs at a learning rate of .03.
+    Otherwise than in that program: columns are standardised, the network has one output (theirs:
+    two by softmax), a fifth of P and U is held out (theirs: a half), batches are of 64 rows
+    (theirs: 200) and an epoch is one pass over U, with P repeated; 20 + 50 epochs at a learning
+    rate of .03.
     """
 
     name = "ted"
