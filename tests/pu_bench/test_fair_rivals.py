@@ -41,6 +41,52 @@ def test_rivals_are_given_the_epochs_starts_kernels_and_folds_that_their_pages_s
     assert (density_ratio.N_KERNELS, crossfit.FOLDS) == (200, 5)
 
 
+def test_rivals_have_the_layers_steps_and_grids_that_their_pages_say():
+    assert "300-300-300" in pu_risk.RiskMinimiser.__doc__
+    assert "a step of 3e-4" in pu_risk.RiskMinimiser.__doc__
+    assert (pu_risk.HIDDEN, pu_risk.LEARNING_RATE) == ([300] * 3, 3e-4)
+    assert "512-512" in METHODS["ted"].__doc__
+    assert "rate of .03" in " ".join(METHODS["ted"].__doc__.split())
+    assert (ted.HIDDEN, ted.LEARNING_RATE) == ([512] * 2, 0.03)
+    assert "Six hidden layers of 300" in METHODS["vpu"].__doc__
+    assert "the grid is 2 x 2" in METHODS["vpu"].__doc__
+    assert (vpu.HIDDEN, vpu.MIXUP_ALPHA) == ([300] * 6, 0.3)
+    assert (vpu.LEARNING_RATES, vpu.MIXUP_WEIGHTS) == ((1e-3, 1e-4), (0.03, 0.3))
+    assert "width and ridge out of 7 x 9" in METHODS["ulsif"].__doc__
+    assert (len(density_ratio.WIDTHS), len(density_ratio.RIDGES)) == (7, 9)
+    for grid, ends in ((density_ratio.WIDTHS, (0.2, 2)), (density_ratio.RIDGES, (1e-3, 10))):
+        assert (grid[0], grid[-1]) == pytest.approx(ends)
+
+
+def test_classifiers_of_p_against_u_are_as_large_as_they_have_been_chosen():
+    logistic = METHODS["logistic"]().classifier(0)[-1].get_params()
+    assert (logistic["C"], logistic["class_weight"]) == (1.0, None)
+    trees = METHODS["extra_trees"]().classifier(0).get_params()
+    assert (trees["n_estimators"], trees["min_samples_leaf"]) == (100, 5)
+    assert (trees["max_depth"], trees["max_features"]) == (None, "sqrt")
+    boosted = METHODS["gradient_boosting"]().classifier(0).get_params()
+    assert (boosted["learning_rate"], boosted["max_iter"]) == (0.1, 50)
+    assert (boosted["max_leaf_nodes"], boosted["min_samples_leaf"]) == (8, 10)
+    assert boosted["early_stopping"] is False
+
+
+def test_every_fold_of_p_against_u_leaves_out_as_many_of_both():
+    left = []
+
+    class Counts:
+        def fit(self, x, s):
+            left.append((20 - int(s.sum()), 40 - int((1 - s).sum())))
+            return self
+
+        def predict_proba(self, x):
+            return np.zeros((len(x), 2))
+
+    # Rows in an order, such as a table's: folds are drawn from all of it.
+    P, U = np.arange(20.0)[:, np.newaxis], np.arange(40.0)[:, np.newaxis]
+    crossfit.cross_fitted(lambda seed: Counts(), P, U, 0)
+    assert left == [(4, 8)] * 5
+
+
 def test_a_row_of_a_bag_is_scored_by_the_trees_of_other_bags(monkeypatch):
     made = {}
 
@@ -51,7 +97,7 @@ def test_a_row_of_a_bag_is_scored_by_the_trees_of_other_bags(monkeypatch):
         )
 
         def __init__(self, estimator, **options):
-            made.update(options)
+            made.update(options, tree=estimator.get_params())
 
         def fit(self, x, s):
             made["fitted on"] = s.tolist()
@@ -67,8 +113,13 @@ def test_a_row_of_a_bag_is_scored_by_the_trees_of_other_bags(monkeypatch):
     assert told.score.tolist() == [0.2, 0.6, 0.0, 0.9]
     assert told.label.tolist() == [0, 1, 0, 1]
     assert made["fitted on"] == [1, 1, 0, 0, 0, 0]
-    # A bag is as large as P, not as U.
+    # A bag is as large as P, not as U, and smaller than U.
     assert (made["max_samples"], made["oob_score"], made["random_state"]) == (2, True, 5)
+    assert made["n_estimators"] == 200
+    assert (made["tree"]["max_depth"], made["tree"]["min_samples_leaf"]) == (None, 1)
+    Bagging.oob_decision_function_ = np.full((13, 2), 0.5)
+    METHODS["bagging_pu"]().fit_predict(np.zeros((9, 1)), np.arange(4.0)[:, None], 5)
+    assert made["max_samples"] == 3
 
 
 @pytest.mark.parametrize("name", ["logistic", "extra_trees", "gradient_boosting", "vpu"])

@@ -341,13 +341,14 @@ def test_a_classifier_draws_from_its_seed(name, monkeypatch):
 
 
 def test_elkan_and_notos_probability_is_the_papers_weight_and_g_ranks(monkeypatch):
-    g = np.array([0.1, 0.3, 0.9])
+    g, made = np.array([0.1, 0.3, 0.9]), []
 
     class Fitted:
         c = 0.4
 
         def __init__(self, estimator, hold_out_ratio, random_state):
-            pass
+            svm = estimator.estimator
+            made.append((estimator.ensemble, svm.kernel, svm.class_weight, hold_out_ratio))
 
         def fit(self, x, s):
             return self
@@ -358,6 +359,7 @@ def test_elkan_and_notos_probability_is_the_papers_weight_and_g_ranks(monkeypatc
     package = SimpleNamespace(ElkanotoPuClassifier=Fitted)
     monkeypatch.setattr("pu_bench.methods.packaged.extra_package", lambda *_: package)
     told = METHODS["elkan_noto"]().fit_predict(np.zeros((2, 1)), np.arange(3.0)[:, None], 0)
+    assert made == [(False, "rbf", "balanced", 0.2)]
     np.testing.assert_allclose(told.score, [1.5 * 0.1 / 0.9, 1.5 * 0.3 / 0.7, 1.0])
     np.testing.assert_allclose(told.order, g)
     assert told.label.tolist() == [0, 1, 1]

@@ -180,6 +180,49 @@ def test_optimizers_have_their_papers_settings(name, optimizer, settings, monkey
     assert all({key: options.get(key) for key in settings} == settings for options in made)
 
 
+@pytest.mark.usefixtures("reading")
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [("nnpu", 24), ("pusb", 24), ("upu", 20), ("vpu", 20), ("ted", 30)],
+)
+def test_an_epoch_is_one_pass_over_the_unlabelled_rows_that_train(name, steps, monkeypatch):
+    # Two epochs of 12 batches of 8 of a hundred rows, or of 10 where a fifth is held out; TED
+    # begins with one more.
+    for setting, value in (("EPOCHS", 2), ("BATCH_SIZE", 8)):
+        for module in (pu_risk, ted, vpu):
+            monkeypatch.setattr(module, setting, value)
+    for setting, value in (("ted.WARM_START", 1), ("vpu.MIXUP_WEIGHTS", (0.3,)),
+                           ("vpu.LEARNING_RATES", (1e-3,))):  # fmt: skip
+        monkeypatch.setattr(f"pu_bench.methods.{setting}", value)
+    # As many where next to all rows are discarded: those that are left come again.
+    monkeypatch.setattr(ted, "kept_by_cvir", lambda score, alpha: torch.arange(5))
+    made, seen, backward, forward = [], set(), torch.Tensor.backward, Reads.forward
+
+    def keep(self, x):
+        if torch.is_grad_enabled():
+            seen.update(x[:, 0].tolist())
+        return forward(self, x)
+
+    monkeypatch.setattr(torch.Tensor, "backward", lambda loss: made.append(backward(loss)))
+    monkeypatch.setattr(Reads, "forward", keep)
+    P, U = numbered(50, 100)
+    METHODS[name]().fit_predict(P, U, 0)
+    assert len(made) == steps
+    # And all labelled rows that train come in it, however few are in a batch.
+    assert len(seen & set(P[:, 0])) == (50 if name in ("nnpu", "pusb") else 40)
+
+
+def test_a_step_of_ted_weighs_both_classes_alike_however_many_rows_they_have():
+    network = nn.Linear(1, 1)
+    nn.init.zeros_(network.weight)
+    nn.init.zeros_(network.bias)
+    descent = torch.optim.SGD(network.parameters(), 1.0)
+    ted._step(network, descent, torch.ones(3, 1), -torch.ones(1, 1))
+    # Where all rows have the probability 1/2, each class moves by half of one half.
+    assert network.weight.item() == pytest.approx(0.5)
+    assert network.bias.item() == pytest.approx(0.0)
+
+
 def test_every_pass_is_in_an_order_of_its_own():
     feed = batches(torch.arange(50).unsqueeze(1), 50, generator_of(0))
     assert (next(feed) != next(feed)).any()
