@@ -77,6 +77,18 @@ def test_kernels_stand_at_rows_of_both(monkeypatch):
     assert seen == {(30, 50)}
 
 
+def test_width_and_ridge_are_those_of_the_lowest_leave_one_out_error(monkeypatch):
+    def ratio(**lower):
+        errors = iter([lower.get(f"at_{setting}", 1.0) for setting in range(7 * 9)])
+        monkeypatch.setattr(density, "leave_one_out_error", lambda *_: next(errors))
+        return density_ratio(*labeled_and_not(), np.random.default_rng(0))
+
+    lowest = ratio(at_40=0.0)
+    np.testing.assert_array_equal(ratio(at_3=0.5, at_40=0.0, at_50=0.2), lowest)
+    for other in (ratio(at_3=0.0), ratio(at_39=0.0), ratio(at_31=0.0)):
+        assert (other != lowest).any()
+
+
 def test_rows_that_are_mostly_alike_have_a_ratio():
     U = np.zeros((30, 1))
     U[:3, 0] = 1, 2, 3

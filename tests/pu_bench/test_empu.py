@@ -74,6 +74,18 @@ def test_of_the_random_starts_the_likeliest_fit_is_kept(monkeypatch):
     assert EMPU().fit_predict(*labeled_and_not(), 0).class_prior == 0.3
 
 
+def test_em_starts_from_other_shares_and_other_slopes():
+    U, rng = labeled_and_not(1, 200)[1], np.random.default_rng(0)
+    starts = np.array([random_weights(U, rng) for _ in range(100)])
+    shares = starts.mean(axis=1)
+    assert shares.min() < 0.25
+    assert shares.max() > 0.75
+    # Some begin with one end of the rows as positive and some with the other.
+    leaning = [np.corrcoef(start, U[:, 0])[0, 1] for start in starts]
+    assert min(leaning) < -0.9
+    assert max(leaning) > 0.9
+
+
 def test_the_slope_is_penalised_and_the_intercept_is_not(monkeypatch):
     penalties, solve = [], empu.ridge_logistic
 
