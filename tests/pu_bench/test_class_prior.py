@@ -79,6 +79,12 @@ def test_km2_is_where_the_slope_passes_a_fifth_of_the_way_from_its_start_to_the_
     assert not slopes[0] <= 1 / math.sqrt(20) <= slopes[1]
 
 
+def test_km2_does_not_depend_on_the_units_of_the_columns():
+    P, U = two_gaussians(0.5, 30, 60, seed=4)
+    units = np.array([2.0**12, 2.0**-6])
+    assert km2(P * units, U * units) == km2(P, U)
+
+
 def test_km2_takes_rows_without_any_difference_for_all_positive():
     assert km2(np.zeros((10, 2)), np.zeros((20, 2))) == 1.0
 

@@ -152,6 +152,8 @@ def test_network_is_a_function_of_the_generator_with_torchs_own_bounds():
     assert isinstance(first[0], nn.Linear)
     largest = [first[layer].weight.abs().max().item() for layer in (0, 2)]
     assert largest == pytest.approx([0.5, 300**-0.5], rel=0.02)
+    assert first[0].bias.abs().max().item() == pytest.approx(0.5, rel=0.02)
+    assert [type(layer) for layer in first] == [nn.Linear, nn.ReLU, nn.Linear]
 
 
 def test_batches_pass_over_all_rows_before_one_comes_again():
@@ -167,6 +169,8 @@ def test_held_out_rows_are_no_training_rows():
     train, test = held_out(11, 0.2, generator_of(0))
     assert len(test) == 2
     assert sorted([*train.tolist(), *test.tolist()]) == list(range(11))
+    # The nearest number of rows, and one where that is none.
+    assert [len(held_out(n, 0.2, generator_of(0))[1]) for n in (13, 12, 2)] == [3, 2, 1]
 
 
 def test_one_thread_within_and_as_many_as_before_afterwards():
