@@ -327,6 +327,13 @@ def test_the_variants_of_puicl_are_the_classifiers_options(name, model, paramete
     assert (told.label.tolist(), told.class_prior) == ([1, 1, 0], 0.4)
 
 
+@pytest.mark.usefixtures("nothing_shipped")
+@pytest.mark.parametrize("name", sorted(UNTRAINED))
+def test_puicl_without_its_weights_says_so_before_it_is_run(name):
+    with pytest.raises(InputError, match="no weights named"):
+        METHODS[name]().check()
+
+
 @pytest.mark.parametrize("name", ["extra_trees", "gradient_boosting", "tabpfn", "tabicl"])
 def test_a_classifier_draws_from_its_seed(name, monkeypatch):
     class Fake:
