@@ -36,11 +36,14 @@ class VPU(Method):
     loss on a held-out fifth of P and U, as in the paper; the hidden labels play no part. The
     score is Phi / max over U of Phi.
 
-    Otherwise than in the authors' program: columns are standardised; rows of P are none of U's
-    (theirs stand in both: labelled rows are drawn from the table that is scored); Phi is the
-    sigmoid of one output (theirs: one of two by softmax); the grid is 2 x 2; batches are of 100
-    rows (theirs: 500, more than P has), an epoch is one pass over U (theirs: 30 batches), and a
-    fit ends when 10 epochs have not lowered the held-out loss.
+    Otherwise than in the authors' program: columns are standardised; the mean of Phi is over U
+    alone, the rows that are scored (theirs: over a table that labelled rows are drawn from and stay
+    in); Phi is the sigmoid of one output (theirs: one of two by softmax); the grid is 2 x 2;
+    batches are of 100 rows (theirs: 500, more than P has), an epoch is one pass over U (theirs: 30
+    batches), and a fit ends when 10 epochs have not lowered the held-out loss. With P added to U,
+    Phi is of classes with more positives: over two splits of each development table mean AUC was
+    .834 instead of .829 (difference .005, standard error .008) and accuracy .734 instead of .693
+    (.041, .020); the script was not kept.
     """
 
     name = "vpu"
