@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from puicl_model.preprocessing.reading import is_missing
+from puicl_model.preprocessing.reading import is_missing, plain_cells
 from puicl_model.preprocessing.spellings import amounts_with_commas
 
 # The attribute of a table read with decimal commas that says of each column whose numbers have
@@ -34,8 +34,9 @@ def read_commas(table: pd.DataFrame, others: set[str | None]) -> dict[str, str]:
         column = table[name]
         if column.dtype != object and not isinstance(column.dtype, pd.StringDtype):
             continue
-        if spelling := amounts_with_commas(column):
-            table[name] = spelling.read(column).astype(float)
+        cells = plain_cells(column)
+        if spelling := amounts_with_commas(cells):
+            table[name] = spelling.read(cells).astype(float)
             continue
         known = column[~is_missing(column)].astype(object)
         text = known[[isinstance(cell, str) for cell in known]].astype(str)

@@ -63,43 +63,41 @@ class Choice:
     told: Told = Told()
 
 
-def choose(
-    name: str, column: pd.Series, missing: np.ndarray, settings: Settings, *, categorical: bool
-) -> Choice:
+def choose(name: str, column: pd.Series, settings: Settings, *, categorical: bool) -> Choice:
     """The choice for the `column` of this `name`.
 
-    missing: [n], where it is; categorical: whether it is said to be a category.
+    categorical: whether it is said to be a category.
 
     Raises `ValueError` for cells that cannot be read.
     """
-    if missing.all():
+    if column.isna().all():
         return Choice(left_out="empty")
     try:
         if categorical:
             return Choice(_category(column, settings))
         if looks_like_dates(column):
             return Choice(DateColumn(column, settings.indicator_share))
-        are_numbers = column.dtype.kind in "biufm" or reads_as_numbers(column, missing)
+        are_numbers = column.dtype.kind in "biufm" or reads_as_numbers(column)
         spelling = None if are_numbers else spelling_of(column)
         if are_numbers or spelling:
             said = as_written(column, spelling)
             if isinstance(spelling, DateSpelling):
                 return Choice(DateColumn(said, settings.indicator_share, spelling), said)
-            if settings.drop_identifiers and is_row_number(name, said, missing):
+            if settings.drop_identifiers and is_row_number(name, said):
                 return Choice(left_out=ROW_NUMBER)
             encoder = NumberColumn(said, settings.indicator_share, spelling)
-            return Choice(encoder, said, told=Told(identifies=may_identify(name, said, missing)))
-        words, _ = as_words(column)
+            return Choice(encoder, said, told=Told(identifies=may_identify(name, said)))
+        words, missing = as_words(column)
     except (ValueError, OverflowError) as error:  # the latter of whole numbers beyond floats
         raise ValueError(f"column {name}: {error}") from None
-    distinct = len(np.unique(words[~missing]))
-    known = int((~missing).sum())
-    code = refuse_slips(name, column, missing, distinct)
-    cell = misspelled(words[~missing])
+    words = words[~missing]
+    distinct = len(np.unique(words))
+    code = refuse_slips(name, column, distinct)
+    cell = misspelled(words)
     beside = words_beside(column)
-    named = known >= MIN_ROWS_TO_JUDGE and distinct > NAMES_SHARE * known
+    named = len(words) >= MIN_ROWS_TO_JUDGE and distinct > NAMES_SHARE * len(words)
     if settings.drop_identifiers and named:
-        why = NUMBERS_AND_WORDS if mostly_numbers(words[~missing]) else FREE_TEXT
+        why = NUMBERS_AND_WORDS if mostly_numbers(words) else FREE_TEXT
         why = MISSPELLED if cell else why
         return Choice(left_out=why, told=Told(words_beside=beside))
     # Where words alone keep it from being read, these are told of instead.

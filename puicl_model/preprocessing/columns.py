@@ -31,7 +31,6 @@ from puicl_model.preprocessing.odd_numbers import (
     parted_by_points,
     stands_for_nothing,
 )
-from puicl_model.preprocessing.reading import is_missing
 from puicl_model.preprocessing.spelling import Spelling
 from puicl_model.preprocessing.spellings import as_written, spelling_from
 
@@ -99,9 +98,8 @@ class NumberColumn(Column):
 
     def __init__(self, column: pd.Series, indicator_share: float, spelling: Spelling | None = None):
         self.spelling = spelling
-        missing = is_missing(column)
-        self.times = are_times(column, missing)
-        self.truths = are_truths(column, missing)
+        self.times = are_times(column)
+        self.truths = are_truths(column)
         self.offset = huge_offset(column)
         values = as_numbers(column, self.offset)
         known = values[~np.isnan(values)]
@@ -137,8 +135,8 @@ class NumberColumn(Column):
 
     def _refuse_other_units(self, column: pd.Series) -> None:
         """Raise `ValueError` for numbers where the fit had times, and for the reverse."""
-        missing = is_missing(column)
-        if self.times is None or missing.all() or are_times(column, missing) == self.times:
+        missing = column.isna().to_numpy()
+        if self.times is None or missing.all() or are_times(column) == self.times:
             return
         odd = np.flatnonzero(~missing).tolist()
         if column.dtype.kind == "O":

@@ -27,16 +27,16 @@ _IDENTIFIER = re.compile(
 )
 
 
-def reads_as_numbers(column: pd.Series, missing: np.ndarray) -> bool:
+def reads_as_numbers(column: pd.Series) -> bool:
     """Whether every cell that is there is a number, text that is one, or a time or duration.
 
     Raises `ValueError` for infinite numbers.
     """
     if isinstance(column.dtype, pd.CategoricalDtype):
         return False
-    if are_times(column, missing):
+    if are_times(column):
         return True
-    known = column[~missing]
+    known = column.dropna()
     numbers = pd.to_numeric(known, errors="coerce")
     if numbers.dtype.kind not in "biuf" or numbers.isna().any():
         return False
@@ -62,15 +62,15 @@ def _are_codes(words: pd.Series) -> bool:
     return all(found) and sum(code["first"] is not None for code in found if code) >= _LEAST_CODES
 
 
-def refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: int) -> str:
+def refuse_slips(name: str, column: pd.Series, distinct: int) -> str:
     """Raise `ValueError` for a column of many different numbers, or dates, with slips in it.
 
     Returns one of the words among numbers that repeat where all words are codes, else nothing.
     """
-    many = distinct > MANY_LEVELS or distinct > NAMES_SHARE * (~missing).sum()
+    known = column.dropna()
+    many = distinct > MANY_LEVELS or distinct > NAMES_SHARE * len(known)
     if isinstance(column.dtype, pd.CategoricalDtype) or not many:
         return ""
-    known = column[~missing]
     for bad, kind in (
         (pd.to_numeric(known, errors="coerce").isna().to_numpy(), "number"),
         (no_dates(known), "date"),
@@ -94,12 +94,12 @@ def refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: in
     return ""
 
 
-def may_identify(name: str, column: pd.Series, missing: np.ndarray) -> bool:
+def may_identify(name: str, column: pd.Series) -> bool:
     """Whether a column of numbers may name rows: whole, all distinct, and called or written so.
 
     Written so: as text, with zeros in front.
     """
-    known = column[~missing]
+    known = column.dropna()
     if column.dtype.kind in "bm" or len(known) < MIN_ROWS_TO_JUDGE:
         return False
     is_text = column.dtype.kind == "O"
@@ -110,17 +110,17 @@ def may_identify(name: str, column: pd.Series, missing: np.ndarray) -> bool:
     return len(np.unique(values)) == len(values) and np.array_equal(values, np.round(values))
 
 
-def is_row_number(name: str, column: pd.Series, missing: np.ndarray) -> bool:
+def is_row_number(name: str, column: pd.Series) -> bool:
     """Whole numbers, all distinct, that fill their range: an index that was saved with the rows.
 
     In whatever form they come: as text and, in an array beside fractions, as floats; a few of them
     may be missing. Where the column has no name or that of an index, there may be gaps, as rows
     drawn from a larger table leave them.
     """
-    known = column[~missing]
+    known = column.dropna()
     if column.dtype.kind in "bm" or len(known) < MIN_ROWS_TO_JUDGE:
         return False
-    if missing.mean() >= _SLIPS_SHARE:
+    if column.isna().mean() >= _SLIPS_SHARE:
         return False
     values = as_numbers(known, huge_offset(known))
     whole = np.array_equal(values, np.round(values))

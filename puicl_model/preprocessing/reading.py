@@ -212,20 +212,6 @@ def look(text: str) -> str:
     return " ".join(seen.translate(_ALIKE).split())
 
 
-def with_plain_text(column: pd.Series) -> pd.Series:
-    """`column`, its text as Python's own and without blanks and marks that show nowhere around it.
-
-    Arrow's text makes each cell anew when it is looked at; pandas takes no blanks but ASCII's for
-    a part of a number, and Python none that have no width.
-    """
-    if isinstance(column.dtype, pd.StringDtype):
-        column = column.astype(object)
-    if column.dtype != object:
-        return column
-    cells = [cell.strip(_AROUND) if isinstance(cell, str) else cell for cell in column.array]
-    return pd.Series(cells, column.index, dtype=object)
-
-
 # What files write where there is nothing: what pandas takes for it in a CSV file, and "?".
 NOTHING = frozenset(
     {"", "?", "NaN", "nan", "-NaN", "-nan", "NA", "<NA>", "#NA", "N/A", "n/a", "#N/A", "#N/A N/A"}
@@ -243,6 +229,29 @@ def filled(cells: np.ma.MaskedArray) -> np.ndarray:
     whole = np.ma.getdata(cells).astype(object)
     whole[np.ma.getmaskarray(cells)] = None
     return whole
+
+
+def plain_cells(column: pd.Series) -> pd.Series:
+    """`column` with no value where a cell says nothing (`is_missing`), and its text plain.
+
+    That is Python's own, without blanks and marks that show nowhere around it: Arrow's text makes
+    each cell anew when it is looked at; pandas takes no blanks but ASCII's for a part of a number,
+    and Python none that have no width. What reads columns after this asks `isna` alone.
+    """
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        levels = column.cat.categories
+        return column.cat.remove_categories(levels[_are_nothing(levels)])
+    if isinstance(column.dtype, pd.StringDtype):
+        column = column.astype(object)
+    if column.dtype != object:
+        return column
+    cells = [
+        (None if (text := cell.strip(_AROUND)) in NOTHING else text)
+        if isinstance(cell, str)
+        else cell
+        for cell in column.tolist()
+    ]
+    return pd.Series(cells, column.index, dtype=object)
 
 
 def is_missing(column: pd.Series) -> np.ndarray:

@@ -7,8 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from puicl_model.preprocessing.reading import is_missing
-
 # No number or date is longer, and no longer text need be looked at.
 _LONGEST = 48
 
@@ -38,10 +36,10 @@ class Spelling:
 
         Raises `ValueError` naming the first cell that cannot be read.
         """
-        missing = is_missing(column)
         read: dict[str, Any] = {}
         cells: list[Any] = []
-        for row, (cell, gone) in enumerate(zip(column.astype(object), missing, strict=True)):
+        missing = column.isna().tolist()
+        for row, (cell, gone) in enumerate(zip(column.tolist(), missing, strict=True)):
             if gone:
                 cells.append(None)
                 continue
@@ -70,7 +68,7 @@ def texts_and_others(column: pd.Series) -> tuple[list[str], list[Any]] | None:
 
     None where there is no text, or one that is too long.
     """
-    known = column[~is_missing(column)]
+    known = column.dropna()
     texts: dict[str, None] = {}
     others = []
     for cell in known:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from puicl_model.preprocessing.reading import with_plain_text
 from puicl_model.preprocessing.spelled_dates import DateSpelling, date_spelling
 from puicl_model.preprocessing.spelled_measures import MeasureSpelling, measure_spelling
 from puicl_model.preprocessing.spelled_numbers import NumberSpelling, number_spelling
@@ -34,7 +33,7 @@ def amounts_with_commas(column: pd.Series) -> NumberSpelling | None:
 
     None where not all do. Where the mark is known, 1,250 kg beside 2 kg leaves one reading.
     """
-    cells = texts_and_others(with_plain_text(column))
+    cells = texts_and_others(column)
     spelling = None if cells is None else number_spelling(*cells, decimal=",")
     if spelling is None or not (spelling.before or set(spelling.units) != {""}):
         return None

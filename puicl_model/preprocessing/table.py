@@ -16,7 +16,7 @@ from puicl_model.preprocessing.column_doubts import RARE
 from puicl_model.preprocessing.columns import ENCODERS, CategoryColumn, DateColumn
 from puicl_model.preprocessing.fit_doubts import fit_doubts
 from puicl_model.preprocessing.levels import with_own_levels
-from puicl_model.preprocessing.reading import column_names, is_missing, read_table, with_plain_text
+from puicl_model.preprocessing.reading import column_names, plain_cells, read_table
 from puicl_model.telling import tell
 
 # Levels that a warning names.
@@ -115,10 +115,9 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         seen: dict[bytes, str] = {}
         blank = np.ones(len(table), dtype=bool)
         for j in table:
-            name, column = self._names[j], with_plain_text(table[j])
-            missing = is_missing(column)
-            blank &= missing
-            choice = choose(name, column, missing, settings, categorical=j in categorical)
+            name, column = self._names[j], plain_cells(table[j])
+            blank &= column.isna().to_numpy()
+            choice = choose(name, column, settings, categorical=j in categorical)
             told[name], encoder = choice.told, choice.encoder
             if encoder is None:
                 self.kinds_[name] = choice.left_out
@@ -203,7 +202,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         """`transform` of what `read_table` made of rows whose columns have been compared."""
         encoded = {}
         for j, encoder in self._encoders.items():
-            column = with_plain_text(table[j])
+            column = plain_cells(table[j])
             try:
                 encoded[j] = encoder.transform(column)
             except (ValueError, OverflowError) as error:
