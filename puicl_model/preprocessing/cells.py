@@ -2,7 +2,7 @@
 
 import datetime as dt
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -130,12 +130,19 @@ def no_dates(column: pd.Series) -> np.ndarray:
 def as_words(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """[n] cells as text by `word`, of dtype object, and where they are missing."""
     missing = column.isna().to_numpy()
-    words = [
-        "" if gone else word(value)
-        for value, gone in zip(column.astype(object), missing, strict=True)
-    ]
     # Not numpy's own text, whose cells are all as wide as the longest one.
-    return np.array(words, dtype=object), missing
+    words = np.full(len(column), "", dtype=object)
+    words[~missing] = of_cells(column.dropna(), word, word)
+    return words, missing
+
+
+def of_cells(
+    known: pd.Series, of_text: Callable[[str], Any], of_other: Callable[[Any], Any]
+) -> list[Any]:
+    """What each of the `known` cells says; `of_text` is asked once for each different text."""
+    cells = known.tolist()
+    said = {text: of_text(text) for text in {cell for cell in cells if isinstance(cell, str)}}
+    return [said[cell] if isinstance(cell, str) else of_other(cell) for cell in cells]
 
 
 def word(value: Any) -> str:

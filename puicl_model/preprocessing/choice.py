@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 
-import numpy as np
 import pandas as pd
 
 from puicl_model.preprocessing.cells import as_words, looks_like_dates
@@ -24,7 +23,8 @@ from puicl_model.preprocessing.judging import (
 )
 from puicl_model.preprocessing.misspelled import misspelled
 from puicl_model.preprocessing.spelled_dates import DateSpelling
-from puicl_model.preprocessing.spellings import as_written, spelling_of, words_beside
+from puicl_model.preprocessing.spelling import texts_and_others
+from puicl_model.preprocessing.spellings import spelling_of, words_beside
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,10 @@ def choose(name: str, column: pd.Series, settings: Settings, *, categorical: boo
         if looks_like_dates(column):
             return Choice(DateColumn(column, settings.indicator_share))
         are_numbers = column.dtype.kind in "biufm" or reads_as_numbers(column)
-        spelling = None if are_numbers else spelling_of(column)
+        texts, others = ([], []) if are_numbers else texts_and_others(column)
+        spelling = spelling_of(texts, others)
         if are_numbers or spelling:
-            said = as_written(column, spelling)
+            said = column if spelling is None else spelling.read(column)
             if isinstance(spelling, DateSpelling):
                 return Choice(DateColumn(said, settings.indicator_share, spelling), said)
             if settings.drop_identifiers and is_row_number(name, said):
@@ -91,11 +92,11 @@ def choose(name: str, column: pd.Series, settings: Settings, *, categorical: boo
     except (ValueError, OverflowError) as error:  # the latter of whole numbers beyond floats
         raise ValueError(f"column {name}: {error}") from None
     words = words[~missing]
-    distinct = len(np.unique(words))
-    code = refuse_slips(name, column, distinct)
-    cell = misspelled(words)
-    beside = words_beside(column)
-    named = len(words) >= MIN_ROWS_TO_JUDGE and distinct > NAMES_SHARE * len(words)
+    different = pd.unique(words)
+    code = refuse_slips(name, column, len(different))
+    cell = misspelled(different)
+    beside = words_beside(texts, others)
+    named = len(words) >= MIN_ROWS_TO_JUDGE and len(different) > NAMES_SHARE * len(words)
     if settings.drop_identifiers and named:
         why = NUMBERS_AND_WORDS if mostly_numbers(words) else FREE_TEXT
         why = MISSPELLED if cell else why

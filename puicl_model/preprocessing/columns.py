@@ -4,6 +4,7 @@ Each encoder reads its column once (`fit`), is a function of fit and cell from t
 (`transform`), and is plain data (`state`, `from_state`), so that it can be saved as JSON.
 """
 
+from collections import Counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -32,7 +33,7 @@ from puicl_model.preprocessing.odd_numbers import (
     stands_for_nothing,
 )
 from puicl_model.preprocessing.spelling import Spelling
-from puicl_model.preprocessing.spellings import as_written, spelling_from
+from puicl_model.preprocessing.spellings import spelling_from
 
 _DAY = 86_400.0
 
@@ -55,7 +56,7 @@ class Column:
 
         Raises `ValueError` for cells that are not of the fitted kind.
         """
-        return self.encode(as_written(column, self.spelling))
+        return self.encode(column if self.spelling is None else self.spelling.read(column))
 
     def encode(self, column: pd.Series) -> np.ndarray:
         """`transform` of what cells say by the `spelling`."""
@@ -236,19 +237,15 @@ class CategoryColumn(Column):
         self.zeros = padded(words[~missing & ~are_numbers(column)])
         words = self._with_zeros(words, column)
         known = words[~missing]
-        levels, counts = np.unique(known, return_counts=True)
-        common = [
-            str(level)
-            for level, count in zip(levels, counts, strict=True)
-            if count >= rare_below or len(levels) <= 2
-        ]
+        counts = Counter(known.tolist())
+        few = len(counts) <= 2
+        common = {level: n for level, n in sorted(counts.items()) if n >= rare_below or few}
         self.levels = in_order(common, column)
-        kept = set(common)
         # A number that stands for a rare level is as rare without it.
-        self.zeros = {digits: text for digits, text in self.zeros.items() if text in kept}
-        self.rare = len(common) < len(levels)
+        self.zeros = {digits: text for digits, text in self.zeros.items() if text in common}
+        self.rare = len(common) < len(counts)
         if len(known) >= MIN_ROWS_TO_JUDGE:
-            self.rare_share = float(counts[~np.isin(levels, common)].sum() / len(known))
+            self.rare_share = (len(known) - sum(common.values())) / len(known)
         self.missing = bool(missing.any())
         self.one_hot = self._n_codes <= one_hot_levels
         codes = self._codes(words, missing)
@@ -305,9 +302,8 @@ class CategoryColumn(Column):
     def _codes(self, words: np.ndarray, missing: np.ndarray) -> np.ndarray:
         """[n]: 0, 1, ... for the levels, then rare, then missing; NaN where none applies."""
         rare = len(self.levels) if self.rare else np.nan
-        code_of = {level: float(code) for code, level in enumerate(self.levels)}
-        distinct, inverse = np.unique(words, return_inverse=True)
-        codes = np.array([code_of.get(str(word), rare) for word in distinct], dtype=float)[inverse]
+        code_of = {level: code for code, level in enumerate(self.levels)}
+        codes = np.array([code_of.get(word, rare) for word in words.tolist()], dtype=float)
         return np.where(missing, len(self.levels) + self.rare if self.missing else rare, codes)
 
 
