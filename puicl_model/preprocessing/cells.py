@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 # From here on float64 skips whole numbers.
-_EXACT = 2**53
+EXACT = 2**53
 _WHOLE = re.compile(r"^\s*[+-]?\d+\s*$")
 # 007 and 7 are two codes, 7.0 and 7 one: only the first of a batch without text was read as text.
 _WHOLE_FLOAT = re.compile(r"([+-]?(?:0|[1-9]\d*))\.0*")
@@ -239,7 +239,7 @@ def huge_offset(column: pd.Series) -> int:
     values = pd.to_numeric(known, errors="coerce")
     if values.dtype.kind not in "iuf" or not len(values) or values.isna().any():
         return 0
-    if not max(-float(values.min()), float(values.max())) >= _EXACT:
+    if not max(-float(values.min()), float(values.max())) >= EXACT:
         return 0
     whole = [_whole(cell) for cell in known.array]
     numbers = sorted(number for number in whole if number is not None)

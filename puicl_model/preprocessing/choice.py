@@ -15,15 +15,16 @@ from puicl_model.preprocessing.columns import CategoryColumn, Column, DateColumn
 from puicl_model.preprocessing.judging import (
     MIN_ROWS_TO_JUDGE,
     NAMES_SHARE,
+    have_zeros_in_front,
     is_row_number,
     may_identify,
     mostly_numbers,
-    reads_as_numbers,
+    read_numbers,
     refuse_slips,
 )
 from puicl_model.preprocessing.misspelled import misspelled
 from puicl_model.preprocessing.spelled_dates import DateSpelling
-from puicl_model.preprocessing.spelling import texts_and_others
+from puicl_model.preprocessing.spelling import Spelling, texts_and_others
 from puicl_model.preprocessing.spellings import spelling_of, words_beside
 
 
@@ -54,7 +55,7 @@ class Told:
 class Choice:
     """A column's fitted encoder, or why it is left out.
 
-    said: what the encoder's spelling has read of the column.
+    said: what has been read of the column, for the encoder.
     """
 
     encoder: Column | None = None
@@ -77,17 +78,14 @@ def choose(name: str, column: pd.Series, settings: Settings, *, categorical: boo
             return Choice(_category(column, settings))
         if looks_like_dates(column):
             return Choice(DateColumn(column, settings.indicator_share))
-        are_numbers = column.dtype.kind in "biufm" or reads_as_numbers(column)
-        texts, others = ([], []) if are_numbers else texts_and_others(column)
-        spelling = spelling_of(texts, others)
-        if are_numbers or spelling:
-            said = column if spelling is None else spelling.read(column)
+        if (said := read_numbers(column)) is not None:
+            return _numbers(name, said, settings, padded=have_zeros_in_front(column))
+        texts, others = texts_and_others(column)
+        if spelling := spelling_of(texts, others):
+            said = spelling.read(column)
             if isinstance(spelling, DateSpelling):
                 return Choice(DateColumn(said, settings.indicator_share, spelling), said)
-            if settings.drop_identifiers and is_row_number(name, said):
-                return Choice(left_out=ROW_NUMBER)
-            encoder = NumberColumn(said, settings.indicator_share, spelling)
-            return Choice(encoder, said, told=Told(identifies=may_identify(name, said)))
+            return _numbers(name, said, settings, spelling)
         words, missing = as_words(column)
     except (ValueError, OverflowError) as error:  # the latter of whole numbers beyond floats
         raise ValueError(f"column {name}: {error}") from None
@@ -104,6 +102,20 @@ def choose(name: str, column: pd.Series, settings: Settings, *, categorical: boo
     # Where words alone keep it from being read, these are told of instead.
     odd = "" if beside or isinstance(column.dtype, pd.CategoricalDtype) else cell or code
     return Choice(_category(column, settings), told=Told(odd, words_beside=beside))
+
+
+def _numbers(
+    name: str,
+    said: pd.Series,
+    settings: Settings,
+    spelling: Spelling | None = None,
+    *,
+    padded: bool = False,
+) -> Choice:
+    if settings.drop_identifiers and is_row_number(name, said):
+        return Choice(left_out=ROW_NUMBER)
+    encoder = NumberColumn(said, settings.indicator_share, spelling)
+    return Choice(encoder, said, told=Told(identifies=may_identify(name, said, padded=padded)))
 
 
 def _category(column: pd.Series, settings: Settings) -> CategoryColumn:

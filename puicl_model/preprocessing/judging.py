@@ -5,7 +5,14 @@ import re
 import numpy as np
 import pandas as pd
 
-from puicl_model.preprocessing.cells import are_times, as_numbers, huge_offset, no_dates
+from puicl_model.preprocessing.cells import (
+    EXACT,
+    are_times,
+    are_truths,
+    as_numbers,
+    huge_offset,
+    no_dates,
+)
 from puicl_model.preprocessing.misspelled import BOUND, MANY_LEVELS
 
 # A text column of more levels than this share of its rows names rows rather than groups.
@@ -21,27 +28,30 @@ _CODE = re.compile(r"(?P<first>[A-Z]{1,2})?\d[\d.]*[A-Z]?")
 _LEAST_CODES = 3
 # What pandas and Parquet call an index that was saved with the rows.
 _INDEX = re.compile(r"|Unnamed: \d+(\.\d+)*|level_\d+|__index_level_\d+__|index", re.IGNORECASE)
+_PADDED = re.compile(r"0\d+")
 # Names of columns of identifiers: id, patient_id, "Case No", customerNr, mrn.
 _IDENTIFIER = re.compile(
     r"(?i:(.*[\W_])?(id|ids|mrn|ssn|key|nr|no|num|number))|.*[a-z](Id|ID|Nr|No|Key)"
 )
 
 
-def reads_as_numbers(column: pd.Series) -> bool:
-    """Whether every cell that is there is a number, text that is one, or a time or duration.
+def read_numbers(column: pd.Series) -> pd.Series | None:
+    """`column` as numbers, where every cell that is there is one, or text that is one; else None.
 
+    Times, durations and booleans stay what they are, and whole numbers that a float might round.
     Raises `ValueError` for infinite numbers.
     """
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return False
-    if are_times(column):
-        return True
-    known = column.dropna()
-    numbers = pd.to_numeric(known, errors="coerce")
+        return None
+    if column.dtype.kind in "biufm" or are_times(column):
+        return column
+    numbers = pd.to_numeric(column.dropna(), errors="coerce")
     if numbers.dtype.kind not in "biuf" or numbers.isna().any():
-        return False
-    as_numbers(column)  # tells infinite cells
-    return True
+        return None
+    if are_truths(column) or numbers.abs().max() >= EXACT:
+        as_numbers(column)  # tells infinite cells
+        return column
+    return numbers.reindex(column.index)
 
 
 def mostly_numbers(words: np.ndarray) -> bool:
@@ -94,16 +104,20 @@ def refuse_slips(name: str, column: pd.Series, distinct: int) -> str:
     return ""
 
 
-def may_identify(name: str, column: pd.Series) -> bool:
+def have_zeros_in_front(column: pd.Series) -> bool:
+    """Whether a cell of `column` is text of digits of which the first is 0, but 0 itself."""
+    is_text = column.dtype.kind == "O"
+    return is_text and any(isinstance(c, str) and _PADDED.fullmatch(c) for c in column.tolist())
+
+
+def may_identify(name: str, column: pd.Series, *, padded: bool) -> bool:
     """Whether a column of numbers may name rows: whole, all distinct, and called or written so.
 
-    Written so: as text, with zeros in front.
+    padded: whether some are written with zeros in front.
     """
     known = column.dropna()
     if column.dtype.kind in "bm" or len(known) < MIN_ROWS_TO_JUDGE:
         return False
-    is_text = column.dtype.kind == "O"
-    padded = is_text and any(isinstance(c, str) and re.fullmatch(r"0\d+", c) for c in known)
     if not (padded or _IDENTIFIER.fullmatch(name)):
         return False
     values = as_numbers(known, huge_offset(known))

@@ -70,8 +70,8 @@ def taken_apart(cell: str) -> NumberCell | None:
     if found["sign"] == "+" and BLANK.search(found["digits"]):  # +49 170 123 456 is a telephone's
         return None
     minus = in_brackets or any(sign and sign in _MINUS for sign in signs)
-    after = re.sub(r"\s", "", found["after"] or "").removesuffix(".")
-    if any(sign.isnumeric() for sign in re.sub("(?<=.)[²³]", "", after)):  # 5½, 10²
+    after = "".join((found["after"] or "").split()).removesuffix(".")
+    if after and any(sign.isnumeric() for sign in re.sub("(?<=.)[²³]", "", after)):  # 5½, 10²
         return None
     return NumberCell(
         -1 if minus else 1, found["before"] or "", found["digits"], after, in_brackets
