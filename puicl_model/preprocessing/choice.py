@@ -55,11 +55,11 @@ class Told:
 class Choice:
     """A column's fitted encoder, or why it is left out.
 
-    said: what has been read of the column, for the encoder.
+    said: the column as the encoder is to read it; told: what there is to say of it.
     """
 
+    said: pd.Series
     encoder: Column | None = None
-    said: pd.Series | None = None
     left_out: str = ""
     told: Told = Told()
 
@@ -72,19 +72,19 @@ def choose(name: str, column: pd.Series, settings: Settings, *, categorical: boo
     Raises `ValueError` for cells that cannot be read.
     """
     if column.isna().all():
-        return Choice(left_out="empty")
+        return Choice(column, left_out="empty")
     try:
         if categorical:
-            return Choice(_category(column, settings))
+            return Choice(column, _category(column, settings))
         if looks_like_dates(column):
-            return Choice(DateColumn(column, settings.indicator_share))
+            return Choice(column, DateColumn(column, settings.indicator_share))
         if (said := read_numbers(column)) is not None:
             return _numbers(name, said, settings, padded=have_zeros_in_front(column))
         texts, others = texts_and_others(column)
         if spelling := spelling_of(texts, others):
             said = spelling.read(column)
             if isinstance(spelling, DateSpelling):
-                return Choice(DateColumn(said, settings.indicator_share, spelling), said)
+                return Choice(said, DateColumn(said, settings.indicator_share, spelling))
             return _numbers(name, said, settings, spelling)
         words, missing = as_words(column)
     except (ValueError, OverflowError) as error:  # the latter of whole numbers beyond floats
@@ -98,10 +98,10 @@ def choose(name: str, column: pd.Series, settings: Settings, *, categorical: boo
     if settings.drop_identifiers and named:
         why = NUMBERS_AND_WORDS if mostly_numbers(words) else FREE_TEXT
         why = MISSPELLED if cell else why
-        return Choice(left_out=why, told=Told(words_beside=beside))
+        return Choice(column, left_out=why, told=Told(words_beside=beside))
     # Where words alone keep it from being read, these are told of instead.
     odd = "" if beside or isinstance(column.dtype, pd.CategoricalDtype) else cell or code
-    return Choice(_category(column, settings), told=Told(odd, words_beside=beside))
+    return Choice(column, _category(column, settings), told=Told(odd, words_beside=beside))
 
 
 def _numbers(
@@ -113,9 +113,9 @@ def _numbers(
     padded: bool = False,
 ) -> Choice:
     if settings.drop_identifiers and is_row_number(name, said):
-        return Choice(left_out=ROW_NUMBER)
+        return Choice(said, left_out=ROW_NUMBER)
     encoder = NumberColumn(said, settings.indicator_share, spelling)
-    return Choice(encoder, said, told=Told(identifies=may_identify(name, said, padded=padded)))
+    return Choice(said, encoder, told=Told(identifies=may_identify(name, said, padded=padded)))
 
 
 def _category(column: pd.Series, settings: Settings) -> CategoryColumn:

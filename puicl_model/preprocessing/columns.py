@@ -287,9 +287,11 @@ class CategoryColumn(Column):
 
     def unknown(self, column: pd.Series) -> list[str]:
         """The levels of `column` that the fit has not seen, where none of its levels was rare."""
+        if self.rare:
+            return []
         words, missing = as_words(column)
         words = self._with_zeros(words, column)
-        return [] if self.rare else sorted(set(words[~missing].tolist()) - set(self.levels))
+        return sorted(set(words[~missing].tolist()) - set(self.levels))
 
     def _with_zeros(self, words: np.ndarray, column: pd.Series) -> np.ndarray:
         """The `words` [n] of `column`, its numbers as the fit's text had them."""

@@ -124,18 +124,16 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                 continue
             self._encoders[j] = encoder
             self.kinds_[name] = encoder.kind
-            columns = encoder.encode(column if choice.said is None else choice.said)
+            columns = np.ascontiguousarray(encoder.encode(choice.said).T) + 0.0  # -0.0 is 0.0
+            keys = [hashlib.sha256(values.tobytes()).digest() for values in columns]
             fresh = False
-            for k, ending in enumerate(encoder.endings):
-                values = columns[:, k] + 0.0  # -0.0 is 0.0
-                key = hashlib.sha256(values.tobytes()).digest()
-                if values.min() == values.max() or key in seen:
-                    continue
-                seen[key], fresh = name, True
-                self._kept.append((j, k, name + ending))
-                outputs.append(values)
+            for k, (key, values) in enumerate(zip(keys, columns, strict=True)):
+                if key not in seen and values.min() < values.max():
+                    seen[key], fresh = name, True
+                    self._kept.append((j, k, name + encoder.endings[k]))
+                    outputs.append(values)
             if not fresh:
-                twin = next((seen[key] for key in map(_key, columns.T) if key in seen), None)
+                twin = next((seen[key] for key in keys if key in seen), None)
                 rare = isinstance(encoder, CategoryColumn) and not encoder.levels
                 self.kinds_[name] = f"equal to {twin}" if twin else RARE if rare else "constant"
                 del self._encoders[j]
@@ -313,7 +311,3 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                     f"{self.n_features_in_ - 1}"
                 )
         return positions
-
-
-def _key(values: np.ndarray) -> bytes:
-    return hashlib.sha256((values + 0.0).tobytes()).digest()
