@@ -18,7 +18,6 @@ from puicl_model.preprocessing.judging import (
     have_zeros_in_front,
     is_row_number,
     may_identify,
-    mostly_numbers,
     read_numbers,
     refuse_slips,
 )
@@ -80,8 +79,8 @@ def choose(name: str, column: pd.Series, settings: Settings, *, categorical: boo
             return Choice(column, DateColumn(column, settings.indicator_share))
         if (said := read_numbers(column)) is not None:
             return _numbers(name, said, settings, padded=have_zeros_in_front(column))
-        texts, others = texts_and_others(column)
-        if spelling := spelling_of(texts, others):
+        texts, no_texts = texts_and_others(column)
+        if spelling := spelling_of(texts, no_texts):
             said = spelling.read(column)
             if isinstance(spelling, DateSpelling):
                 return Choice(said, DateColumn(said, settings.indicator_share, spelling))
@@ -90,13 +89,15 @@ def choose(name: str, column: pd.Series, settings: Settings, *, categorical: boo
     except (ValueError, OverflowError) as error:  # the latter of whole numbers beyond floats
         raise ValueError(f"column {name}: {error}") from None
     words = words[~missing]
-    different = pd.unique(words)
-    code = refuse_slips(name, column, len(different))
-    cell = misspelled(different)
-    beside = words_beside(texts, others)
-    named = len(words) >= MIN_ROWS_TO_JUDGE and len(different) > NAMES_SHARE * len(words)
+    are_plain = pd.to_numeric(pd.Series(words, dtype=object), errors="coerce").notna().to_numpy()
+    n_plain, others = len(pd.unique(words[are_plain])), pd.unique(words[~are_plain])
+    n_different = n_plain + len(others)
+    code = refuse_slips(name, column, n_different)
+    cell = misspelled(others.tolist(), n_plain)
+    beside = words_beside(texts, no_texts)
+    named = len(words) >= MIN_ROWS_TO_JUDGE and n_different > NAMES_SHARE * len(words)
     if settings.drop_identifiers and named:
-        why = NUMBERS_AND_WORDS if mostly_numbers(words) else FREE_TEXT
+        why = NUMBERS_AND_WORDS if are_plain.mean() >= NAMES_SHARE else FREE_TEXT
         why = MISSPELLED if cell else why
         return Choice(column, left_out=why, told=Told(words_beside=beside))
     # Where words alone keep it from being read, these are told of instead.

@@ -54,11 +54,6 @@ def read_numbers(column: pd.Series) -> pd.Series | None:
     return numbers.reindex(column.index)
 
 
-def mostly_numbers(words: np.ndarray) -> bool:
-    """Whether half of `words` or more are plain numbers."""
-    return bool(pd.to_numeric(pd.Series(words), errors="coerce").notna().mean() >= NAMES_SHARE)
-
-
 def _is_a_mark(known: pd.Series, bad: np.ndarray) -> bool:
     """Whether all `bad` cells are one or two words for nothing, beside more of many numbers."""
     if not 0 < bad.mean() < _MARKS_SHARE:
