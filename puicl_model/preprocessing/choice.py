@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+import numpy as np
 import pandas as pd
 
 from puicl_model.preprocessing.cells import as_words, looks_like_dates
@@ -88,13 +89,21 @@ def choose(name: str, column: pd.Series, settings: Settings, *, categorical: boo
         words, missing = as_words(column)
     except (ValueError, OverflowError) as error:  # the latter of whole numbers beyond floats
         raise ValueError(f"column {name}: {error}") from None
-    words = words[~missing]
+    return _text(name, column, words[~missing], words_beside(texts, no_texts), settings)
+
+
+def _text(
+    name: str, column: pd.Series, words: np.ndarray, beside: list[str], settings: Settings
+) -> Choice:
+    """The choice for a column that is read as no numbers or dates.
+
+    words: of the cells that are there; beside: `words_beside` them.
+    """
     are_plain = pd.to_numeric(pd.Series(words, dtype=object), errors="coerce").notna().to_numpy()
     n_plain, others = len(pd.unique(words[are_plain])), pd.unique(words[~are_plain])
     n_different = n_plain + len(others)
     code = refuse_slips(name, column, n_different)
     cell = misspelled(others.tolist(), n_plain)
-    beside = words_beside(texts, no_texts)
     named = len(words) >= MIN_ROWS_TO_JUDGE and n_different > NAMES_SHARE * len(words)
     if settings.drop_identifiers and named:
         why = NUMBERS_AND_WORDS if are_plain.mean() >= NAMES_SHARE else FREE_TEXT

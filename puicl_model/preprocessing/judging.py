@@ -63,7 +63,7 @@ def _is_a_mark(known: pd.Series, bad: np.ndarray) -> bool:
 
 def _are_codes(words: pd.Series) -> bool:
     """Whether all `words` are codes, at least three different ones with a letter first."""
-    found = [_CODE.fullmatch(str(word).strip()) for word in words.unique()]
+    found = [_CODE.fullmatch(str(word)) for word in words.unique()]
     return all(found) and sum(code["first"] is not None for code in found if code) >= _LEAST_CODES
 
 
@@ -81,21 +81,21 @@ def refuse_slips(name: str, column: pd.Series, distinct: int) -> str:
         (no_dates(known), "date"),
     ):
         few = bad.mean() < _SLIPS_SHARE
-        if (few and bad.any()) or _is_a_mark(known, bad):
-            row = int(known.index[np.flatnonzero(bad)[0]])
-            # Codes of one list occur again and again; what does not is measured. No date is a code.
-            groups = distinct <= NAMES_SHARE * len(known)
-            if kind == "number" and groups and _are_codes(known[bad]):
-                return str(column[row])
-            others = "nearly all others" if few else "most others"
-            bound = BOUND.fullmatch(str(column[row]).strip())
-            mend = "mend or empty the cell"
-            if bound and kind == "number":
-                mend = f"write bounds as numbers ({bound['number']}, or half of it)"
-            raise ValueError(
-                f"column {name}: row {row} holds {column[row]!r}, not a {kind}, as {others} are; "
-                f"{mend}, or name the column in categorical_features"
-            )
+        if not (few and bad.any()) and not _is_a_mark(known, bad):
+            continue
+        row = int(known.index[np.flatnonzero(bad)[0]])
+        # Codes of one list occur again and again; what does not is measured. No date is a code.
+        groups = distinct <= NAMES_SHARE * len(known)
+        if kind == "number" and groups and _are_codes(known[bad]):
+            return str(column[row])
+        mend = "mend or empty the cell"
+        if kind == "number" and (bound := BOUND.fullmatch(str(column[row]))):
+            mend = f"write bounds as numbers ({bound['number']}, or half of it)"
+        others = "nearly all others" if few else "most others"
+        raise ValueError(
+            f"column {name}: row {row} holds {column[row]!r}, not a {kind}, as {others} are; "
+            f"{mend}, or name the column in categorical_features"
+        )
     return ""
 
 
