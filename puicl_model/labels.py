@@ -86,6 +86,14 @@ def labeled_mask(
     Raises `ValueError` where `s` has another shape, another value, or never `positive_label`, and
     `TypeError` where it is a sparse matrix.
     """
+    array = _entries(s, name)
+    if positive_label is None:
+        return _by_number(array, name, warns)
+    return _by_label(array, positive_label, name, warns)
+
+
+def _entries(s: Any, name: str) -> np.ndarray:
+    """`s` as an array [n]; masked entries missing."""
     if sparse.issparse(s):
         raise TypeError("Sparse labels are not supported: give s.toarray().ravel()")
     if isinstance(s, np.ma.MaskedArray):
@@ -98,23 +106,31 @@ def labeled_mask(
         raise ValueError(f"{name} must have one entry per row, but its shape is {array.shape}")
     if array.dtype.kind == "T":  # numpy's text of any length
         array = array.astype(object)
+    return array
+
+
+def _by_label(array: np.ndarray, positive_label: Any, name: str, warns: bool) -> np.ndarray:
+    """Boolean [n]: where `array` equals `positive_label`, which may be blank or a question mark."""
     missing = np.asarray(pd.isna(array))
-    if positive_label is not None:  # which may be blank or a question mark itself
-        labeled = ~missing
-        labeled[~missing] = _equal(array[~missing], positive_label)
-        if not labeled.any():
-            hint = _recoded(array, missing) or _held(array, missing)
-            raise ValueError(
-                f"{name} holds no labelled positive: no entry equals "
-                f"positive_label={positive_label!r}{hint}"
-            )
-        if warns:
-            _tell_of_one_look(name, array[~labeled & ~missing], positive_label)
-            nothing = ~labeled & is_missing(pd.Series(array))
-            word = _only_word(array[~labeled & ~nothing])
-            if nothing.any() and word is not None:
-                _tell_two_kinds(name, word, "nothing")
-        return labeled
+    labeled = ~missing
+    labeled[~missing] = _equal(array[~missing], positive_label)
+    if not labeled.any():
+        hint = _recoded(array, missing) or _held(array, missing)
+        raise ValueError(
+            f"{name} holds no labelled positive: no entry equals "
+            f"positive_label={positive_label!r}{hint}"
+        )
+    if warns:
+        _tell_of_one_look(name, array[~labeled & ~missing], positive_label)
+        nothing = ~labeled & is_missing(pd.Series(array))
+        word = _only_word(array[~labeled & ~nothing])
+        if nothing.any() and word is not None:
+            _tell_two_kinds(name, word, "nothing")
+    return labeled
+
+
+def _by_number(array: np.ndarray, name: str, warns: bool) -> np.ndarray:
+    """Boolean [n]: where `array` is 1 or True, in whatever type; else it says unlabelled."""
     missing = is_missing(pd.Series(array))
     if array.dtype.kind in "OUS":
         words = [_WORDS.get(cell, cell) if isinstance(cell, str) else cell for cell in array]

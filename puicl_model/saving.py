@@ -28,23 +28,13 @@ from puicl_model.trees import Forest
 from puicl_model.weights import network_of, weights_digest
 
 _FAMILY = "puicl-classifier-"
-_FORMAT = f"{_FAMILY}1"
-# With columns that are read the other way round, which readers of the first would not turn.
-_FORMAT_TURNED = "puicl-classifier-2"
-# With axes of columns in quantile scaling, which they would not know.
-_FORMAT_QUANTILE_AXES = "puicl-classifier-3"
-# Likewise, with rotations, and the scalings' arrays as tensors: a header holds 100 MB.
-_FORMAT_ROTATED = "puicl-classifier-4"
-# Likewise, with scalings to ranks as they are.
-_FORMAT_UNIFORM = "puicl-classifier-5"
-# Likewise, with a blend of several students.
-_FORMAT_STUDENTS = "puicl-classifier-6"
-# Likewise, with trees that read a column from elsewhere than 0.
-_FORMAT_ORIGIN = "puicl-classifier-7"
-# Likewise, with categories in other codes.
-_FORMAT_RECODED = "puicl-classifier-8"
-_PACKED = (_FORMAT_ROTATED, _FORMAT_UNIFORM, _FORMAT_STUDENTS, _FORMAT_ORIGIN, _FORMAT_RECODED)
-_FORMATS = (_FORMAT, _FORMAT_TURNED, _FORMAT_QUANTILE_AXES, *_PACKED)
+# Each has what readers of those before it do not know, or would take for something else: 2: columns
+# that are read the other way round; 3: axes of columns in quantile scaling; 4: rotations, and the
+# scalings' arrays as tensors, because a header holds 100 MB; 5: scalings to ranks as they are; 6: a
+# blend of several students; 7: trees that read a column from elsewhere than 0; 8: categories in
+# other codes.
+_FORMATS = tuple(f"{_FAMILY}{number}" for number in range(1, 9))
+_FIRST_PACKED = 4
 _FITTED = (
     "unlabeled_proba_",
     "unlabeled_rows_",
@@ -74,56 +64,20 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
             "a transformer of your own cannot be saved without pickling: save the classifier with "
             "preprocessing=None and the transformer apart"
         )
-    arrays = {name: np.asarray(getattr(classifier, name)) for name in _FITTED}
-    for name, tensor in classifier.network_.state_dict().items():
-        arrays[f"network.{name}"] = tensor.cpu().numpy()
-    references, turned = [], False
-    for number, reference in enumerate(classifier._new_rows.references):
-        arrays[f"reference.{number}.rows"] = reference.rows
-        arrays[f"reference.{number}.columns"] = reference.columns
-        arrays[f"reference.{number}.signs"] = reference.signs
-        turned |= bool((reference.signs < 0).any())
-        references.append([reference.estimators, reference.scaling, reference.n_labeled])
-    if classifier._blend is not None:
-        for kind, part in {
-            "blend": classifier._blend,
-            "forest": classifier._students.forest,
-            "neighbors": classifier._students.neighbors,
-        }.items():
-            arrays |= {f"{kind}.{name}": getattr(part, name) for name in part.arrays}
-    parameters = classifier.get_params(deep=False)
-    if isinstance(parameters["preprocessing"], TablePreprocessor):
-        parameters["preprocessing"] = parameters["preprocessing"].get_params()
-    for some in (parameters, parameters["preprocessing"]):
-        # Any iterable of names, positions or booleans, an index or a series, say.
-        if isinstance(some, dict) and some.get("categorical_features") is not None:
-            some["categorical_features"] = list(some["categorical_features"])
-    later = {name: parameters.pop(name) for name in _LATER}
-    if parameters["model"] is not None:
-        parameters["model"] = str(parameters["model"])
     if Path(path).is_dir():
         raise IsADirectoryError(f"{path} is a folder; give a file to save to")
+    arrays = _arrays_of(classifier)
+    parameters = _parameters_of(classifier)
+    later = {name: parameters.pop(name) for name in _LATER}
     names = getattr(classifier, "feature_names_in_", None)
     preprocessor = classifier.preprocessor_
-    scalings = classifier._new_rows.scalings
-    if any(kind.startswith(RECODED) for kind in scalings):
-        form = _FORMAT_RECODED
-    elif classifier._blend is not None:
-        moved = classifier._students.forest.origin.any()
-        form = _FORMAT_ORIGIN if moved else _FORMAT_STUDENTS
-    elif any(kind.endswith("uniform") for kind in scalings):
-        form = _FORMAT_UNIFORM
-    elif any(kind in ROTATED for kind in scalings):
-        form = _FORMAT_ROTATED
-    elif "principal_quantile" in scalings:
-        form = _FORMAT_QUANTILE_AXES
-    else:
-        form = _FORMAT_TURNED if turned else _FORMAT
-    states = [scaling.state() for scaling in scalings.values()]
-    if form in _PACKED:
+    rows = classifier._new_rows
+    number = _format_number(classifier)
+    states = [scaling.state() for scaling in rows.scalings.values()]
+    if number >= _FIRST_PACKED:
         states = _packed(states, "scaling", arrays)
     about = {
-        "format": form,
+        "format": f"{_FAMILY}{number}",
         "parameters": parameters,
         **later,
         "computed_in": classifier.network_.precision,
@@ -133,7 +87,7 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
         "feature_names_in": None if names is None else list(names),
         "names_in_order": getattr(classifier, "_names_in_order", None),
         "scalings": states,
-        "references": references,
+        "references": [[each.estimators, each.scaling, each.n_labeled] for each in rows.references],
         "preprocessor": None if preprocessor is None else preprocessor.state(),
     }
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -149,11 +103,80 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     write_atomically(Path(path), _in_order(content))
 
 
+def _arrays_of(classifier: Any) -> dict[str, np.ndarray]:
+    """All of a fitted classifier's arrays but those of its scalings, by their names in the file."""
+    arrays = {name: np.asarray(getattr(classifier, name)) for name in _FITTED}
+    for name, tensor in classifier.network_.state_dict().items():
+        arrays[f"network.{name}"] = tensor.cpu().numpy()
+    for number, reference in enumerate(classifier._new_rows.references):
+        for name in ("rows", "columns", "signs"):
+            arrays[f"reference.{number}.{name}"] = getattr(reference, name)
+    if classifier._blend is not None:
+        for kind, part in {
+            "blend": classifier._blend,
+            "forest": classifier._students.forest,
+            "neighbors": classifier._students.neighbors,
+        }.items():
+            arrays |= {f"{kind}.{name}": getattr(part, name) for name in part.arrays}
+    return arrays
+
+
+def _parameters_of(classifier: Any) -> dict[str, Any]:
+    """The classifier's parameters as plain data; a preprocessor among them as its own."""
+    parameters = classifier.get_params(deep=False)
+    if isinstance(parameters["preprocessing"], TablePreprocessor):
+        parameters["preprocessing"] = parameters["preprocessing"].get_params()
+    for some in (parameters, parameters["preprocessing"]):
+        # Any iterable of names, positions or booleans, an index or a series, say.
+        if isinstance(some, dict) and some.get("categorical_features") is not None:
+            some["categorical_features"] = list(some["categorical_features"])
+    if parameters["model"] is not None:
+        parameters["model"] = str(parameters["model"])
+    return parameters
+
+
+def _format_number(classifier: Any) -> int:
+    """The first of `_FORMATS`, from 1, whose readers know all that a fitted classifier has."""
+    kinds = classifier._new_rows.scalings
+    has_blend = classifier._blend is not None
+    needed = {
+        2: any((reference.signs < 0).any() for reference in classifier._new_rows.references),
+        3: "principal_quantile" in kinds,
+        4: any(kind in ROTATED for kind in kinds),
+        5: any(kind.endswith("uniform") for kind in kinds),
+        6: has_blend,
+        7: has_blend and classifier._students.forest.origin.any(),
+        8: any(kind.startswith(RECODED) for kind in kinds),
+    }
+    return max((number for number, is_needed in needed.items() if is_needed), default=1)
+
+
 def load_classifier(cls: type, path: str | Path, device: str | None = None) -> Any:
     """The classifier that `save_classifier` wrote to `path`, on `device` instead of its own.
 
     Raises `InputError` where the file is missing, damaged or something else, and where its own
     device is not there.
+    """
+    about, arrays, has_digest = _read(path)
+    try:
+        if device is not None:
+            about["parameters"]["device"] = device
+        return _restored(cls, about, arrays)
+    except InputError:
+        raise
+    except KeyError as error:
+        raise InputError(f"{path} is damaged, or no saved classifier: no {error} in it") from None
+    except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
+        if has_digest:  # the file is whole: too little memory on a device, say
+            raise
+        reason = " ".join(str(error).split())
+        raise InputError(f"{path} is damaged, or no saved classifier: {reason}") from None
+
+
+def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray], bool]:
+    """What the file says, its arrays, and whether it holds digests, which are right then.
+
+    Raises `InputError` where it is missing, damaged or something else.
     """
     if Path(path).is_dir():
         raise InputError(f"{path} is a folder, no saved classifier")
@@ -177,7 +200,7 @@ def load_classifier(cls: type, path: str | Path, device: str | None = None) -> A
         )
     if about.get("format") not in _FORMATS:
         hint = "" if "puicl" in header else "; weights go to PUICLClassifier(model=...)"
-        raise InputError(f"{path} is no saved classifier: it lacks the format {_FORMAT}{hint}")
+        raise InputError(f"{path} is no saved classifier: it lacks the format {_FORMATS[0]}{hint}")
     # Files of older versions lack them.
     if header.get("puicl_digest") not in (None, _text_digest(text)):
         raise InputError(f"{path} is damaged: what it says of its arrays is not what was saved")
@@ -187,19 +210,7 @@ def load_classifier(cls: type, path: str | Path, device: str | None = None) -> A
         raise InputError(
             f"{path} holds a blend as older versions made it, of trees alone: fit anew"
         )
-    try:
-        if device is not None:
-            about["parameters"]["device"] = device
-        return _restored(cls, about, arrays)
-    except InputError:
-        raise
-    except KeyError as error:
-        raise InputError(f"{path} is damaged, or no saved classifier: no {error} in it") from None
-    except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
-        if "puicl_digest" in header:  # the file is whole: too little memory on a device, say
-            raise
-        reason = " ".join(str(error).split())
-        raise InputError(f"{path} is damaged, or no saved classifier: {reason}") from None
+    return about, arrays, "puicl_digest" in header
 
 
 def _restored(cls: type, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:

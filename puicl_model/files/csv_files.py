@@ -67,61 +67,21 @@ def read_csv(
     Raises `InputError` where it cannot be read, or a column's name stands in it twice.
     """
     name = "stdin" if source == STREAM else source
+    names: list[str] = []
     try:
-        raw = sys.stdin.buffer.read() if source == STREAM else Path(source).read_bytes()
-        packed = raw[:2] == b"\x1f\x8b"
-        utf_16 = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        # Held once, as bytes: Python's own streams of text take four a character.
-        text = _as_utf8(raw, dialect.decoder)
-        del raw
-        if b"\0" in text:
-            hint = "where it is UTF-16, give --encoding utf-16, otherwise repair the file"
-            raise InputError(f"{name} cannot be read as CSV: it holds NUL characters; {hint}")
+        text = _read_utf8(source, name, dialect)
         lines = csv.reader(_lines(text), delimiter=dialect.separator)
         names = next((line for line in lines if any(map(str.strip, line))), [])
         with warnings.catch_warnings():
             # Rows longer than the header: pandas would shift or cut their cells.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            # As pandas calls them: one without a name, as a saved index, is "Unnamed: 0".
-            columns = pd.read_csv(
-                io.BytesIO(text), sep=dialect.separator, index_col=False, nrows=0
-            ).columns
-            table = pd.read_csv(
-                io.BytesIO(text),
-                sep=dialect.separator,
-                decimal=dialect.decimal,
-                index_col=False,
-                # By parts, a code 038 would be text in those with V57 and the number 38 in others.
-                low_memory=False,
-                dtype={label_column: str} if label_column in columns else None,
-            )
-            if dialect.decimal == ",":
-                table.attrs[POINTS] = read_commas(table, {label_column, id_column})
+            table = _parsed(text, label_column, id_column, dialect)
             if len(table) and table.iloc[:, -1].isna().any():
                 _refuse_a_cut_line(name, text, len(names), dialect.separator)
             in_words = {id_column, label_column} if words else {id_column}
-            for column in {*rounded(table), *in_words}.intersection(columns):
-                as_written = pd.read_csv(
-                    io.BytesIO(text),
-                    sep=dialect.separator,
-                    index_col=False,
-                    usecols=[column],
-                    dtype=str,
-                    keep_default_na=column not in in_words,
-                    na_values=[""] if column == label_column else None,
-                )[column]
-                # Where a column holds fractions, too, floats are all there is.
-                if column in in_words or as_written.dropna().str.fullmatch(_WHOLE).all():
-                    table[column] = as_written
+            _keep_as_written(table, text, label_column, in_words, dialect.separator)
     except FileNotFoundError:
         raise InputError(f"no file {source}") from None
-    except UnicodeDecodeError as error:
-        what = f"is not {dialect.encoding.upper()} text ({error.reason}); give its --encoding"
-        if utf_16:
-            what += ", which may be utf-16"
-        if packed:
-            what = "is packed by gzip: unpack it"
-        raise InputError(f"{name} cannot be read as CSV: it {what}") from None
     except InputError:
         raise
     except pd.errors.ParserWarning:
@@ -139,6 +99,75 @@ def read_csv(
     if twice:
         raise InputError(f"{name} has more than one column {twice[0]!r}")
     return table
+
+
+def _read_utf8(source: str, name: str, dialect: Dialect) -> bytes:
+    """The text of `source`, called `name`, in UTF-8; see `_as_utf8`.
+
+    Held once, as bytes: Python's own streams of text take four a character. Raises `InputError`
+    where it is no text, or in another encoding.
+    """
+    raw = sys.stdin.buffer.read() if source == STREAM else Path(source).read_bytes()
+    try:
+        text = _as_utf8(raw, dialect.decoder)
+    except UnicodeDecodeError as error:
+        what = f"is not {dialect.encoding.upper()} text ({error.reason}); give its --encoding"
+        if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            what += ", which may be utf-16"
+        if raw[:2] == b"\x1f\x8b":
+            what = "is packed by gzip: unpack it"
+        raise InputError(f"{name} cannot be read as CSV: it {what}") from None
+    if b"\0" in text:
+        hint = "where it is UTF-16, give --encoding utf-16, otherwise repair the file"
+        raise InputError(f"{name} cannot be read as CSV: it holds NUL characters; {hint}")
+    return text
+
+
+def _parsed(
+    text: bytes, label_column: str | None, id_column: str | None, dialect: Dialect
+) -> pd.DataFrame:
+    """The table that `text` in UTF-8 holds, its label column as text."""
+    with_label = label_column in _columns(text, dialect.separator)
+    table = pd.read_csv(
+        io.BytesIO(text),
+        sep=dialect.separator,
+        decimal=dialect.decimal,
+        index_col=False,
+        # By parts, a code 038 would be text in those with V57 and the number 38 in others.
+        low_memory=False,
+        dtype={label_column: str} if with_label else None,
+    )
+    if dialect.decimal == ",":
+        table.attrs[POINTS] = read_commas(table, {label_column, id_column})
+    return table
+
+
+def _columns(text: bytes, separator: str) -> pd.Index:
+    """As pandas calls them: one without a name, as a saved index, is "Unnamed: 0"."""
+    return pd.read_csv(io.BytesIO(text), sep=separator, index_col=False, nrows=0).columns
+
+
+def _keep_as_written(
+    table: pd.DataFrame,
+    text: bytes,
+    label_column: str | None,
+    in_words: set[str | None],
+    separator: str,
+) -> None:
+    """Put into `table` as text what is `in_words`, and whole numbers that pandas has rounded."""
+    for column in {*rounded(table), *in_words}.intersection(table.columns):
+        as_written = pd.read_csv(
+            io.BytesIO(text),
+            sep=separator,
+            index_col=False,
+            usecols=[column],
+            dtype=str,
+            keep_default_na=column not in in_words,
+            na_values=[""] if column == label_column else None,
+        )[column]
+        # Where a column holds fractions, too, floats are all there is.
+        if column in in_words or as_written.dropna().str.fullmatch(_WHOLE).all():
+            table[column] = as_written
 
 
 def rounded(table: pd.DataFrame) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from puicl_model.preprocessing.placeholders import without
-from puicl_model.preprocessing.reading import is_missing, with_plain_text
+from puicl_model.preprocessing.reading import is_missing, plain_cells
 from puicl_model.preprocessing.spellings import amounts_with_commas
 
 # The attribute of a table read with decimal commas that says of each column whose numbers have
@@ -35,11 +35,12 @@ def read_commas(table: pd.DataFrame, others: set[str | None]) -> dict[str, str]:
         column = table[name]
         if column.dtype != object and not isinstance(column.dtype, pd.StringDtype):
             continue
-        if spelling := amounts_with_commas(amounts := without(with_plain_text(column))):
+        cells = plain_cells(column)
+        if spelling := amounts_with_commas(amounts := without(cells)):
             said = spelling.read(amounts).astype(float)
             # Placeholders stay: whether they are missing cells is judged later, and told.
-            stay = said.isna() & ~is_missing(column)
-            table[name] = said.astype(object).mask(stay, column).infer_objects()
+            stay = said.isna() & cells.notna()
+            table[name] = said.astype(object).mask(stay, cells).infer_objects()
             continue
         known = column[~is_missing(column)].astype(object)
         text = known[[isinstance(cell, str) for cell in known]].astype(str)

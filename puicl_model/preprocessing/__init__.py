@@ -2,13 +2,15 @@
 
 from puicl_model.preprocessing.principal import PRINCIPAL
 from puicl_model.preprocessing.reading import NOTHING, filled, is_missing, look, read_table
-from puicl_model.preprocessing.recoded import RECODED, Recoded, recode
 from puicl_model.preprocessing.rotations import ROTATED
 from puicl_model.preprocessing.scaling import (
+    RECODED,
     SCALINGS,
     TURNED,
+    Recoded,
     Scaling,
     fit_scaling,
+    recode,
     scaling_from_state,
 )
 from puicl_model.preprocessing.table import TablePreprocessor

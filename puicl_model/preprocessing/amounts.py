@@ -47,8 +47,9 @@ def units_behind(cells: Sequence[NumberCell], decimal: str, *, currency: bool) -
 
     currency: whether one stands in front.
     """
-    after = {cell.after for cell in cells if cell.after or value_of(cell.digits, decimal)}
-    named = after - {""}
+    named = {cell.after for cell in cells} - {""}
+    some_plain = any(not cell.after and value_of(cell.digits, decimal) for cell in cells)
+    after = named | {""} if some_plain else named  # 0 needs no unit
     sure = currency or any(MARK.search(cell.digits) for cell in cells)
     letters = all(len(unit) == 1 and unit.isalpha() for unit in named)
     if len(named) > 1 or (named and "" in after and not named <= MONEY):

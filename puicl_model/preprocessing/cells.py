@@ -1,8 +1,8 @@
-"""Cells as numbers, seconds or words: what is told apart in a column, and what is missing."""
+"""Cells as numbers, seconds or words: what is told apart in a column of `plain_cells`."""
 
 import datetime as dt
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from puicl_model.preprocessing.reading import is_missing
-
 # From here on float64 skips whole numbers.
-_EXACT = 2**53
+EXACT = 2**53
 _WHOLE = re.compile(r"^\s*[+-]?\d+\s*$")
 # 007 and 7 are two codes, 7.0 and 7 one: only the first of a batch without text was read as text.
 _WHOLE_FLOAT = re.compile(r"([+-]?(?:0|[1-9]\d*))\.0*")
@@ -44,7 +42,7 @@ def as_numbers(column: pd.Series, offset: int = 0) -> np.ndarray:
 
     Raises `ValueError` naming the first cell that is no finite number.
     """
-    missing = is_missing(column)
+    missing = column.isna().to_numpy()
     if missing.all():  # of whatever type: an empty column of a frame may have any
         return np.full(len(column), np.nan)
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -57,7 +55,7 @@ def as_numbers(column: pd.Series, offset: int = 0) -> np.ndarray:
         cells = zip(column.array, missing, strict=True)
         numbers = np.array([np.nan if gone else _less(cell, offset) for cell, gone in cells])
     else:
-        if are_times(column, missing):
+        if are_times(column):
             column = column.map(_seconds)
         numbers = pd.to_numeric(column, errors="coerce")
         numbers = numbers.to_numpy(dtype=float, na_value=np.nan)
@@ -93,7 +91,7 @@ def zone_of(column: pd.Series) -> str | None:
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         zones = {column.dtype.tz}
     elif column.dtype == object:
-        cells = column[~is_missing(column)]
+        cells = column.dropna()
         zones = {None if isinstance(v, str) else getattr(v, "tzinfo", None) for v in cells}
     else:
         return None
@@ -113,7 +111,7 @@ def have_zones(column: pd.Series) -> set[bool]:
 
     A date without a time has none. Empty where no date is there.
     """
-    known = column[~is_missing(column)]
+    known = column.dropna()
     if column.dtype.kind == "M":
         return {isinstance(column.dtype, pd.DatetimeTZDtype)} if len(known) else set()
     return {
@@ -131,13 +129,20 @@ def no_dates(column: pd.Series) -> np.ndarray:
 
 def as_words(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """[n] cells as text by `word`, of dtype object, and where they are missing."""
-    missing = is_missing(column)
-    words = [
-        "" if gone else word(value)
-        for value, gone in zip(column.astype(object), missing, strict=True)
-    ]
+    missing = column.isna().to_numpy()
     # Not numpy's own text, whose cells are all as wide as the longest one.
-    return np.array(words, dtype=object), missing
+    words = np.full(len(column), "", dtype=object)
+    words[~missing] = of_cells(column.dropna(), word, word)
+    return words, missing
+
+
+def of_cells(
+    known: pd.Series, of_text: Callable[[str], Any], of_other: Callable[[Any], Any]
+) -> list[Any]:
+    """What each of the `known` cells says; `of_text` is asked once for each different text."""
+    cells = known.tolist()
+    said = {text: of_text(text) for text in {cell for cell in cells if isinstance(cell, str)}}
+    return [said[cell] if isinstance(cell, str) else of_other(cell) for cell in cells]
 
 
 def word(value: Any) -> str:
@@ -180,11 +185,11 @@ def padded(texts: Iterable[str]) -> dict[str, str]:
     }
 
 
-def are_times(column: pd.Series, missing: np.ndarray) -> bool:
+def are_times(column: pd.Series) -> bool:
     """Whether every cell that is there is a time of day or a duration, or text like 9:30."""
     if column.dtype.kind != "O":
         return column.dtype.kind == "m"
-    return all(map(is_time, column[~missing]))
+    return all(map(is_time, column.dropna()))
 
 
 def is_time(cell: Any) -> bool:
@@ -194,11 +199,11 @@ def is_time(cell: Any) -> bool:
     return bool(_CLOCK.fullmatch(cell) or _HALF_DAY.fullmatch(cell))
 
 
-def are_truths(column: pd.Series, missing: np.ndarray) -> bool:
+def are_truths(column: pd.Series) -> bool:
     """Whether every cell that is there is a boolean, which text is not."""
     if column.dtype.kind != "O":
         return column.dtype.kind == "b"
-    return all(isinstance(cell, bool | np.bool_) for cell in column[~missing])
+    return all(isinstance(cell, bool | np.bool_) for cell in column.dropna())
 
 
 def truths(column: pd.Series) -> pd.Series:
@@ -220,7 +225,7 @@ def looks_like_dates(column: pd.Series) -> bool:
         return True
     if isinstance(column.dtype, pd.CategoricalDtype) or column.dtype.kind in "biufcm":
         return False
-    known = column[~is_missing(column)]
+    known = column.dropna()
     if not len(known) or not all(map(is_date, known)):
         return False
     return not any(isinstance(value, str) for value in known) or not no_dates(column).any()
@@ -230,11 +235,11 @@ def huge_offset(column: pd.Series) -> int:
     """A whole number amid a column of whole numbers beyond 2^53, else 0."""
     if column.dtype.kind not in "iuO" and not isinstance(column.dtype, pd.StringDtype):
         return 0
-    known = column[~is_missing(column)]
+    known = column.dropna()
     values = pd.to_numeric(known, errors="coerce")
     if values.dtype.kind not in "iuf" or not len(values) or values.isna().any():
         return 0
-    if not max(-float(values.min()), float(values.max())) >= _EXACT:
+    if not max(-float(values.min()), float(values.max())) >= EXACT:
         return 0
     whole = [_whole(cell) for cell in known.array]
     numbers = sorted(number for number in whole if number is not None)
@@ -248,7 +253,7 @@ def _told(cell: Any) -> str:
 
 def _dates(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """[n] seconds since 1970 (NaN: no date), and where a cell that is there is no date."""
-    missing = is_missing(column)
+    missing = column.isna().to_numpy()
     if column.dtype.kind != "M":
         column = column.astype(object)
         readable = [not gone and is_date(v) for v, gone in zip(column, missing, strict=True)]

@@ -1,6 +1,7 @@
 """Which encoder a column of a table gets, or why it gets none."""
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,17 +18,17 @@ from puicl_model.preprocessing.judging import (
     MIN_ROWS_TO_JUDGE,
     NAMES_SHARE,
     are_many,
+    have_zeros_in_front,
     is_row_number,
     may_identify,
-    mostly_numbers,
-    reads_as_numbers,
+    read_numbers,
     refuse_slips,
 )
 from puicl_model.preprocessing.misspelled import misspelled
 from puicl_model.preprocessing.placeholders import may_be_one_of_few, placeholders, without
-from puicl_model.preprocessing.reading import is_missing
 from puicl_model.preprocessing.spelled_dates import DateSpelling
-from puicl_model.preprocessing.spellings import as_written, spelling_of, words_beside
+from puicl_model.preprocessing.spelling import Spelling, texts_and_others
+from puicl_model.preprocessing.spellings import spelling_of, words_beside
 
 
 @dataclass(frozen=True)
@@ -58,83 +59,109 @@ class Told:
 class Choice:
     """A column's fitted encoder, or why it is left out.
 
-    said: the column as numbers or dates, where the encoder is of these.
+    said: the column as the encoder is to read it; told: what there is to say of it.
     """
 
+    said: pd.Series
     encoder: Column | None = None
-    said: pd.Series | None = None
     left_out: str = ""
     told: Told = Told()
 
 
-def choose(
-    name: str, column: pd.Series, missing: np.ndarray, settings: Settings, *, categorical: bool
-) -> Choice:
+def choose(name: str, column: pd.Series, settings: Settings, *, categorical: bool) -> Choice:
     """The choice for the `column` of this `name`.
 
-    missing: [n], where it is; categorical: whether it is said to be a category.
+    categorical: whether it is said to be a category.
 
     Raises `ValueError` for cells that cannot be read.
     """
-    if missing.all():
-        return Choice(left_out="empty")
+    if column.isna().all():
+        return Choice(column, left_out="empty")
     try:
         if categorical:
-            return Choice(_category(column, settings))
-        if read := _as_read(name, column, settings) or _without_placeholders(
-            name, column, settings
-        ):
-            return read
-        words, _ = as_words(column)
+            return Choice(column, _category(column, settings))
+        texts, no_texts = texts_and_others(column)
+        if choice := _as_read(name, column, texts, no_texts, settings):
+            return choice
+        if choice := _without_placeholders(name, column, texts, no_texts, settings):
+            return choice
+        words, missing = as_words(column)
     except (ValueError, OverflowError) as error:  # the latter of whole numbers beyond floats
         raise ValueError(f"column {name}: {error}") from None
-    distinct = len(np.unique(words[~missing]))
-    known = int((~missing).sum())
-    code = refuse_slips(name, column, missing, distinct)
-    cell = misspelled(words[~missing])
-    beside = words_beside(column)
-    named = known >= MIN_ROWS_TO_JUDGE and distinct > NAMES_SHARE * known
-    if settings.drop_identifiers and named:
-        why = NUMBERS_AND_WORDS if mostly_numbers(words[~missing]) else FREE_TEXT
-        why = MISSPELLED if cell else why
-        return Choice(left_out=why, told=Told(words_beside=beside))
-    # Where words alone keep it from being read, these are told of instead.
-    odd = "" if beside or isinstance(column.dtype, pd.CategoricalDtype) else cell or code
-    return Choice(_category(column, settings), told=Told(odd, words_beside=beside))
+    return _text(name, column, words[~missing], words_beside(texts, no_texts), settings)
 
 
-def _as_read(name: str, column: pd.Series, settings: Settings) -> Choice | None:
-    """The choice for a column of numbers or dates; None for others."""
+def _as_read(
+    name: str, column: pd.Series, texts: list[str], no_texts: list[Any], settings: Settings
+) -> Choice | None:
+    """The choice for a column of numbers or dates; None for others.
+
+    texts, no_texts: what `texts_and_others` says of it.
+    """
     if looks_like_dates(column):
-        return Choice(DateColumn(column, settings.indicator_share), column)
-    missing = is_missing(column)
-    are_numbers = column.dtype.kind in "biufm" or reads_as_numbers(column, missing)
-    spelling = None if are_numbers else spelling_of(column)
-    if not (are_numbers or spelling):
+        return Choice(column, DateColumn(column, settings.indicator_share))
+    if (said := read_numbers(column)) is not None:
+        return _numbers(name, said, settings, padded=have_zeros_in_front(column))
+    if not (spelling := spelling_of(texts, no_texts)):
         return None
-    said = as_written(column, spelling)
+    said = spelling.read(column)
     if isinstance(spelling, DateSpelling):
-        return Choice(DateColumn(said, settings.indicator_share, spelling), said)
-    if settings.drop_identifiers and is_row_number(name, said, missing):
-        return Choice(left_out=ROW_NUMBER)
-    encoder = NumberColumn(said, settings.indicator_share, spelling)
-    return Choice(encoder, said, told=Told(identifies=may_identify(name, said, missing)))
+        return Choice(said, DateColumn(said, settings.indicator_share, spelling))
+    return _numbers(name, said, settings, spelling)
 
 
-def _without_placeholders(name: str, column: pd.Series, settings: Settings) -> Choice | None:
+def _without_placeholders(
+    name: str, column: pd.Series, texts: list[str], no_texts: list[Any], settings: Settings
+) -> Choice | None:
     """The choice for a column of numbers or dates beside `unknown` and the like; None for others.
 
     Of few different numbers a `-` may be one.
     """
-    if not (found := placeholders(column)):
+    if not (found := placeholders(texts, no_texts)):
         return None
     rest = without(column, found)
     marks = sorted(filter(may_be_one_of_few, found))
-    words, missing = as_words(rest)
-    if marks and not are_many(len(np.unique(words[~missing])), int((~missing).sum())):
+    texts = [text for text in texts if text not in found]
+    if marks and not are_many(len({*texts, *map(str, no_texts)}), int(rest.notna().sum())):
         return None
-    read = _as_read(name, rest, settings)
-    return read and replace(read, told=replace(read.told, marks=marks))
+    choice = _as_read(name, rest, texts, no_texts, settings)
+    return choice and replace(choice, told=replace(choice.told, marks=marks))
+
+
+def _text(
+    name: str, column: pd.Series, words: np.ndarray, beside: list[str], settings: Settings
+) -> Choice:
+    """The choice for a column that is read as no numbers or dates.
+
+    words: of the cells that are there; beside: `words_beside` them.
+    """
+    are_plain = pd.to_numeric(pd.Series(words, dtype=object), errors="coerce").notna().to_numpy()
+    n_plain, others = len(pd.unique(words[are_plain])), pd.unique(words[~are_plain])
+    n_different = n_plain + len(others)
+    code = refuse_slips(name, column, n_different)
+    cell = misspelled(others.tolist(), n_plain)
+    named = len(words) >= MIN_ROWS_TO_JUDGE and n_different > NAMES_SHARE * len(words)
+    if settings.drop_identifiers and named:
+        why = NUMBERS_AND_WORDS if are_plain.mean() >= NAMES_SHARE else FREE_TEXT
+        why = MISSPELLED if cell else why
+        return Choice(column, left_out=why, told=Told(words_beside=beside))
+    # Where words alone keep it from being read, these are told of instead.
+    odd = "" if beside or isinstance(column.dtype, pd.CategoricalDtype) else cell or code
+    return Choice(column, _category(column, settings), told=Told(odd, words_beside=beside))
+
+
+def _numbers(
+    name: str,
+    said: pd.Series,
+    settings: Settings,
+    spelling: Spelling | None = None,
+    *,
+    padded: bool = False,
+) -> Choice:
+    if settings.drop_identifiers and is_row_number(name, said):
+        return Choice(said, left_out=ROW_NUMBER)
+    encoder = NumberColumn(said, settings.indicator_share, spelling)
+    return Choice(said, encoder, told=Told(identifies=may_identify(name, said, padded=padded)))
 
 
 def _category(column: pd.Series, settings: Settings) -> CategoryColumn:

@@ -43,42 +43,32 @@ _BAND = re.compile(r"\d+ ?[-\u2013] ?\d+")
 
 def left_out(dropped: Mapping[str, str]) -> str:
     """On columns left out that might not have been meant to be; dropped: why each was."""
-    told = [f"{name} ({why})" for name, why in dropped.items() if why in _WARNED]
-    if not told:
-        return ""
-    sentence = f"left out: {', '.join(told)}; to use them, give numbers or groups"
-    return sentence + (KEEP_THEM if ROW_NUMBER in dropped.values() else "")
+    told = _named({name: why for name, why in dropped.items() if why in _WARNED})
+    keep_them = KEEP_THEM if ROW_NUMBER in dropped.values() else ""
+    return told and f"left out: {told}; to use them, give numbers or groups{keep_them}"
 
 
 def taken_for_categories(misspelled: Mapping[str, Any]) -> str:
     """On columns of text that look like numbers or dates; misspelled: a cell of each."""
-    if not misspelled:
-        return ""
-    told = ", ".join(f"{name} (such as {cell!r})" for name, cell in misspelled.items())
-    return f"taken for categories: {told}; if these are numbers or dates, {SPELL}"
+    told = _named(misspelled, "such as {!r}")
+    return told and f"taken for categories: {told}; if these are numbers or dates, {SPELL}"
 
 
 def of_words_beside(words: Mapping[str, Sequence[str]]) -> str:
     """On words that keep a column from being read as numbers or dates; words: each column's."""
-    if not words:
-        return ""
-    return (
-        f"not read as numbers or dates because of single words: {_named(words)}; empty these "
-        "cells, or replace the words with what they stand for"
+    told = _words_named(words)
+    return told and (
+        f"not read as numbers or dates because of single words: {told}; empty these cells, or "
+        "replace the words with what they stand for"
     )
 
 
 def of_marks(marks: Mapping[str, Sequence[str]]) -> str:
     """On marks that were taken for missing cells; marks: each column's."""
-    if not marks:
-        return ""
-    return (
-        f"taken for missing cells: {_named(marks)}; where they stand for 0 or the like, write that"
+    told = _words_named(marks)
+    return told and (
+        f"taken for missing cells: {told}; where they stand for 0 or the like, write that"
     )
-
-
-def _named(words: Mapping[str, Sequence[str]]) -> str:
-    return ", ".join(f"{name} ({' and '.join(map(repr, said))})" for name, said in words.items())
 
 
 def of_rare_levels(shares: Mapping[str, float], rare_below: int) -> str:
@@ -87,51 +77,54 @@ def of_rare_levels(shares: Mapping[str, float], rare_below: int) -> str:
     Numbers are such categories where words for nothing, or another way to write numbers, stand
     among them.
     """
-    told = [f"{name} ({share:.0%})" for name, share in shares.items() if share >= _MANY_RARE]
-    if not told:
-        return ""
-    return (
+    many = {name: share for name, share in shares.items() if share >= _MANY_RARE}
+    told = _named(many, "{:.0%}")
+    return told and (
         f"levels of fewer than {rare_below} rows, which are read as one level, fill much of: "
-        f"{', '.join(told)}; if these are numbers, write all cells as numbers and empty those "
+        f"{told}; if these are numbers, write all cells as numbers and empty those "
         "without a value; otherwise use fewer groups"
     )
 
 
 def taken_for_numbers(identifiers: Sequence[str]) -> str:
     """On columns of numbers that may be identifiers."""
-    if not identifiers:
-        return ""
-    return (
-        f"taken for numbers: {', '.join(identifiers)} (whole, each in one row only); "
+    told = ", ".join(identifiers)
+    return told and (
+        f"taken for numbers: {told} (whole, each in one row only); "
         "leave out columns that only name the rows"
     )
 
 
 def of_nothing(values: Mapping[str, Any]) -> str:
     """On numbers and dates that may stand for a missing one; values: of each column."""
-    if not values:
-        return ""
-    told = ", ".join(f"{name} ({_plain(value)})" for name, value in values.items())
-    return f"far from all others and repeated: {told}; if it stands for a missing cell, empty it"
+    told = _named({name: _plain(value) for name, value in values.items()})
+    return told and (
+        f"far from all others and repeated: {told}; if it stands for a missing cell, empty it"
+    )
 
 
 def of_days_as_numbers(values: Mapping[str, float]) -> str:
     """On columns of numbers of which all are days' digits; values: one of each."""
-    if not values:
-        return ""
-    told = ", ".join(f"{name} (such as {_plain(value)})" for name, value in values.items())
-    return f"taken for numbers: {told}; if these are days, write them like 2024-05-31"
+    told = _named(values, "such as {:.0f}")
+    return told and f"taken for numbers: {told}; if these are days, write them like 2024-05-31"
 
 
 def of_points(values: Mapping[str, float]) -> str:
     """On columns of numbers whose points may part thousands; values: one such of each."""
-    if not values:
-        return ""
-    told = ", ".join(f"{name} (such as {value:.3f})" for name, value in values.items())
-    return (
+    told = _named(values, "such as {:.3f}")
+    return told and (
         f"points that may separate thousands: {told}, beside whole numbers below 1,000; if they "
         f"do, {SPELL}"
     )
+
+
+def _named(columns: Mapping[str, Any], form: str = "{}") -> str:
+    """The columns' names, each with what there is to say of it behind it, in this form."""
+    return ", ".join(f"{name} ({form.format(what)})" for name, what in columns.items())
+
+
+def _words_named(words: Mapping[str, Sequence[str]]) -> str:
+    return _named({name: " and ".join(map(repr, theirs)) for name, theirs in words.items()})
 
 
 def _plain(value: Any) -> str:
@@ -141,9 +134,7 @@ def _plain(value: Any) -> str:
 def of_two_clocks(names: Iterable[str]) -> str:
     """On columns in which some dates alone have a time zone."""
     told = ", ".join(names)
-    if not told:
-        return ""
-    return f"dates with and without a time zone: {told}; the latter are read as UTC"
+    return told and f"dates with and without a time zone: {told}; the latter are read as UTC"
 
 
 def of_one_word(levels: Mapping[str, Sequence[str]]) -> str:
@@ -151,21 +142,21 @@ def of_one_word(levels: Mapping[str, Sequence[str]]) -> str:
 
     Two letters may be genotypes, AA, Aa and aa, but for yes and no.
     """
-    told = [
-        f"{name} ({' and '.join(map(repr, alike[0]))})"
+    told = {
+        name: " and ".join(map(repr, alike[0]))
         for name, theirs in levels.items()
         if (alike := [k for w, k in _alike(theirs, str.casefold).items() if w[2:] or w == "no"])
-    ]
+    }
     return _each_a_category("differ only in case", told)
 
 
 def of_one_look(levels: Mapping[str, Sequence[str]]) -> str:
     """On levels that differ in blanks, dashes or what shows nowhere; levels: each column's."""
-    told = [
-        f"{name} ({' and '.join(map(ascii, alike[0]))})"
+    told = {
+        name: " and ".join(map(ascii, alike[0]))
         for name, theirs in levels.items()
         if (alike := list(_alike(theirs, look).values()))
-    ]
+    }
     return _each_a_category("look alike", told)
 
 
@@ -177,34 +168,30 @@ def _alike(levels: Iterable[str], key: Callable[[str], str]) -> dict[str, list[s
     return {shared: theirs for shared, theirs in having.items() if len(theirs) > 1}
 
 
-def _each_a_category(how: str, told: Sequence[str]) -> str:
-    if not told:
-        return ""
-    return f"levels that {how}: {', '.join(told)}; each is a separate category, so write them alike"
+def _each_a_category(how: str, alike: Mapping[str, str]) -> str:
+    told = _named(alike)
+    return told and (f"levels that {how}: {told}; each is a separate category, so write them alike")
 
 
 def of_days_among_bands(levels: Mapping[str, Sequence[str]]) -> str:
     """On bands of which a spreadsheet has taken some for days; levels: each column's."""
-    told = []
+    found = {}
     for name, theirs in levels.items():
         days = [level for level in theirs if _DAY_OF_A_BAND.fullmatch(level)]
         if days and sum(bool(_BAND.fullmatch(level)) for level in theirs) > 1:
-            told.append(f"{name} ({days[0]!r})")
-    if not told:
-        return ""
-    return (
-        f"days among bands: {', '.join(told)}; spreadsheets turn bands such as 10-14 into days. "
+            found[name] = days[0]
+    told = _named(found, "{!r}")
+    return told and (
+        f"days among bands: {told}; spreadsheets turn bands such as 10-14 into days. "
         "Write all as bands to keep their order"
     )
 
 
 def of_none(levels: Mapping[str, Sequence[str]]) -> str:
     """On grades without a first one, `none`, in columns with missing cells; levels: theirs."""
-    told = [name for name, theirs in levels.items() if lacks_none(theirs)]
-    if not told:
-        return ""
-    return (
-        f"grades with missing cells: {', '.join(told)}; these are coded after the last grade. If "
+    told = ", ".join(name for name, theirs in levels.items() if lacks_none(theirs))
+    return told and (
+        f"grades with missing cells: {told}; these are coded after the last grade. If "
         "they held None, which readers take for a missing cell, write none instead"
     )
 

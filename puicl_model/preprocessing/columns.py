@@ -4,6 +4,7 @@ Each encoder reads its column once (`fit`), is a function of fit and cell from t
 (`transform`), and is plain data (`state`, `from_state`), so that it can be saved as JSON.
 """
 
+from collections import Counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -32,9 +33,8 @@ from puicl_model.preprocessing.odd_numbers import (
     stands_for_nothing,
 )
 from puicl_model.preprocessing.placeholders import without
-from puicl_model.preprocessing.reading import is_missing
 from puicl_model.preprocessing.spelling import Spelling
-from puicl_model.preprocessing.spellings import as_written, spelling_from
+from puicl_model.preprocessing.spellings import spelling_from
 
 _DAY = 86_400.0
 
@@ -57,7 +57,8 @@ class Column:
 
         Raises `ValueError` for cells that are not of the fitted kind.
         """
-        return self.encode(as_written(without(column), self.spelling))
+        column = without(column)
+        return self.encode(column if self.spelling is None else self.spelling.read(column))
 
     def encode(self, column: pd.Series) -> np.ndarray:
         """`transform` of what cells say by the `spelling`, without placeholders."""
@@ -100,9 +101,8 @@ class NumberColumn(Column):
 
     def __init__(self, column: pd.Series, indicator_share: float, spelling: Spelling | None = None):
         self.spelling = spelling
-        missing = is_missing(column)
-        self.times = are_times(column, missing)
-        self.truths = are_truths(column, missing)
+        self.times = are_times(column)
+        self.truths = are_truths(column)
         self.offset = huge_offset(column)
         values = as_numbers(column, self.offset)
         known = values[~np.isnan(values)]
@@ -138,8 +138,8 @@ class NumberColumn(Column):
 
     def _refuse_other_units(self, column: pd.Series) -> None:
         """Raise `ValueError` for numbers where the fit had times, and for the reverse."""
-        missing = is_missing(column)
-        if self.times is None or missing.all() or are_times(column, missing) == self.times:
+        missing = column.isna().to_numpy()
+        if self.times is None or missing.all() or are_times(column) == self.times:
             return
         odd = np.flatnonzero(~missing).tolist()
         if column.dtype.kind == "O":
@@ -239,19 +239,15 @@ class CategoryColumn(Column):
         self.zeros = padded(words[~missing & ~are_numbers(column)])
         words = self._with_zeros(words, column)
         known = words[~missing]
-        levels, counts = np.unique(known, return_counts=True)
-        common = [
-            str(level)
-            for level, count in zip(levels, counts, strict=True)
-            if count >= rare_below or len(levels) <= 2
-        ]
+        counts = Counter(known.tolist())
+        few = len(counts) <= 2
+        common = {level: n for level, n in sorted(counts.items()) if n >= rare_below or few}
         self.levels = in_order(common, column)
-        kept = set(common)
         # A number that stands for a rare level is as rare without it.
-        self.zeros = {digits: text for digits, text in self.zeros.items() if text in kept}
-        self.rare = len(common) < len(levels)
+        self.zeros = {digits: text for digits, text in self.zeros.items() if text in common}
+        self.rare = len(common) < len(counts)
         if len(known) >= MIN_ROWS_TO_JUDGE:
-            self.rare_share = float(counts[~np.isin(levels, common)].sum() / len(known))
+            self.rare_share = (len(known) - sum(common.values())) / len(known)
         self.missing = bool(missing.any())
         self.one_hot = self._n_codes <= one_hot_levels
         codes = self._codes(words, missing)
@@ -297,9 +293,11 @@ class CategoryColumn(Column):
 
     def unknown(self, column: pd.Series) -> list[str]:
         """The levels of `column` that the fit has not seen, where none of its levels was rare."""
+        if self.rare:
+            return []
         words, missing = as_words(column)
         words = self._with_zeros(words, column)
-        return [] if self.rare else sorted(set(words[~missing].tolist()) - set(self.levels))
+        return sorted(set(words[~missing].tolist()) - set(self.levels))
 
     def _with_zeros(self, words: np.ndarray, column: pd.Series) -> np.ndarray:
         """The `words` [n] of `column`, its numbers as the fit's text had them."""
@@ -312,9 +310,8 @@ class CategoryColumn(Column):
     def _codes(self, words: np.ndarray, missing: np.ndarray) -> np.ndarray:
         """[n]: 0, 1, ... for the levels, then rare, then missing; NaN where none applies."""
         rare = len(self.levels) if self.rare else np.nan
-        code_of = {level: float(code) for code, level in enumerate(self.levels)}
-        distinct, inverse = np.unique(words, return_inverse=True)
-        codes = np.array([code_of.get(str(word), rare) for word in distinct], dtype=float)[inverse]
+        code_of = {level: code for code, level in enumerate(self.levels)}
+        codes = np.array([code_of.get(word, rare) for word in words.tolist()], dtype=float)
         return np.where(missing, len(self.levels) + self.rare if self.missing else rare, codes)
 
 

@@ -6,7 +6,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from puicl_model.preprocessing.cells import are_times, as_numbers, huge_offset, no_dates
+from puicl_model.preprocessing.cells import (
+    EXACT,
+    are_times,
+    are_truths,
+    as_numbers,
+    huge_offset,
+    no_dates,
+)
 from puicl_model.preprocessing.misspelled import BOUND, MANY_LEVELS
 from puicl_model.preprocessing.placeholders import is_placeholder
 
@@ -23,32 +30,30 @@ _CODE = re.compile(r"(?P<first>[A-Z]{1,2})?\d[\d.]*[A-Z]?")
 _LEAST_CODES = 3
 # What pandas and Parquet call an index that was saved with the rows.
 _INDEX = re.compile(r"|Unnamed: \d+(\.\d+)*|level_\d+|__index_level_\d+__|index", re.IGNORECASE)
+_PADDED = re.compile(r"0\d+")
 # Names of columns of identifiers: id, patient_id, "Case No", customerNr, mrn.
 _IDENTIFIER = re.compile(
     r"(?i:(.*[\W_])?(id|ids|mrn|ssn|key|nr|no|num|number))|.*[a-z](Id|ID|Nr|No|Key)"
 )
 
 
-def reads_as_numbers(column: pd.Series, missing: np.ndarray) -> bool:
-    """Whether every cell that is there is a number, text that is one, or a time or duration.
+def read_numbers(column: pd.Series) -> pd.Series | None:
+    """`column` as numbers, where every cell that is there is one, or text that is one; else None.
 
+    Times, durations and booleans stay what they are, and whole numbers that a float might round.
     Raises `ValueError` for infinite numbers.
     """
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return False
-    if are_times(column, missing):
-        return True
-    known = column[~missing]
-    numbers = pd.to_numeric(known, errors="coerce")
+        return None
+    if column.dtype.kind in "biufm" or are_times(column):
+        return column
+    numbers = pd.to_numeric(column.dropna(), errors="coerce")
     if numbers.dtype.kind not in "biuf" or numbers.isna().any():
-        return False
-    as_numbers(column)  # tells infinite cells
-    return True
-
-
-def mostly_numbers(words: np.ndarray) -> bool:
-    """Whether half of `words` or more are plain numbers."""
-    return bool(pd.to_numeric(pd.Series(words), errors="coerce").notna().mean() >= NAMES_SHARE)
+        return None
+    if are_truths(column) or numbers.abs().max() >= EXACT:
+        as_numbers(column)  # tells infinite cells
+        return column
+    return numbers.reindex(column.index)
 
 
 def are_many(distinct: int, known: int) -> bool:
@@ -65,16 +70,16 @@ def _is_a_mark(known: pd.Series, bad: np.ndarray) -> bool:
 
 def _are_codes(words: pd.Series) -> bool:
     """Whether all `words` are codes, at least three different ones with a letter first."""
-    found = [_CODE.fullmatch(str(word).strip()) for word in words.unique()]
+    found = [_CODE.fullmatch(str(word)) for word in words.unique()]
     return all(found) and sum(code["first"] is not None for code in found if code) >= _LEAST_CODES
 
 
-def refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: int) -> str:
+def refuse_slips(name: str, column: pd.Series, distinct: int) -> str:
     """Raise `ValueError` for a column of many different numbers, or dates, with slips in it.
 
     Returns one of the words among numbers that repeat where all words are codes, else nothing.
     """
-    known = column[~missing]
+    known = column.dropna()
     if isinstance(column.dtype, pd.CategoricalDtype) or not are_many(distinct, len(known)):
         return ""
     for bad, kind in (
@@ -82,23 +87,22 @@ def refuse_slips(name: str, column: pd.Series, missing: np.ndarray, distinct: in
         (no_dates(known), "date"),
     ):
         few = bad.mean() < _SLIPS_SHARE
-        if (few and bad.any()) or _is_a_mark(known, bad):
-            # A placeholder would be none without the word beside it.
-            odd = sorted(known.index[bad], key=lambda row: _is_placeholder(column[row]))
-            row = int(odd[0])
-            # Codes of one list occur again and again; what does not is measured. No date is a code.
-            groups = distinct <= NAMES_SHARE * len(known)
-            if kind == "number" and groups and _are_codes(known[bad]):
-                return str(column[row])
-            others = "nearly all others" if few else "most others"
-            bound = BOUND.fullmatch(str(column[row]).strip())
-            mend = "correct or empty the cell"
-            if bound and kind == "number":
-                mend = f"write bounds as numbers ({bound['number']}, or half of it)"
-            raise ValueError(
-                f"column {name}: row {row} holds {column[row]!r}, not a {kind}, as {others} are; "
-                f"{mend}, or name the column in categorical_features"
-            )
+        if not (few and bad.any()) and not _is_a_mark(known, bad):
+            continue
+        # A placeholder would be none without the word beside it.
+        row = int(min(known.index[bad], key=lambda row: (_is_placeholder(column[row]), row)))
+        # Codes of one list occur again and again; what does not is measured. No date is a code.
+        groups = distinct <= NAMES_SHARE * len(known)
+        if kind == "number" and groups and _are_codes(known[bad]):
+            return str(column[row])
+        mend = "correct or empty the cell"
+        if kind == "number" and (bound := BOUND.fullmatch(str(column[row]))):
+            mend = f"write bounds as numbers ({bound['number']}, or half of it)"
+        others = "nearly all others" if few else "most others"
+        raise ValueError(
+            f"column {name}: row {row} holds {column[row]!r}, not a {kind}, as {others} are; "
+            f"{mend}, or name the column in categorical_features"
+        )
     return ""
 
 
@@ -106,33 +110,37 @@ def _is_placeholder(cell: Any) -> bool:
     return isinstance(cell, str) and is_placeholder(cell)
 
 
-def may_identify(name: str, column: pd.Series, missing: np.ndarray) -> bool:
+def have_zeros_in_front(column: pd.Series) -> bool:
+    """Whether a cell of `column` is text of digits of which the first is 0, but 0 itself."""
+    is_text = column.dtype.kind == "O"
+    return is_text and any(isinstance(c, str) and _PADDED.fullmatch(c) for c in column.tolist())
+
+
+def may_identify(name: str, column: pd.Series, *, padded: bool) -> bool:
     """Whether a column of numbers may name rows: whole, all distinct, and called or written so.
 
-    Written so: as text, with zeros in front.
+    padded: whether some are written with zeros in front.
     """
-    known = column[~missing]
+    known = column.dropna()
     if column.dtype.kind in "bm" or len(known) < MIN_ROWS_TO_JUDGE:
         return False
-    is_text = column.dtype.kind == "O"
-    padded = is_text and any(isinstance(c, str) and re.fullmatch(r"0\d+", c) for c in known)
     if not (padded or _IDENTIFIER.fullmatch(name)):
         return False
     values = as_numbers(known, huge_offset(known))
     return len(np.unique(values)) == len(values) and np.array_equal(values, np.round(values))
 
 
-def is_row_number(name: str, column: pd.Series, missing: np.ndarray) -> bool:
+def is_row_number(name: str, column: pd.Series) -> bool:
     """Whole numbers, all distinct, that fill their range: an index that was saved with the rows.
 
     In whatever form they come: as text and, in an array beside fractions, as floats; a few of them
     may be missing. Where the column has no name or that of an index, there may be gaps, as rows
     drawn from a larger table leave them.
     """
-    known = column[~missing]
+    known = column.dropna()
     if column.dtype.kind in "bm" or len(known) < MIN_ROWS_TO_JUDGE:
         return False
-    if missing.mean() >= _SLIPS_SHARE:
+    if column.isna().mean() >= _SLIPS_SHARE:
         return False
     values = as_numbers(known, huge_offset(known))
     whole = np.array_equal(values, np.round(values))

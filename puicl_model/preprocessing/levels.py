@@ -9,7 +9,7 @@ import pandas as pd
 
 from puicl_model.preprocessing.cells import word
 from puicl_model.preprocessing.magnitudes import ABOVE, BELOW, OPEN_END, factors
-from puicl_model.preprocessing.scales import NOTHING, TRACE, no_answer, plain, ranks
+from puicl_model.preprocessing.scales import TRACE, ZERO, bare, no_answer, ranks
 
 # 5, 0.5, 1,000
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?"
@@ -58,10 +58,10 @@ def in_order(levels: Iterable[str], column: pd.Series) -> list[str]:
         level: _by_alphabet(each) if padded else _by_numbers(each, times.get(each, 1.0))
         for level, each in text.items()
     }
-    little = [level for level in levels if _says_nothing(level)]
+    little = [level for level in levels if _says_zero(level)]
     if little and sum(map(_begins_with_a_number, texts)) > 1:
         for level in little:
-            after = int(plain(level) in TRACE)
+            after = int(bare(level) in TRACE)
             # Codes that stand by the alphabet have no 0 among them.
             said[level] = (-np.inf, str(after)) if padded else (0.0, after, (), level)
     return sorted(levels, key=lambda level: (order.get(level, len(order)), said[level]))
@@ -133,14 +133,14 @@ def _begins_with_a_number(text: str) -> bool:
     return bool(_BAND.match(text) or _INTERVAL.match(text))
 
 
-def _says_nothing(level: str) -> bool:
+def _says_zero(level: str) -> bool:
     """Whether it is a word for 0 or hardly more, or says so of something: no children."""
-    words = plain(level)
-    return words in NOTHING | TRACE or (words.startswith("no ") and not no_answer(level))
+    words = bare(level)
+    return words in ZERO | TRACE or (words.startswith("no ") and not no_answer(level))
 
 
 def _says_no_number(level: str) -> bool:
-    return _says_nothing(level) or no_answer(level)
+    return _says_zero(level) or no_answer(level)
 
 
 def _by_alphabet(level: str) -> tuple:

@@ -1,9 +1,9 @@
 """Text that looks like a number or a date, in a spelling that is not read or not sure."""
 
+import math
 import re
-
-import numpy as np
-import pandas as pd
+from collections.abc import Sequence
+from itertools import islice
 
 from puicl_model.preprocessing.amounts import FEWEST_OF_A_UNIT
 from puicl_model.preprocessing.cells import is_date
@@ -74,30 +74,35 @@ _WEEKDAY = re.compile(WEEKDAY, re.IGNORECASE)
 # Behind any of these: 18:57, 06:57:03 PM
 _OF_THE_DAY = re.compile(r",? \d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[AaPp]\.?[Mm]\.?)?$")
 _SPELLED_SHARE = 0.9
+_FORMS = (_SPELLINGS, _MONTHS, _QUARTERS, _ANGLE)
+_ANY_FORM = (*_FORMS, BOUND, _MEASURED, _DURATION, _PARTS_OF_ONE)
 
 
-def misspelled(words: np.ndarray) -> str:
+def misspelled(words: Sequence[str], n_plain: int) -> str:
     """One of `words` that looks like a number or date and is not written as one, if most do.
+
+    words: a column's different ones that are no plain numbers; n_plain: how many others are.
 
     Plain numbers and dates may stand among them: 900 beside 1,200, 2024-05-31 beside 31.5.2024;
     beside many numbers bounds are looked for, too. Empty where there is none, or few do.
     """
-    distinct = [str(word) for word in np.unique(words)]
-    plain = pd.to_numeric(pd.Series(distinct, dtype=object), errors="coerce").notna()
-    other = [word for word, is_plain in zip(distinct, plain, strict=True) if not is_plain]
-    forms = (
-        _SPELLINGS,
-        _MONTHS,
-        _QUARTERS,
-        _ANGLE,
-        *((BOUND,) if plain.sum() > MANY_LEVELS else ()),
-    )
-    alike = [w for w in other if any(form.fullmatch(w) for form in forms) or _is_day(w)]
+    fewest = math.ceil(_SPELLED_SHARE * (n_plain + len(words)))
+    # Of text, so many are nothing of all this that the others need not be looked at.
+    most_odd = n_plain + len(words) - fewest
+    odd = (word for word in words if not _looks_like_any(word))
+    if len(list(islice(odd, most_odd + 1))) > most_odd:
+        return ""
+    words = sorted(words)
+    forms = (*_FORMS, BOUND) if n_plain > MANY_LEVELS else _FORMS
+    alike = [w for w in words if any(form.fullmatch(w) for form in forms) or _is_day(w)]
     ways = (_of_one_unit, _of_several_units, _of_several_parts, _of_one)
-    alike = max(alike, *(way(other) for way in ways), key=len)
-    dates = sum(is_date(word) for word in other) if alike and _is_day(alike[0]) else 0
-    many = plain.sum() + dates + len(alike) >= _SPELLED_SHARE * len(distinct)
-    return alike[0] if alike and many else ""
+    alike = max(alike, *(way(words) for way in ways), key=len)
+    dates = sum(is_date(word) for word in words) if alike and _is_day(alike[0]) else 0
+    return alike[0] if alike and n_plain + dates + len(alike) >= fewest else ""
+
+
+def _looks_like_any(word: str) -> bool:
+    return any(form.fullmatch(word) for form in _ANY_FORM) or _is_day(word) or is_date(word)
 
 
 def _of_one_unit(words: list[str]) -> list[str]:

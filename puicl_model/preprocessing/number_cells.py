@@ -57,21 +57,21 @@ def taken_apart(cell: str) -> NumberCell | None:
     found = _CELL.fullmatch(cell)
     if not found:
         return None
-    signs = [found["sign"], found["inner"], found["behind"]]
+    signs = [sign for sign in found.group("sign", "inner", "behind") if sign]
     in_brackets = bool(found["open"] or found["inside"])
-    # 5- and (5) may be a grade and the number of a list.
-    amount = found["before"] or MARK.search(found["digits"])
     if found["open"] and found["inside"]:
         return None
-    if in_brackets != bool(found["close"]) or sum(map(bool, signs)) + in_brackets > 1:
+    if in_brackets != bool(found["close"]) or len(signs) + in_brackets > 1:
         return None
-    if (in_brackets or found["behind"]) and not amount:
+    # 5- and (5) may be a grade and the number of a list.
+    marked = in_brackets or found["behind"]
+    if marked and not (found["before"] or MARK.search(found["digits"])):
         return None
     if found["sign"] == "+" and BLANK.search(found["digits"]):  # +49 170 123 456 is a telephone's
         return None
-    minus = in_brackets or any(sign and sign in _MINUS for sign in signs)
-    after = re.sub(r"\s", "", found["after"] or "").removesuffix(".")
-    if any(sign.isnumeric() for sign in re.sub("(?<=.)[²³]", "", after)):  # 5½, 10²
+    minus = in_brackets or any(sign in _MINUS for sign in signs)
+    after = "".join((found["after"] or "").split()).removesuffix(".")
+    if after and any(sign.isnumeric() for sign in re.sub("(?<=.)[²³]", "", after)):  # 5½, 10²
         return None
     return NumberCell(
         -1 if minus else 1, found["before"] or "", found["digits"], after, in_brackets

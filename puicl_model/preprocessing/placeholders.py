@@ -4,16 +4,16 @@ Among words such text is a level of its own, as it may say something there.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from typing import Any
 
 import pandas as pd
 
-from puicl_model.preprocessing.reading import is_missing
-from puicl_model.preprocessing.scales import NO_ANSWER, plain
+from puicl_model.preprocessing.scales import NO_ANSWER, bare
 
 # No placeholder is longer, and no longer text need be looked at.
 _LONGEST = 24
-# By `plain`, to which n.a., N/A and n-a are one.
+# By `bare`, to which n.a., N/A and n-a are one.
 _WORDS = (NO_ANSWER - {"other"}) | {
     *("n a", "na", "nan", "nat", "null", "blank", "empty", "undefined")
 }
@@ -31,7 +31,7 @@ def is_placeholder(text: str) -> bool:
     """Whether `text`, without blanks around it, stands for nothing beside numbers or dates."""
     if len(text) > _LONGEST or (_DIGIT.search(text) and not text.startswith("#")):
         return False
-    return plain(text) in _WORDS or any(way.fullmatch(text) for way in (_ERROR, _POINTS, _MARK))
+    return bare(text) in _WORDS or any(way.fullmatch(text) for way in (_ERROR, _POINTS, _MARK))
 
 
 def may_be_one_of_few(placeholder: str) -> bool:
@@ -39,21 +39,20 @@ def may_be_one_of_few(placeholder: str) -> bool:
     return _MARK.fullmatch(placeholder) is not None
 
 
-def placeholders(column: pd.Series) -> set[str]:
-    """The texts of `column` that stand for nothing if all others say numbers or dates.
+def placeholders(texts: Iterable[str], others: Collection[Any]) -> set[str]:
+    """Those of a column's `texts` that stand for nothing if all other cells say numbers or dates.
 
     Empty where one without a digit does not, and where there are no others.
     """
-    if column.dtype != object:
-        return set()
-    said = {cell if isinstance(cell, str) else str(cell) for cell in column[~is_missing(column)]}
-    found = set()
-    for text in said:
+    found, numbers = set(), len(others)
+    for text in texts:
         if is_placeholder(text):
             found.add(text)
-        elif not _DIGIT.search(text):  # as a rule, the first one of a column of words
+        elif _DIGIT.search(text):
+            numbers += 1
+        else:  # as a rule, the first one of a column of words
             return set()
-    return found if len(found) < len(said) else set()
+    return found if numbers else set()
 
 
 def without(column: pd.Series, words: Collection[str] | None = None) -> pd.Series:

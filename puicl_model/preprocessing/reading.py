@@ -33,33 +33,7 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame
     if isinstance(X, np.ma.MaskedArray):
         X = filled(X)
     if isinstance(X, pd.DataFrame):
-        twice = X.columns[X.columns.duplicated()]
-        if len(twice):
-            raise ValueError(f"X has more than one column {twice[0]!r}: name each differently")
-        kinds = [getattr(dtype, "kind", "O") for dtype in X.dtypes]
-        if "c" in kinds:
-            raise ValueError(f"column {X.columns[kinds.index('c')]}: Complex data not supported")
-        try:
-            validate_data(estimator, X, reset=reset, skip_check_array=True)
-        except TypeError as error:  # names of which some only are text
-            raise ValueError(str(error)) from None
-        _check_order(estimator, X.columns, reset)
-        if X.shape[0] == 0 or X.shape[1] == 0:
-            raise ValueError(
-                f"Found array with {X.shape[0]} sample(s) and {X.shape[1]} feature(s) (shape="
-                f"{X.shape}) while a minimum of 1 is required."
-            )
-        if any(isinstance(dtype, pd.SparseDtype) for dtype in X.dtypes):
-            raise TypeError("Sparse columns are not supported: give X.sparse.to_dense()")
-        table = X.copy(deep=False)
-        table.columns = range(X.shape[1])
-        table = table.reset_index(drop=True)
-        for j, dtype in enumerate(table.dtypes):
-            if isinstance(dtype, pd.ArrowDtype):
-                table[j] = _from_arrow(table[j])
-            elif isinstance(dtype, pd.PeriodDtype):
-                table[j] = table[j].dt.to_timestamp()
-        return table
+        return _read_frame(estimator, X, reset)
     if getattr(getattr(X, "dtype", None), "kind", "") == "c":
         raise ValueError("Complex data not supported: give real and imaginary parts as columns")
     with config_context(array_api_dispatch=False):  # which would leave tensors as they are
@@ -71,6 +45,37 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame
     if array.dtype.kind not in "biufOUSmM":
         raise ValueError(f"X holds {array.dtype}, which is neither numbers, text nor dates")
     return pd.DataFrame(array)
+
+
+def _read_frame(estimator: BaseEstimator, X: pd.DataFrame, reset: bool) -> pd.DataFrame:
+    """`read_table` of a pandas frame."""
+    twice = X.columns[X.columns.duplicated()]
+    if len(twice):
+        raise ValueError(f"X has more than one column {twice[0]!r}: name each differently")
+    kinds = [getattr(dtype, "kind", "O") for dtype in X.dtypes]
+    if "c" in kinds:
+        raise ValueError(f"column {X.columns[kinds.index('c')]}: Complex data not supported")
+    try:
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+    except TypeError as error:  # names of which some only are text
+        raise ValueError(str(error)) from None
+    _check_order(estimator, X.columns, reset)
+    if X.shape[0] == 0 or X.shape[1] == 0:
+        raise ValueError(
+            f"Found array with {X.shape[0]} sample(s) and {X.shape[1]} feature(s) (shape="
+            f"{X.shape}) while a minimum of 1 is required."
+        )
+    if any(isinstance(dtype, pd.SparseDtype) for dtype in X.dtypes):
+        raise TypeError("Sparse columns are not supported: give X.sparse.to_dense()")
+    table = X.copy(deep=False)
+    table.columns = range(X.shape[1])
+    table = table.reset_index(drop=True)
+    for j, dtype in enumerate(table.dtypes):
+        if isinstance(dtype, pd.ArrowDtype):
+            table[j] = _from_arrow(table[j])
+        elif isinstance(dtype, pd.PeriodDtype):
+            table[j] = table[j].dt.to_timestamp()
+    return table
 
 
 def _refuse_no_table(X: Any) -> None:
@@ -214,20 +219,6 @@ def look(text: str) -> str:
     return " ".join(seen.translate(_ALIKE).split())
 
 
-def with_plain_text(column: pd.Series) -> pd.Series:
-    """`column`, its text as Python's own and without blanks and marks that show nowhere around it.
-
-    Arrow's text makes each cell anew when it is looked at; pandas takes no blanks but ASCII's for
-    a part of a number, and Python none that have no width.
-    """
-    if isinstance(column.dtype, pd.StringDtype):
-        column = column.astype(object)
-    if column.dtype != object:
-        return column
-    cells = [cell.strip(_AROUND) if isinstance(cell, str) else cell for cell in column.array]
-    return pd.Series(cells, column.index, dtype=object)
-
-
 # What files write where there is nothing: what pandas takes for it in a CSV file, and "?".
 NOTHING = frozenset(
     {"", "?", "NaN", "nan", "-NaN", "-nan", "NA", "<NA>", "#NA", "N/A", "n/a", "#N/A", "#N/A N/A"}
@@ -245,6 +236,29 @@ def filled(cells: np.ma.MaskedArray) -> np.ndarray:
     whole = np.ma.getdata(cells).astype(object)
     whole[np.ma.getmaskarray(cells)] = None
     return whole
+
+
+def plain_cells(column: pd.Series) -> pd.Series:
+    """`column` with no value where a cell says nothing (`is_missing`), and its text plain.
+
+    That is Python's own, without blanks and marks that show nowhere around it: Arrow's text makes
+    each cell anew when it is looked at; pandas takes no blanks but ASCII's for a part of a number,
+    and Python none that have no width. What reads columns after this asks `isna` alone.
+    """
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        levels = column.cat.categories
+        return column.cat.remove_categories(levels[_are_nothing(levels)])
+    if isinstance(column.dtype, pd.StringDtype):
+        column = column.astype(object)
+    if column.dtype != object:
+        return column
+    cells = [
+        (None if (text := cell.strip(_AROUND)) in NOTHING else text)
+        if isinstance(cell, str)
+        else cell
+        for cell in column.tolist()
+    ]
+    return pd.Series(cells, column.index, dtype=object)
 
 
 def is_missing(column: pd.Series) -> np.ndarray:

@@ -49,7 +49,7 @@ NO_ANSWER = frozenset(
     }
 )
 # What stands before 1 where it stands beside numbers, and what before the least of them.
-NOTHING = frozenset(
+ZERO = frozenset(
     {
         *("none", "no", "nil", "zero", "never", "absent", "negative", "neg", "not at all"),
         *("not detected", "undetected", "undetectable"),
@@ -74,7 +74,7 @@ def ranks(levels: Iterable[str]) -> dict[str, int]:
     Case, hyphens and the like do not matter, nor words that all levels begin or end with (low risk,
     high risk). What gives no answer (`unknown`, `refused`) comes last. Pluses count: -, +, ++.
     """
-    said = {level: plain(level) for level in levels}
+    said = {level: bare(level) for level in levels}
     if pluses := _pluses(said):
         return pluses
     for words in _readings(said):
@@ -91,7 +91,7 @@ def _pluses(said: dict[str, str]) -> dict[str, int]:
     found, silent = {}, {}
     for level, words in said.items():
         sign = level.strip()
-        if sign in _NO_PLUS or words in NOTHING:
+        if sign in _NO_PLUS or words in ZERO:
             found[level] = 0
         elif sign in _HARDLY_A_PLUS or words in TRACE:
             found[level] = 1
@@ -110,7 +110,7 @@ def _pluses(said: dict[str, str]) -> dict[str, int]:
 def lacks_none(levels: Iterable[str]) -> bool:
     """Whether `levels` are grades of something bad without a word for none of it."""
     levels = list(levels)
-    if _MILD.isdisjoint(map(plain, levels)):
+    if _MILD.isdisjoint(map(bare, levels)):
         return False
     found = ranks([*levels, "none"])
     return bool(found) and min(found[level] for level in levels) > found["none"]
@@ -126,14 +126,14 @@ def _readings(said: dict[str, str]) -> Iterator[dict[str, str]]:
 
 def no_answer(level: str) -> bool:
     """Whether `level` is what people say who say nothing else: `unknown`, `refused`."""
-    return plain(level) in NO_ANSWER | {""}
+    return bare(level) in _SILENT
 
 
 def _answers(said: dict[str, str]) -> dict[str, str]:
-    return {level: words for level, words in said.items() if words not in NO_ANSWER | {""}}
+    return {level: words for level, words in said.items() if words not in _SILENT}
 
 
-def plain(level: str) -> str:
+def bare(level: str) -> str:
     """`level` in lower case, with blanks for hyphens and the like, and without marks."""
     return _APART.sub(" ", _MARKS.sub("", level.casefold())).strip()
 
@@ -152,6 +152,9 @@ def _without_what_is_common(said: dict[str, str]) -> dict[str, str]:
 
 def _words(text: str) -> list[str]:
     return text.split(", ")
+
+
+_SILENT = NO_ANSWER | {""}
 
 
 @functools.cache

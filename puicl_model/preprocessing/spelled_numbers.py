@@ -116,10 +116,10 @@ def _has_three_decimals(value: float) -> bool:
 
 def _decimal_mark(digits: Sequence[str], *, money: bool) -> str | None:
     """The mark with which all `digits` are numbers; None where there is none, or either may be."""
-    by_point, by_comma = ([value_of(d, mark) for d in digits] for mark in ".,")
-    if None in by_point:
-        return None if None in by_comma else ","
-    if None in by_comma or by_point == by_comma:
+    possible = [mark for mark in ".," if all(value_of(d, mark) is not None for d in digits)]
+    if len(possible) < 2:
+        return possible[0] if possible else None
+    if all(value_of(d, ".") == value_of(d, ",") for d in digits):
         return "."
     # 1,234 and 12,500: three digits behind each mark. Beside 999 they are thousands, and where
     # each number has a mark, these are a thousand times as many as decimals at most.

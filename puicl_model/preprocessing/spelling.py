@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from puicl_model.preprocessing.reading import is_missing
+from puicl_model.preprocessing.cells import of_cells
 
 # No number or date is longer, and no longer text need be looked at.
 _LONGEST = 48
@@ -26,7 +26,7 @@ class Spelling:
     example: str
 
     def of_text(self, cell: str) -> Any:
-        """What `cell`, without blanks around it, says; None where it cannot be read."""
+        """What `cell` says; None where it cannot be read."""
         raise NotImplementedError
 
     def of_other(self, cell: Any) -> Any:
@@ -38,49 +38,38 @@ class Spelling:
 
         Raises `ValueError` naming the first cell that cannot be read.
         """
-        missing = is_missing(column)
-        read: dict[str, Any] = {}
-        cells: list[Any] = []
-        for row, (cell, gone) in enumerate(zip(column.astype(object), missing, strict=True)):
-            if gone:
-                cells.append(None)
-                continue
-            if isinstance(cell, str):
-                if cell not in read:
-                    read[cell] = self.of_text(cell.strip()) if len(cell) <= _LONGEST else None
-                said = read[cell]
-            else:
-                said = self.of_other(cell)
-            if said is None:
+        rows = np.flatnonzero(column.notna())
+        known = column.iloc[rows]
+        said = of_cells(known, self._of_any_text, self.of_other)
+        for row, cell, what in zip(rows, known, said, strict=True):
+            if what is None:
                 told = cell.item() if isinstance(cell, np.generic) else cell
                 raise ValueError(
                     f"row {row} holds {told!r}, not {self.what} written like {self.example!r}, as "
                     "at the fit"
                 )
-            cells.append(said)
+        cells = np.full(len(column), None)
+        cells[rows] = said
         return pd.Series(cells, column.index, dtype=object)
+
+    def _of_any_text(self, cell: str) -> Any:
+        return self.of_text(cell) if len(cell) <= _LONGEST else None
 
     def state(self) -> dict[str, Any]:
         """Plain data, with the `kind`."""
         return {"kind": self.kind, **asdict(self)}
 
 
-def texts_and_others(column: pd.Series) -> tuple[list[str], list[Any]] | None:
-    """The different texts of `column`, without blanks around them, and its other cells.
+def texts_and_others(column: pd.Series) -> tuple[list[str], list[Any]]:
+    """The different texts of `column`, and its other cells; neither where a text is too long.
 
-    None where there is no text, or one that is too long.
+    Nor where the type says what cells are, as a categorical's does.
     """
-    known = column[~is_missing(column)]
-    texts: dict[str, None] = {}
-    others = []
-    for cell in known:
-        if not isinstance(cell, str):
-            others.append(cell)
-        elif len(cell) > _LONGEST:
-            return None
-        else:
-            texts[cell.strip()] = None
-    return (list(texts), others) if texts else None
+    cells = column.dropna().tolist() if column.dtype == object else []
+    texts = list(dict.fromkeys(cell for cell in cells if isinstance(cell, str)))
+    if max(map(len, texts), default=0) > _LONGEST:
+        return [], []
+    return texts, [cell for cell in cells if not isinstance(cell, str)]
 
 
 def reads_all(spelling: Spelling, texts: Iterable[str], others: Iterable[Any]) -> bool:

@@ -18,14 +18,16 @@ _DIGIT = re.compile(r"\d")
 _KINDS = {kind.kind: kind for kind in (DateSpelling, MeasureSpelling, NumberSpelling)}
 
 
-def spelling_of(column: pd.Series) -> Spelling | None:
-    """How all cells of `column` say numbers or dates; None where not all do, or not in one way.
+def spelling_of(texts: Sequence[str], others: Sequence[Any]) -> Spelling | None:
+    """How all cells of a column say numbers or dates; None where not all do, or not in one way.
 
-    For columns whose cells Python and pandas do not read by themselves. A categorical is what its
-    type says it is.
+    texts: the different ones, others: cells that are no text (`texts_and_others`), which Python
+    and pandas do not read by themselves.
     """
-    cells = texts_and_others(column) if column.dtype == object else None
-    return None if cells is None else _spelling(*cells)
+    for find in (measure_spelling, date_spelling, number_spelling):
+        if texts and (found := find(texts, others)):
+            return found
+    return None
 
 
 def amounts_with_commas(column: pd.Series) -> NumberSpelling | None:
@@ -33,41 +35,23 @@ def amounts_with_commas(column: pd.Series) -> NumberSpelling | None:
 
     None where not all do. Where the mark is known, 1,250 kg beside 2 kg leaves one reading.
     """
-    cells = texts_and_others(column)
-    spelling = None if cells is None else number_spelling(*cells, decimal=",")
+    texts, others = texts_and_others(column)
+    spelling = number_spelling(texts, others, decimal=",") if texts else None
     if spelling is None or not (spelling.before or set(spelling.units) != {""}):
         return None
     return spelling
 
 
-def words_beside(column: pd.Series) -> list[str]:
+def words_beside(texts: Sequence[str], others: Sequence[Any]) -> list[str]:
     """The one or two words without which more than 20 different cells would be read.
 
     Such as `Varies with device` beside 2.5M and 14k; empty where there are none, or more of them.
+    texts, others: see `spelling_of`.
     """
-    cells = texts_and_others(column) if column.dtype == object else None
-    if cells is None:
-        return []
-    texts, others = cells
     # No more of them than would be too many are looked for.
     words = list(islice((text for text in texts if not _DIGIT.search(text)), _MOST_WORDS + 1))
     said = [text for text in texts if text not in words] if len(words) <= _MOST_WORDS else []
-    return words if words and len(said) > _MANY and _spelling(said, others) else []
-
-
-def _spelling(texts: Sequence[str], others: Sequence[Any]) -> Spelling | None:
-    for find in (measure_spelling, date_spelling, number_spelling):
-        if found := find(texts, others):
-            return found
-    return None
-
-
-def as_written(column: pd.Series, spelling: Spelling | None) -> pd.Series:
-    """`column` with the numbers or dates that its cells say; itself without a `spelling`.
-
-    Raises `ValueError` naming the first cell that cannot be read.
-    """
-    return column if spelling is None else spelling.read(column)
+    return words if words and len(said) > _MANY and spelling_of(said, others) else []
 
 
 def spelling_from(state: dict[str, Any] | None) -> Spelling | None:

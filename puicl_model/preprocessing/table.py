@@ -16,7 +16,7 @@ from puicl_model.preprocessing.column_doubts import RARE
 from puicl_model.preprocessing.columns import ENCODERS, CategoryColumn, DateColumn
 from puicl_model.preprocessing.fit_doubts import fit_doubts
 from puicl_model.preprocessing.levels import with_own_levels
-from puicl_model.preprocessing.reading import column_names, is_missing, read_table, with_plain_text
+from puicl_model.preprocessing.reading import column_names, plain_cells, read_table
 from puicl_model.telling import tell
 
 # Levels that a warning names.
@@ -117,28 +117,25 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         seen: dict[bytes, str] = {}
         blank = np.ones(len(table), dtype=bool)
         for j in table:
-            name, column = self._names[j], with_plain_text(table[j])
-            missing = is_missing(column)
-            blank &= missing
-            choice = choose(name, column, missing, settings, categorical=j in categorical)
+            name, column = self._names[j], plain_cells(table[j])
+            blank &= column.isna().to_numpy()
+            choice = choose(name, column, settings, categorical=j in categorical)
             told[name], encoder = choice.told, choice.encoder
             if encoder is None:
                 self.kinds_[name] = choice.left_out
                 continue
             self._encoders[j] = encoder
             self.kinds_[name] = encoder.kind
-            columns = encoder.encode(column if choice.said is None else choice.said)
+            columns = np.ascontiguousarray(encoder.encode(choice.said).T) + 0.0  # -0.0 is 0.0
+            keys = [hashlib.sha256(values.tobytes()).digest() for values in columns]
             fresh = False
-            for k, ending in enumerate(encoder.endings):
-                values = columns[:, k] + 0.0  # -0.0 is 0.0
-                key = hashlib.sha256(values.tobytes()).digest()
-                if values.min() == values.max() or key in seen:
-                    continue
-                seen[key], fresh = name, True
-                self._kept.append((j, k, name + ending))
-                outputs.append(values)
+            for k, (key, values) in enumerate(zip(keys, columns, strict=True)):
+                if key not in seen and values.min() < values.max():
+                    seen[key], fresh = name, True
+                    self._kept.append((j, k, name + encoder.endings[k]))
+                    outputs.append(values)
             if not fresh:
-                twin = next((seen[key] for key in map(_key, columns.T) if key in seen), None)
+                twin = next((seen[key] for key in keys if key in seen), None)
                 rare = isinstance(encoder, CategoryColumn) and not encoder.levels
                 self.kinds_[name] = f"equal to {twin}" if twin else RARE if rare else "constant"
                 del self._encoders[j]
@@ -205,7 +202,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         """`transform` of what `read_table` made of rows whose columns have been compared."""
         encoded = {}
         for j, encoder in self._encoders.items():
-            column = with_plain_text(table[j])
+            column = plain_cells(table[j])
             try:
                 encoded[j] = encoder.transform(column)
             except (ValueError, OverflowError) as error:
@@ -318,7 +315,3 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                     f"{self.n_features_in_ - 1}"
                 )
         return positions
-
-
-def _key(values: np.ndarray) -> bytes:
-    return hashlib.sha256((values + 0.0).tobytes()).digest()

@@ -74,7 +74,7 @@ def test_threads_at_a_first_call_read_each_context_once(weights, read, keep, way
 
 
 def test_threads_leave_the_process_its_filters_of_warnings(fitted, monkeypatch):
-    before, plain = list(warnings.filters), preprocessing.with_plain_text
+    before, plain = list(warnings.filters), preprocessing.plain_cells
     inside = {name: threading.Event() for name in ("first", "second")}
     go_on = {name: threading.Event() for name in inside}
 
@@ -84,7 +84,7 @@ def test_threads_leave_the_process_its_filters_of_warnings(fitted, monkeypatch):
         go_on[name].wait(WAIT)
         return plain(column)
 
-    monkeypatch.setattr(preprocessing, "with_plain_text", waiting)
+    monkeypatch.setattr(preprocessing, "plain_cells", waiting)
     workers = [
         threading.Thread(target=fitted.predict_proba, args=(table(seed=1),), name=name)
         for name in inside

@@ -184,7 +184,7 @@ def test_a_scale_names_no_word_twice_and_names_words_as_they_are_looked_for():
         ranks = [line for line in paragraph.strip().split("\n") if not line.startswith("#")]
         words = [word for rank in ranks for word in rank.split(", ")]
         assert [word for word, times in Counter(words).items() if times > 1] == []
-        assert [word for word in words if scales.plain(word) != word] == []
+        assert [word for word in words if scales.bare(word) != word] == []
     assert len(scales._scales()) > 40
     for scale in scales._scales():
         assert len(set(scale.values())) >= 3
