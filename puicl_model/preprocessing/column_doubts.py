@@ -71,18 +71,20 @@ def of_marks(marks: Mapping[str, Sequence[str]]) -> str:
     )
 
 
-def of_rare_levels(shares: Mapping[str, float], rare_below: int) -> str:
+def of_rare_levels(shares: Mapping[str, float], rare_below: int, *, numbers: bool) -> str:
     """On categories of which much is in no level of its own; shares: of their cells in rare ones.
 
-    Numbers are such categories where words for nothing, or another way to write numbers, stand
-    among them.
+    numbers: whether the rare levels are numbers. Numbers are categories where words stand among
+    them, or numbers that are written in another way.
     """
     many = {name: share for name, share in shares.items() if share >= _MANY_RARE}
     told = _named(many, "{:.0%}")
+    advice = "use fewer groups to tell them apart"
+    if numbers:
+        advice = "write all cells as numbers, and empty those without a value, to have numbers"
     return told and (
         f"levels of fewer than {rare_below} rows, which are read as one level, fill much of: "
-        f"{told}; if these are numbers, write all cells as numbers and empty those "
-        "without a value; otherwise use fewer groups"
+        f"{told}; {advice}"
     )
 
 

@@ -233,6 +233,8 @@ class CategoryColumn(Column):
     by_count: np.ndarray | None = None
     # The share of rare levels in the cells that are there; only at a fit, and 0 of few cells.
     rare_share: float = 0.0
+    # Whether half of the rare levels or more are numbers; only at a fit.
+    rare_numbers: bool = False
 
     def __init__(self, column: pd.Series, one_hot_levels: int, rare_below: int):
         words, missing = as_words(column)
@@ -248,6 +250,9 @@ class CategoryColumn(Column):
         self.rare = len(common) < len(counts)
         if len(known) >= MIN_ROWS_TO_JUDGE:
             self.rare_share = (len(known) - sum(common.values())) / len(known)
+        if rare := [level for level in counts if level not in common]:
+            numbers = pd.to_numeric(pd.Series(rare), errors="coerce").notna()
+            self.rare_numbers = bool(numbers.mean() >= 0.5)
         self.missing = bool(missing.any())
         self.one_hot = self._n_codes <= one_hot_levels
         codes = self._codes(words, missing)

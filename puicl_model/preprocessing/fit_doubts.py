@@ -53,6 +53,11 @@ def fit_doubts(
         for name, each in dates.items()
         if each.nothing is not None
     }
+    plain = [
+        (name, each)
+        for name, each in categories.items()
+        if name not in misspelled and name not in beside
+    ]
     sentences = (
         left_out(dropped),
         of_one_word(levels),
@@ -62,13 +67,13 @@ def fit_doubts(
         taken_for_categories(misspelled),
         of_words_beside(beside),
         of_marks({name: said.marks for name, said in told.items() if said.marks}),
-        of_rare_levels(
-            {
-                name: each.rare_share
-                for name, each in categories.items()
-                if name not in misspelled and name not in beside
-            },
-            rare_below,
+        *(
+            of_rare_levels(
+                {name: each.rare_share for name, each in plain if each.rare_numbers == numbers},
+                rare_below,
+                numbers=numbers,
+            )
+            for numbers in (True, False)
         ),
         taken_for_numbers([name for name, said in told.items() if said.identifies]),
         of_two_clocks(name for name, each in dates.items() if each.zoned is None),

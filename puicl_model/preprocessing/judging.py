@@ -99,6 +99,8 @@ def refuse_slips(name: str, column: pd.Series, distinct: int) -> str:
         if kind == "number" and (bound := BOUND.fullmatch(str(column[row]))):
             mend = f"write bounds as numbers ({bound['number']}, or half of it)"
         others = "nearly all others" if few else "most others"
+        if kind == "number" and _CODE.fullmatch(str(column[row]).upper()):
+            mend += ", leave the column out if it only names rows"
         raise ValueError(
             f"column {name}: row {row} holds {column[row]!r}, not a {kind}, as {others} are; "
             f"{mend}, or name the column in categorical_features"

@@ -307,10 +307,23 @@ def test_numbers_that_become_rare_levels_beside_a_word_are_told_of(word):
     """Where the word has less than half of the cells, it is refused as a slip."""
     cells = np.random.default_rng(0).permutation(N * 10).astype(object)
     cells[: int(N * 6.5)] = word
-    with pytest.warns(UserWarning, match=r"fewer than 3 rows, .* fill much of: a \(35%\); if"):
+    said = r"fewer than 3 rows, .* fill much of: a \(35%\); write all cells as numbers, and empty"
+    with pytest.warns(UserWarning, match=said):
         fitted, out = fit(a=cells)
     assert fitted.kinds_ == {"a": "category"}
     assert len(np.unique(out["a"])) == 2
+
+
+def test_words_and_numbers_that_become_rare_levels_are_told_of_apart():
+    rare = np.arange(N * 10).astype(object)
+    words = np.array([f"w{k}" for k in rare], dtype=object)
+    rare[: int(N * 6.5)], words[: int(N * 6.5)] = "nil", "usual"
+    fitted = TablePreprocessor()
+    with pytest.warns(UserWarning, match="fill much of"):
+        fitted.fit(pd.DataFrame({"a": rare, "b": words[::-1]}))
+    of_numbers, of_words = fitted.doubts_
+    assert "fill much of: a (35%); write all cells as numbers" in of_numbers
+    assert of_words.endswith("fill much of: b (35%); use fewer groups to tell them apart")
 
 
 @pytest.mark.parametrize(("n_rare", "told"), [(1, 0), (2, 1)])

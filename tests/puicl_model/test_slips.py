@@ -64,8 +64,10 @@ def test_codes_with_a_letter_first_among_numbers_are_categories_and_told(odd, re
     cells[: 10 * len(odd) : 10] = odd
     table = pd.DataFrame({"a": cells})
     if refused:
-        with pytest.raises(ValueError, match=f"column a: row 0 holds '{refused}', not a number"):
+        with pytest.raises(ValueError, match=f"row 0 holds '{refused}', not a number") as raised:
             TablePreprocessor().fit(table)
+        names_rows = "leave the column out if it only names rows"
+        assert (names_rows in str(raised.value)) == (refused != "EUR50")
         return
     with pytest.warns(UserWarning, match=r"taken for categories: a \(such as 'V57'\)"):
         fitted = TablePreprocessor().fit(table)
