@@ -1,4 +1,4 @@
-"""`python -m prior_gen`: the `prior-gen` command, where it is not on the PATH."""
+"""`python -m prior_gen`: the `prior-gen` command for environments without it on the PATH."""
 
 from prior_gen.cli import main
 

@@ -1,4 +1,4 @@
-"""The bank of ten nonlinearities (paper, Section 2.1), and the fast way through it."""
+"""The bank of ten activation functions (paper, Section 2.1), with fast float32 kernels."""
 
 from collections.abc import Callable
 
@@ -23,11 +23,11 @@ BANK: dict[str, Callable[..., np.ndarray]] = {
 
 
 def activate(name: str, x: np.ndarray, clamp: float, portable: bool = False) -> np.ndarray:
-    """phi(x) of x clamped to +-`clamp`, in x's dtype; x stays as it is.
+    """Clamp x to +-`clamp` and apply the activation `name`; x itself is not modified.
 
-    In float32 the functions without a transcendental part take one pass, and GELU's error
-    function is a rational one; portable: the others are those of `prior_gen.elementary`, whose
-    bits no instruction set changes.
+    The result has x's shape and dtype. In float32, functions without a transcendental part take a
+    single pass, and GELU approximates erf by a rational function. With `portable`, float32 tanh,
+    sin and rbf come from `prior_gen.elementary`, whose bits do not depend on the instruction set.
     """
     if x.dtype != np.float32:
         return BANK[name](np.clip(x, -clamp, clamp)).astype(x.dtype)
@@ -90,7 +90,7 @@ def _abs(x, clamp, out):
 
 @jit
 def _gelu(x, clamp, out):
-    # erf(z) = z P(z^2) / Q(z^2) on |z| <= 4, within 6e-7; beyond, it is +-1 in float32.
+    # erf(z) = z P(z^2) / Q(z^2) on |z| <= 4, within 6e-7; beyond that, erf is +-1 in float32.
     for i in range(x.size):
         value = min(max(x[i], -clamp), clamp)
         z = value * np.float32(0.7071067811865476)

@@ -1,4 +1,4 @@
-"""Does this machine make the same bits? A fixed sample of the prior, and who computed it."""
+"""Digests that show whether this machine produces the same bits, and the software it runs."""
 
 import hashlib
 import platform
@@ -15,8 +15,8 @@ from puicl_config import Config, PriorConfig, ShardsConfig
 
 _PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "zarr", "numcodecs", "webdataset")
 
-# Microbatches of a plan that `tasks_digest` makes, how many tasks each has at most, and how many
-# labelled rows the shortest and the longest have at most.
+# Limits of `tasks_digest`: its number of microbatches, the most tasks in each, and upper bounds on
+# the two ends of the range of labelled rows.
 _SAMPLED, _TASKS = 24, 8
 _FEW = (60, 120)
 
@@ -24,11 +24,11 @@ _blas = ThreadpoolController()
 
 
 def canary_digest(prior: PriorConfig) -> str:
-    """Hex SHA-256 of two small tasks that pass through every activation of the plan.
+    """Hex SHA-256 of two tasks of few rows that pass through every activation of the plan.
 
-    One is causal and its columns are hidden nodes, the other has a readout head. It hashes them
-    in full precision, before they are rounded for storage, so that a machine whose last bit differs
-    is told apart even where float16 would hide it for a while.
+    One task is causal (its columns are hidden nodes), the other reads its columns from a readout
+    head. Both are hashed in full precision, before rounding for storage, so that a difference in
+    the last bit shows even where float16 would hide it.
     """
     d = prior.n_features[1]
     width = max(prior.hidden_width[1], d + 1)
@@ -59,7 +59,7 @@ def canary_digest(prior: PriorConfig) -> str:
                 label_node=pool - 1 if causal else None,
                 feature_nodes=np.linspace(0, pool - 2, d).astype(int) if causal else None,
             )
-            # Stage 0 exists in no plan: the canary's draws are nobody's data.
+            # No plan has a stage 0, so the canary never reuses the random stream of real data.
             rng = task_generator(prior.seed, "heldout", 0, 0, 0, number)
             x, y, pi = generate_task(rng, prior, factors)
             digest.update(x.tobytes() + y.tobytes() + pi.hex().encode())
@@ -69,12 +69,12 @@ def canary_digest(prior: PriorConfig) -> str:
 
 
 def tasks_digest(prior: PriorConfig) -> str:
-    """Hex SHA-256 of small microbatches of the plan itself, from its first stage to its last.
+    """Hex SHA-256 of small microbatches, in full precision, from the plan's first to last stage.
 
-    In full precision. `canary_digest` is of two tasks of the largest sizes and of the plan's own
-    activations; small products, which libraries sum in other orders, and what extensions compute
-    (graphs, factor models, soft borders) show here. Of plans with extensions at least half of the
-    sample is extended, however few of the plan's microbatches are.
+    `canary_digest` covers two tasks with the plan's most columns. This one also covers small matrix
+    products, which libraries sum in other orders, and the computations of extensions (graphs,
+    factor models, soft borders). If the plan has extensions, at least half of the sampled
+    microbatches are extended, however few of the plan's own are.
     """
     few = (min(prior.n_labeled[0], _FEW[0]), min(prior.n_labeled[1], _FEW[1]))
     tasks = min(prior.tasks_per_microbatch, _TASKS)
@@ -85,7 +85,7 @@ def tasks_digest(prior: PriorConfig) -> str:
         chosen = small
         if prior.extensions.share and number % 2:
             chosen = small.model_copy(update={"extensions": extended})
-        # Unchecked: few labelled rows need not go with the plan's other ranges.
+        # Skip validation: so few labelled rows may contradict the plan's other ranges.
         config = Config.model_construct(prior=chosen, shards=ShardsConfig(x_dtype="float32"))
         step = number % prior.steps_in_stage(int(stage))
         made = generate_microbatch(config, int(stage), step, 0, "heldout")
@@ -94,7 +94,7 @@ def tasks_digest(prior: PriorConfig) -> str:
 
 
 def software() -> dict[str, str]:
-    """Versions and instruction sets that may decide the bits; no names, no times."""
+    """Versions and instruction sets that the bits may depend on; no host names, no times."""
     blas = [
         f"{library['internal_api']} {library['version']} {library.get('architecture', '')}".strip()
         for library in threadpool_info()

@@ -41,12 +41,15 @@ from shard_io import Store, as_ranges, folder_of, open_shards
 
 
 class _Command(TyperGroup):
-    """The command, whose overrides are options, while the trainer takes them as they are."""
+    """The `prior-gen` command group.
+
+    An override given as an argument, as the trainer takes them, is refused with a hint at `--set`.
+    """
 
     def resolve_command(self, ctx, args):
         if args and re.fullmatch(r"[a-z_]+(\.\w+)+=.*", args[0], re.DOTALL):
             raise InputError(
-                f"{args[0]} is no command; to override the config, give --set {args[0]}"
+                f"{args[0]} is not a command; to override the config, give --set {args[0]}"
             )
         return super().resolve_command(ctx, args)
 
@@ -106,7 +109,7 @@ def generate(
         typer.Option("--dry-run", help="Only say what would be generated, and how long it takes."),
     ] = False,
 ) -> None:
-    """Generate the parts of some stages that OUT lacks; run it again to go on."""
+    """Generate those parts of the given stages that OUT lacks; run it again to resume."""
     if context.invoked_subcommand:
         return
     overrides = list(overrides or [])
@@ -163,7 +166,7 @@ def _show_what_others_owe(out: str, stages: list[int], shares: int) -> None:
 
 
 def _sampled(count: float) -> str:
-    """A count in three digits, which is what a sample tells."""
+    """Format a count with three significant digits, since it comes from a sample."""
     return f"{float(f'{count:.3g}'):,.0f}"
 
 
@@ -176,7 +179,10 @@ def _show_estimate(
     jobs: int | None,
     address: str | None,
 ) -> None:
-    """What a run would make; how many workers a cluster has is its business."""
+    """Print what a run would make and how long it would take.
+
+    With the `address` of a cluster, whose number of workers is unknown, time is that of one worker.
+    """
     todo = look_ahead(folder, manifest_here(settings, split), stages, share)
     parts = todo.missing
     size = estimate(settings, parts, split)
@@ -187,7 +193,7 @@ def _show_estimate(
         "uncompressed"
     )
     if todo.present:
-        print(f"{folder}: {todo.present:,} parts more are there already and would be kept")
+        print(f"{folder}: {todo.present:,} more parts exist already and would be kept")
     if not parts:
         return
     cost = measure(settings, parts, split, size)
@@ -205,7 +211,7 @@ def _show_estimate(
             f"GB on disk as {settings.shards.format}"
         )
     if not isinstance(folder, Path):
-        print(f"{folder}: room is not looked at behind a URL")
+        print(f"{folder}: free space cannot be checked behind a URL")
         return
     check_space(folder, compressed(size, cost))
     print(f"{folder}: {free_space(folder) / 1e9:.3g} GB are free there")

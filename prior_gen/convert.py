@@ -1,4 +1,4 @@
-"""The same shards in another format: read, stored again, never recomputed."""
+"""Conversion of shards to another format: tasks are read and stored again, never recomputed."""
 
 import functools
 from collections.abc import Sequence
@@ -35,13 +35,14 @@ def convert_shards(
 ) -> GenerationResult:
     """Store every part of `source` that `out` lacks in `out`, in `shard_format`.
 
-    `out` becomes, byte for byte, the folder that a generator of that format would have made; only
-    entries of `source` that name no plan, older ones, name none in `out`, and zarr parts made of
-    webdataset's have the tags that `prior.extensions` writes in another order: there these are
-    sorted. Content digests are the same.
-    Started again it goes on, part by part. Raises `ShardError` where `out` holds anything else
-    or its disk has too little room, before anything is written, or where a part of `source` is
-    damaged, `InputError` where `out` is a URL to read from.
+    `out` becomes, byte for byte, the folder that the generator would have written in that format,
+    with two exceptions. Older entries of `source` that name no plan name none in `out` either. In
+    zarr parts converted from webdataset, the tags that `prior.extensions` writes are sorted.
+    Content digests do not change. A conversion that was interrupted resumes part by part.
+
+    Raises `InputError` if `out` is a read-only URL. Raises `ShardError`, before anything is
+    written, if `out` is `source`, holds anything else or has too little disk space, or if a machine
+    that produces different bits began it; and later if a part of `source` is damaged.
     """
     store_of(out).check_writable()
     reader = open_shards(source)
@@ -58,8 +59,8 @@ def convert_shards(
     manifest = claim_folder(out, ours)
     if manifest.canary != theirs.canary:
         raise ShardError(
-            f"{out} was begun on a machine that makes other bits than {source} holds; give "
-            "another folder"
+            f"{out} was begun on a machine that produces different bits from those in {source}; "
+            "give another folder"
         )
     if isinstance(out, Path):
         sweep_staging(out)
@@ -71,9 +72,9 @@ def convert_shards(
 def convert_part(
     source: Path | Store, manifest: Manifest, folder: Path | Store, part: PartId
 ) -> PartEntry:
-    """Store one part of `source` as `manifest` says; the work of one worker in one go.
+    """Store one part of `source` in `folder` as `manifest` says: one worker's unit of work.
 
-    Raises `ShardError` where the part is not whole, `Dropped` where the run ends meanwhile.
+    Raises `ShardError` if the part is damaged, and `Dropped` if the run ends meanwhile.
     """
     reader = open_shards(source)
     stored = reader.part(part)
@@ -83,7 +84,7 @@ def convert_part(
         microbatches.append(stored[position])
     if [batch.address for batch in microbatches] != reader.layout.addresses(part):
         raise ShardError(
-            f"{part.name} in {source} holds other microbatches than its place in the plan; "
+            f"{part.name} in {source} does not hold the microbatches of its place in the plan; "
             f"{repairing(source)} makes it again"
         )
     entry = reader.entry(part)
@@ -92,7 +93,7 @@ def convert_part(
             f"{part.name} in {source} does not match its content digest; "
             f"{repairing(source)} makes it again"
         )
-    # An older entry names no plan, and to store its tasks again is no proof of one.
+    # An older entry names no plan, and storing its tasks again does not prove which plan it had.
     return publish_part(folder, part, microbatches, manifest.storage, entry.plan)
 
 

@@ -1,4 +1,4 @@
-"""The curriculum: which ranges a stage draws eta, pi and `causal` from (paper, Section 4.1)."""
+"""The curriculum: the ranges that a stage draws eta, pi and `causal` from (paper, Section 4.1)."""
 
 import math
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ class StageRanges:
 
 
 def stage_ranges(prior: PriorConfig, stage: int) -> StageRanges:
-    """Ranges at `stage` (1-based); stages above K, the tail, are held at stage K.
+    """Ranges at `stage` (1-based); the tail, all stages above K, keeps the ranges of stage K.
 
-    Both ends of eta's and pi's interval move linearly from stage 1 to stage K;
-    P(causal) = p_causal_final * s / K, which is the paper's s / (2K) at the default.
+    Both ends of the intervals of eta and pi move linearly from stage 1 to stage K.
+    P(causal) = p_causal_final * s / K, which at the default is the paper's s / (2K).
     """
     clamped = min(stage, prior.stages)
-    # A curriculum of a single stage is its own last stage.
+    # A curriculum with a single stage is at its end from the start.
     progress = (clamped - 1) / (prior.stages - 1) if prior.stages > 1 else 1.0
     return StageRanges(
         eta=_between(prior.eta_first, prior.eta_final, progress),

@@ -1,11 +1,14 @@
-"""Elementary functions whose bits neither numpy nor the processor's instruction set can change.
+"""Elementary functions whose bits depend neither on numpy nor on the processor's instruction set.
 
-numpy's exp, tanh, sin and their like are other code on processors with AVX2, with AVX-512 and with
-neither, and differ in the last place. These are made of additions, multiplications, divisions,
-square roots and roundings alone, each of which IEEE 754 fixes to the bit, in an order of their own.
-Where `prior.arithmetic` is "portable", `activate` uses those of float32, each a whole activation
-(numba's cache does not notice where a function it inlined from another file has changed), and the
-warps those of float64. Normal scores and the skewed roots of graphs use these always.
+numpy runs different code for exp, tanh, sin and the like on processors with AVX2, with AVX-512 and
+with neither, and the results differ in the last place. The functions here use only additions,
+multiplications, divisions, square roots and roundings, in a fixed order; IEEE 754 defines each of
+these to the bit.
+
+If `prior.arithmetic` is "portable", `activate` uses the float32 functions and the warps use the
+float64 ones. Normal scores and the skewed roots of graphs always use the float64 ones. Each float32
+function is a complete activation, since numba's cache does not notice a change in a function that
+was inlined from another file.
 """
 
 import numpy as np
@@ -13,12 +16,12 @@ import numpy as np
 from prior_gen.jitted import jit
 
 _LOG2E = 1.4426950408889634
-# log(2) in two parts: the first has zeros at its end, so that whole multiples of it are exact.
+# log(2) in two parts: the first ends in zero bits, so that its integer multiples are exact.
 _LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
-# The least exponent whose power of two float32 holds with all its digits.
+# exp of a smaller argument counts as 0: there, float32's normal range ends.
 _SMALLEST = np.float32(-87.0)
 
-# Of the normal distribution's quantile: AS241's polynomials near the middle and outside of it.
+# The normal quantile function: AS241's polynomials near the median, and outside of that.
 _QUANTILE_MIDDLE = (
     (
         *(2.5090809287301226727e3, 3.3430575583588128105e4, 6.7265770927008700853e4),
@@ -46,7 +49,7 @@ _QUANTILE_TAIL = (
 
 
 def exp(x: np.ndarray | float) -> np.ndarray:
-    """e^x of float64 x with |x| <= 700, to a few units of the last place."""
+    """e^x of float64 x with |x| <= 700, to a few units in the last place."""
     x = np.asarray(x, np.float64)
     whole = np.floor(x * _LOG2E + 0.5)
     rest = (x - whole * _LN2_HIGH) - whole * _LN2_LOW  # |rest| <= log(2) / 2
@@ -57,7 +60,7 @@ def exp(x: np.ndarray | float) -> np.ndarray:
 
 
 def log(x: np.ndarray | float) -> np.ndarray:
-    """Natural logarithm of float64 x >= 0, to a few units of the last place; -inf at 0."""
+    """Natural logarithm of float64 x >= 0, to a few units in the last place; -inf at 0."""
     x = np.asarray(x, np.float64)
     mantissa, exponent = np.frexp(np.where(x > 0, x, 1.0))
     low = mantissa < 0.5**0.5
@@ -72,26 +75,26 @@ def log(x: np.ndarray | float) -> np.ndarray:
 
 
 def power(x: np.ndarray, exponent: float) -> np.ndarray:
-    """x^exponent of float64 x >= 0 for an exponent above 0."""
+    """x^exponent of float64 x >= 0, for exponents above 0."""
     return np.where(x > 0, exp(exponent * log(np.where(x > 0, x, 1.0))), 0.0)
 
 
 def sinh(x: np.ndarray) -> np.ndarray:
-    """Hyperbolic sine of float64 x; near 0 exact to 1e-16, not to the last place."""
+    """Hyperbolic sine of float64 x; near 0 the absolute error is about 1e-16, not one ulp."""
     grown = exp(x)
     return (grown - 1 / grown) / 2
 
 
 def arcsinh(x: np.ndarray) -> np.ndarray:
-    """Inverse of `sinh`, likewise."""
+    """Inverse hyperbolic sine of float64 x, as accurate as `sinh`."""
     size = np.abs(x)
     return np.sign(x) * log(size + np.sqrt(size * size + 1))
 
 
 def normal_quantile(p: np.ndarray) -> np.ndarray:
-    """The standard normal distribution's quantile of float64 p in [1e-10, 1 - 1e-10].
+    """Standard normal quantile of float64 p in [1e-10, 1 - 1e-10], accurate to about 1e-14.
 
-    Wichura's AS241 (Applied Statistics 37, 1988) but for its farthest tail, to 1e-14 or so.
+    Wichura's AS241 (Applied Statistics 37, 1988) without its formula for the farthest tail.
     """
     p = np.asarray(p, np.float64)
     q = p - 0.5
@@ -103,7 +106,7 @@ def normal_quantile(p: np.ndarray) -> np.ndarray:
 
 
 def _ratio(coefficients: tuple[tuple[float, ...], tuple[float, ...]], r: np.ndarray) -> np.ndarray:
-    """A quotient of two polynomials in r, highest powers first."""
+    """A quotient of two polynomials in r; coefficients from the highest power down."""
     over, under = np.zeros_like(r), np.zeros_like(r)
     for a, b in zip(*coefficients, strict=True):
         over, under = over * r + a, under * r + b
@@ -112,9 +115,10 @@ def _ratio(coefficients: tuple[tuple[float, ...], tuple[float, ...]], r: np.ndar
 
 @jit
 def rbf(x, clamp, out):
-    """e^(-v^2) for float32 x [n] clamped to v in +-clamp; 0 where it is below 1.6e-38.
+    """Write e^(-v^2) to `out`, where v is float32 x [n] clamped to +-clamp.
 
-    e^y is within 2 units of the last place of the float32 y = -v^2.
+    Results below 1.6e-38 become 0. For the float32 number y = -v^2, e^y is within 2 units in the
+    last place.
     """
     bits = np.empty(x.size, np.int32)
     for i in range(x.size):
@@ -139,10 +143,10 @@ def rbf(x, clamp, out):
 
 @jit
 def tanh(x, clamp, out):
-    """tanh of float32 x [n] clamped to +-clamp: a quotient of polynomials, within 4e-7."""
+    """Write tanh of float32 x [n], clamped to +-clamp, to `out`: a rational function, to 4e-7."""
     for i in range(x.size):
         value = min(max(x[i], -clamp), clamp)
-        # Beyond, it is +-1 to within half a unit of the last place.
+        # Beyond this bound, tanh is +-1 to within half a unit in the last place.
         value = min(max(value, np.float32(-7.90531110763549805)), np.float32(7.90531110763549805))
         z = value * value
         p = np.float32(-2.76076847742355e-16)
@@ -161,9 +165,10 @@ def tanh(x, clamp, out):
 
 @jit
 def sin(x, clamp, out):
-    """Sine of float32 x [n] clamped to +-clamp, within 3e-7 up to 1e9 (1e-4 up to 1e12).
+    """Write the sine of float32 x [n], clamped to +-clamp, to `out`.
 
-    Half turns are taken off in float64.
+    The error is at most 3e-7 for |x| up to 1e9, and 1e-4 up to 1e12: multiples of pi are subtracted
+    in float64.
     """
     for i in range(x.size):
         value = np.float64(min(max(x[i], -clamp), clamp))

@@ -1,4 +1,4 @@
-"""What a run will make, before it is made: parts, tasks, bytes, time."""
+"""Estimates of what a run will make, before it starts: parts, tasks, bytes, time."""
 
 import tempfile
 import time
@@ -14,20 +14,24 @@ from prior_gen.microbatch import generate_microbatch
 from puicl_config import Config, Split
 from shard_io import Layout, Microbatch, PartEntry, PartId, publish_part
 
-# A microbatch of more cells is not made for an estimate.
+# `measure` generates no microbatches that have more cells than this on average.
 _MOST_CELLS = 50_000_000
 _SAMPLE = 400
 _MADE = 16
 _MADE_SECONDS = 10.0
-# Tasks that take one core half a second (paper.yaml) to four (cpu_wide.yaml).
+# So many tasks take one core from half a second (paper.yaml) to four seconds (cpu_wide.yaml).
 _WORTH_A_WORKER = 500
-# Tags, offsets and the formats' own headers, a microbatch.
+# Tags, offsets and headers of the storage format, per microbatch.
 _OVERHEAD_BYTES = 2500
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Counts are exact; rows, cells and bytes come from a sample. Bytes are uncompressed."""
+    """Estimated size of some parts.
+
+    `parts`, `microbatches` and `tasks` are exact. `rows`, `cells` and `bytes` (uncompressed) are
+    extrapolated from a sample.
+    """
 
     parts: int
     microbatches: int
@@ -38,18 +42,18 @@ class Estimate:
 
 
 def worker_count(jobs: int | None, parts: int, tasks: int) -> int:
-    """Processes for `tasks` in so many parts: `jobs`, or as many as this machine has cores.
+    """Number of worker processes for `tasks` in `parts` parts.
 
-    But no more than parts, and none more whose start, some seconds, would take longer than its
-    share of the work.
+    That is `jobs` or, where None, one per core, but only as many as have enough work to make up for
+    the seconds that starting them takes. Never more than there are parts.
     """
     return min(jobs or min(joblib.cpu_count(), 1 + tasks // _WORTH_A_WORKER), max(parts, 1))
 
 
 def estimate(config: Config, parts: Sequence[PartId], split: Split) -> Estimate:
-    """Size of `parts`, from the shapes of a few hundred of their microbatches.
+    """Estimate the size of `parts` from the shapes of a few hundred of their microbatches.
 
-    Shapes are drawn as the generator will draw them, but nothing is generated.
+    Shapes are drawn exactly as the generator will draw them, but no data is generated.
     """
     addresses = _Addresses(config, parts)
     rows, cells, hidden = [], [], []
@@ -76,7 +80,7 @@ def estimate(config: Config, parts: Sequence[PartId], split: Split) -> Estimate:
 
 
 class _Addresses(Sequence[tuple[int, int, int]]):
-    """Microbatches of parts, as [stage, step, index], made only where they are asked for."""
+    """Addresses (stage, step, index) of the microbatches of parts, computed when accessed."""
 
     def __init__(self, config: Config, parts: Sequence[PartId]):
         self._layout, self._parts = Layout(config.prior, config.shards.parts_per_stage), parts
@@ -94,7 +98,7 @@ class _Addresses(Sequence[tuple[int, int, int]]):
 
 @dataclass(frozen=True)
 class Cost:
-    """From `sampled` microbatches made here: seconds of one worker, and bytes on disk."""
+    """Cost extrapolated from `sampled` microbatches: seconds of one worker and bytes on disk."""
 
     sampled: int
     seconds: float
@@ -102,19 +106,20 @@ class Cost:
 
 
 def measure(config: Config, parts: Sequence[PartId], split: Split, size: Estimate) -> Cost | None:
-    """What `parts` will cost, from making a few of their microbatches as a worker makes them.
+    """Measure what `parts` will cost by making a few of their microbatches as a worker does.
 
-    `size` is their estimate: seconds and bytes are scaled by cells. `parts` must not be empty.
-    Takes some ten seconds at most; what it writes is gone afterwards. None where a microbatch has
-    so many cells that one alone might take longer.
+    `parts` must not be empty. `size` is their estimate; seconds and bytes are scaled by its cells.
+    This takes about ten seconds at most, and what it writes is deleted afterwards. Returns None if
+    microbatches have so many cells that one alone might take longer. Raises `OSError` if the disk
+    for temporary files is full.
     """
     if size.cells > _MOST_CELLS * size.microbatches:
         return None
     addresses = _Addresses(config, parts)
-    # From the middle of equal stretches, so that neither the first nor the last stage decides.
+    # Take the middle of equal stretches, so that neither the first nor the last stage dominates.
     count = min(_MADE, len(addresses))
     sample = [addresses[(2 * i + 1) * len(addresses) // (2 * count)] for i in range(count)]
-    generate_microbatch(config, *sample[0], split)  # compiles what is compiled once
+    generate_microbatch(config, *sample[0], split)  # so that compilation is not measured
     start = time.perf_counter()
     made = []
     for address in sample:
@@ -122,8 +127,9 @@ def measure(config: Config, parts: Sequence[PartId], split: Split, size: Estimat
         if time.perf_counter() - start > _MADE_SECONDS:
             break
     making = time.perf_counter() - start
-    # A part takes its time whatever it holds, and a real one holds more than were made here: what
-    # it takes to publish is told apart by two of them. The first of all loads libraries.
+    # Publishing a part costs a fixed time and a time per microbatch, and a real part holds more
+    # microbatches than were made here. Two parts of different sizes separate these costs; a first
+    # one is published only to load libraries.
     _publish(config, parts[0], made[:1])
     one, _ = _publish(config, parts[0], made[:1])
     all_of_them, entry = _publish(config, parts[0], made)
@@ -134,31 +140,32 @@ def measure(config: Config, parts: Sequence[PartId], split: Split, size: Estimat
 
 
 def room(config: Config, parts: Sequence[PartId], split: Split, free: float) -> float:
-    """Bytes that a disk needs for `parts`, of which it has `free`: enough if they are more.
+    """Bytes to require of a disk for `parts`, given that `free` bytes are free on it.
 
-    As they are without compression, which costs nothing to know; where these are too many, what
-    `compressed` says.
+    The uncompressed size is cheap to compute and is returned if it fits into `free`. Otherwise, a
+    few microbatches are made to estimate the compressed size (see `compressed`).
     """
     size = estimate(config, parts, split)
     if size.bytes <= free:
         return size.bytes
     try:
         cost = measure(config, parts, split, size)
-    except OSError:  # the disk of temporary files may be that full one
+    except OSError:  # temporary files may lie on the same full disk
         cost = None
     return compressed(size, cost)
 
 
 def compressed(size: Estimate, cost: Cost | None) -> float:
-    """Bytes to ask a disk for: what `measure` found of that size, if it did, and a tenth more.
+    """Bytes to require of a disk: `cost` with a margin of 10 %, at most the uncompressed `size`.
 
-    That is a sample's word: a run that finds its disk full ends in a sentence, and goes on.
+    Without a `cost`, the uncompressed size. This need not be exact: if the disk runs full, a run
+    ends with a clear error, and can be resumed.
     """
     return size.bytes if cost is None else min(size.bytes, 1.1 * cost.bytes)
 
 
 def _publish(config: Config, part: PartId, made: Sequence[Microbatch]) -> tuple[float, PartEntry]:
-    """Seconds to write a part, which is gone afterwards, and its entry."""
+    """Write a part to a temporary folder; return the seconds that took, and the part's entry."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         entry = publish_part(Path(folder), part, made, config.shards, plan=None)

@@ -1,6 +1,7 @@
-"""What a microbatch's tasks share: sizes, SCM shape, activations and which nodes are read.
+"""What the tasks of a microbatch share: sizes, SCM shape, activations and which nodes are read.
 
-Drawn in a fixed order from the microbatch's own stream (L_g and h from the stage's).
+These factors are drawn in a fixed order from the microbatch's own random stream; only L_g and h
+come from the stream of its stage.
 """
 
 from collections.abc import Sequence
@@ -20,11 +21,11 @@ from puicl_config import PriorConfig, Split
 class Factors:
     """Batch factors of one microbatch.
 
-    `source` is "head" or "causes" when non-causal, "clique" or "subset" when causal. Nodes index
-    the causal pool of (L_g - 1) * h hidden units in block-major order; `feature_order` permutes
-    the d features of a non-causal task. `pi` is (low, high); a task draws uniformly between them.
-    `extensions` maps what an extended microbatch has beyond the paper to its parameters; it is
-    None where the microbatch is the paper's.
+    `source` is "head" or "causes" if non-causal, "clique" or "subset" if causal. Nodes are indices
+    into the causal pool of (L_g - 1) * h hidden units, in block-major order. `feature_order` [d]
+    permutes the features of a non-causal task. `pi` is (low, high); each task draws uniformly
+    between them. `extensions` maps the name of each extension to its parameters; it is None for a
+    microbatch of the paper's prior.
     """
 
     n_features: int
@@ -49,26 +50,26 @@ class Factors:
 
     @property
     def chosen(self) -> dict[str, dict[str, Any]]:
-        """`extensions`, and none where the microbatch is the paper's."""
+        """`extensions`, or an empty dict for a microbatch of the paper's prior."""
         return self.extensions or {}
 
     @property
     def causal_nodes(self) -> tuple[np.ndarray, int]:
-        """Nodes that the features [d] and the label are read from, of a causal microbatch."""
+        """The nodes that the features [d] and the label are read from; causal microbatches only."""
         assert self.feature_nodes is not None, "drawn of causal microbatches alone"
         assert self.label_node is not None, "drawn of causal microbatches alone"
         return self.feature_nodes, self.label_node
 
     @property
     def blocks_read(self) -> int:
-        """Hidden blocks up to the last one that a feature or the label is read from."""
+        """Number of hidden blocks up to the last one that a feature or the label is read from."""
         if not self.causal:
             return self.hidden_layers - 1
         features, label = self.causal_nodes
         return max(label, int(features.max())) // self.hidden_width + 1
 
     def tags(self) -> dict[str, Any]:
-        """The factors as the JSON tags that a shard carries."""
+        """The factors as the JSON tags that are stored in a shard."""
         extended = {} if self.extensions is None else {"extensions": self.extensions}
         return {
             "n_features": self.n_features,
@@ -155,7 +156,7 @@ def draw_factors(
 
 
 def draw_architecture(prior: PriorConfig, stage: int, split: Split = "train") -> tuple[int, int]:
-    """(L_g, h) of a stage's SCMs: fixed within the stage (paper, Section 4.1)."""
+    """Draw (L_g, h) of a stage's SCMs, which are fixed within the stage (paper, Section 4.1)."""
     rng = stage_generator(prior.seed, split, stage)
     return _integer(rng, prior.hidden_layers), _integer(rng, prior.hidden_width)
 
@@ -168,7 +169,7 @@ def _feature_nodes(
     d: int,
     pool_size: int,
 ) -> np.ndarray:
-    """d pool nodes in graph order, the label's left out (paper, Section 2.2, causal mode)."""
+    """Draw d pool nodes without the label's, in graph order (paper, Section 2.2, causal mode)."""
     if source == "clique":
         lowest, highest = max(0, label_node - d), min(label_node, pool_size - d - 1)
         if prior.clique_window == "centered":

@@ -1,4 +1,4 @@
-"""The commands of `prior-gen` that look after a folder of shards that is there already."""
+"""The commands of `prior-gen` that work on an existing folder of shards."""
 
 import json
 import sys
@@ -47,7 +47,7 @@ HOW_TO_GO_ON = "published parts are whole: run the same command again to go on"
 
 
 def add_folder_commands(app: typer.Typer) -> None:
-    """Give `app` the commands of this file."""
+    """Add the commands of this file to `app`."""
     for command in (info, verify, repair, convert, preview):
         app.command()(command)
     app.command("slice")(slice_)
@@ -67,10 +67,10 @@ def info(
         ),
     ] = None,
 ) -> None:
-    """Say what a folder holds and lacks: stages, parts, tasks, bytes and tags."""
+    """Show what a folder holds and lacks: stages, parts, tasks, bytes and tags."""
     folder = folder_of(place)
     if (stages is None) != (shares is None):
-        raise InputError("--stages and --shares go together: those that the array was begun with")
+        raise InputError("--stages and --shares go together: give those that the array began with")
     if stages is not None and shares is not None:
         _show_shares(folder, stages, shares, as_json)
         return
@@ -132,9 +132,7 @@ def verify(
     count, again, options = _print_all(problems_of(folder)), "", ""
     if regenerate:
         chosen, unlike = regenerate_parts(folder, regenerate, seed, jobs)
-        count += _print_all(
-            f"{part.name} holds other content than its seeds give" for part in unlike
-        )
+        count += _print_all(f"{part.name} differs from what its seeds give" for part in unlike)
         options = f" --regenerate {regenerate} --seed {seed}" if unlike else ""
         again = f"; {len(chosen)} of them, made again from their seeds, are the same"
     unseen = ""
@@ -164,9 +162,9 @@ def repair(
     overrides: Overrides = None,
     jobs: Jobs = None,
 ) -> None:
-    """Generate again exactly the bad parts, and the missing ones of stages begun.
+    """Regenerate exactly the bad parts, and the missing parts of stages that were begun.
 
-    A manifest that is missing or damaged is rebuilt first, from what the parts say.
+    A missing or damaged manifest is first rebuilt from the parts' own entries.
     """
     folder = folder_of(place)
     store_of(folder).check_writable()
@@ -185,9 +183,10 @@ def repair(
 
 
 def _rebuild_if_lost(folder: Path | Store, config: str | None, overrides: list[str]) -> None:
-    """Rebuild a manifest that is missing or damaged; raises `InputError` where that cannot be.
+    """Rebuild the manifest of `folder` if it is missing or damaged.
 
-    Also where `config` is given for a manifest that is whole and of another plan.
+    Raises `ShardError` if it cannot be rebuilt, and `InputError` if there are overrides without a
+    `config`, or if the manifest is whole and `config` is of another plan.
     """
     if overrides and config is None:
         raise InputError("--set overrides a --config: give that, too")
@@ -231,7 +230,7 @@ def slice_(
     ],
     out: Annotated[str, typer.Option(help="Folder of the slice.")],
 ) -> None:
-    """Make an ablation's subset of a folder by tags; its data is linked, not copied."""
+    """Select a subset of a folder by tags, for an ablation; its data is linked, not copied."""
     manifest = slice_shards(folder_of(source), where, local_folder(out))
     index, layout = manifest.slice, manifest.layout
     assert index is not None, "of a slice"
@@ -252,8 +251,8 @@ def preview(
     ] = 160,
     seed: Annotated[int, typer.Option(min=0, help="Seed of what is sampled.")] = 0,
 ) -> None:
-    """Draw what a folder holds: tasks, curriculum, tags and how hard it is, on one page."""
-    # Imported here: scikit-learn and matplotlib would cost every other command seconds.
+    """Draw what a folder holds on one page: tasks, curriculum, tags and difficulty."""
+    # Imported here, since scikit-learn and matplotlib would delay every other command by seconds.
     from prior_gen.preview import write_preview
 
     numbers = write_preview(folder_of(place), out, tasks, seed)
@@ -267,9 +266,10 @@ def preview(
 
 
 def _how_to_mend(folder: Path | Store, count: int, options: str) -> str:
-    """What to do about `count` problems: files that are no part's are the user's to remove.
+    """Say how to fix `count` problems.
 
-    Beside others, they may be a bad part's, which `repair` writes again.
+    If all are files that belong to no part, only the user can remove them. If there are other
+    problems, too, such files may come from a bad part, and `repair` is suggested.
     """
     strays = sum(problem.endswith(BELONGS_NOWHERE) for problem in stray_files(folder))
     if strays == count:

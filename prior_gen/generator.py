@@ -1,4 +1,4 @@
-"""The parallel generator: parts in any order, by any number of workers, to the same bytes."""
+"""The parallel generator: the same bytes whatever the order of parts and the number of workers."""
 
 import contextlib
 import errno
@@ -40,7 +40,7 @@ from shard_io import (
     told_as_shard_error,
 )
 
-# Where a manifest's software holds `tasks_digest`.
+# Key of `tasks_digest` in a manifest's `software`.
 TASKS = "sample"
 
 MakePart = Callable[[Manifest, Path | Store, PartId], PartEntry]
@@ -48,7 +48,7 @@ MakePart = Callable[[Manifest, Path | Store, PartId], PartEntry]
 
 @dataclass(frozen=True)
 class GenerationResult:
-    """What one run of the generator wrote and what it found done."""
+    """What one run of the generator wrote, how many parts already existed, and its duration."""
 
     written: tuple[PartEntry, ...]
     skipped: int
@@ -67,16 +67,17 @@ def generate_shards(
 ) -> GenerationResult:
     """Write all parts of `stages` that `folder` lacks, with `jobs` workers.
 
-    By default there are as many as cores, fewer where there is little to make (`worker_count`).
-    `backend` and `address` say where the workers live: see `puicl_config.workers`. `share` (i, n)
-    leaves all but the i-th of n shares of the parts to others.
+    By default there is one worker per core, fewer if there is little to make (`worker_count`).
+    `backend` and `address` say where the workers run: see `puicl_config.workers`. `share` (i, n)
+    restricts this run to the i-th of n shares of the parts.
 
-    Raises `InputError` where the backend is not installed or `folder` is a URL to read from,
-    before anything is written; `ShardError` where the folder holds other shards, the disk has too
-    little room or runs full, or this machine makes other bits than the folder's first writer.
+    Raises `InputError`, before anything is written, if the backend is not installed or `folder` is
+    a read-only URL. Raises `ShardError` if the folder holds other shards, the disk has too little
+    room or runs full, a generated feature is not finite, or this machine produces different bits
+    from the folder's first writer.
     """
     check_backend(backend, address)
-    with signals_deferred():  # looking for libraries, Python loses exceptions
+    with signals_deferred():  # Python swallows exceptions raised while it searches for libraries
         ours = manifest_here(config, split)
     todo = look_ahead(folder, ours, stages, share)
     if isinstance(folder, Path):
@@ -86,13 +87,13 @@ def generate_shards(
         check_canary(manifest)
         if isinstance(folder, Path):
             sweep_staging(folder)
-    # Looked at again: another writer may have begun the folder meanwhile.
+    # Look again, since another writer may have begun the folder meanwhile.
     todo = look_ahead(folder, manifest, stages, share)
     return write_parts(manifest, folder, todo.missing, jobs, backend, address, todo.present)
 
 
 def manifest_here(config: Config, split: Split) -> Manifest:
-    """The manifest of a folder that this machine would begin."""
+    """The manifest that this machine would write to a new folder."""
     return Manifest(
         config=Config(prior=config.prior, shards=config.shards),
         split=split,
@@ -103,7 +104,7 @@ def manifest_here(config: Config, split: Split) -> Manifest:
 
 @dataclass(frozen=True)
 class Todo:
-    """Of the parts that a run is asked for: those it has to make, and how many are there."""
+    """The parts that a run still has to make, and how many of the requested ones already exist."""
 
     missing: tuple[PartId, ...]
     present: int
@@ -112,9 +113,12 @@ class Todo:
 def look_ahead(
     folder: Path | Store, manifest: Manifest, stages: Sequence[int], share: PartRange = WHOLE
 ) -> Todo:
-    """What a run would find; nothing is written. Raises `InputError` where it would be refused."""
-    # Shares are cut from all parts, not from those missing now: jobs of one array start at
-    # different times and must still agree on whose a part is.
+    """Look up which parts a run would have to make; nothing is written.
+
+    Raises `InputError` or `ShardError` if the run would be refused.
+    """
+    # Cut shares from all parts, not from those missing now: the jobs of an array start at
+    # different times and must still agree on who makes which part.
     wanted = [part for stage in stages for part in manifest.layout.parts_of_stage(stage)]
     mine = share_of(wanted, share)
     claimed = check_claim(folder, manifest)
@@ -138,21 +142,22 @@ def write_parts(
 ) -> GenerationResult:
     """Make and publish `parts`, then merge all entries into the manifest.
 
-    `make` does the work of one part; left out, it is generated from its seeds. Raises `ShardError`
-    where the disk runs full, or the folder holds an entry that is damaged or another plan's.
+    `make` makes one part; by default, the part is generated from its seeds. `skipped` is only
+    passed on to the result. Raises `ShardError` if the disk runs full, if the folder holds an entry
+    that is damaged or of another plan, and whatever `make` raises.
     """
     per_microbatch = manifest.config.prior.tasks_per_microbatch
     tasks = {part: len(manifest.layout.span(part)) * per_microbatch for part in parts}
     jobs = worker_count(jobs, len(parts), sum(tasks.values()))
-    # Workers of a cluster may have been started elsewhere.
+    # Workers of a cluster may run in another working directory.
     there = folder.absolute() if isinstance(folder, Path) else folder
     calls = [(manifest, there, part) for part in parts]
     with told_as_shard_error(folder), watching(folder, tasks) as progress:
         try:
             run_all(make or write_part, calls, jobs, backend, address)
         except BaseException as error:
-            # No part is sure to be made. Where the disk is full for the manifest, too, or an entry
-            # is damaged, this must not hide how the run ended.
+            # Which parts were made is unknown, so none is required here. If the manifest cannot be
+            # written (full disk, damaged entry), that must not hide the original error.
             with contextlib.suppress(OSError, ShardError):
                 refresh_manifest(folder)
             if not (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
@@ -169,17 +174,21 @@ def write_parts(
 
 
 def write_part(manifest: Manifest, folder: Path | Store, part: PartId) -> PartEntry:
-    """Generate and publish one part; the work of one worker in one go."""
+    """Generate and publish one part: one worker's unit of work.
+
+    Raises `ShardError` if this machine produces different bits or a feature is not finite, and
+    `Dropped` if the run ends meanwhile.
+    """
     check_canary(manifest)
     made = make_microbatches(manifest, part)
     return publish_part(folder, part, made, manifest.storage, manifest.plan_id)
 
 
 def make_microbatches(manifest: Manifest, part: PartId) -> list[Microbatch]:
-    """What a part holds, made from its seeds.
+    """Generate the microbatches of a part from their seeds.
 
-    Raises `Dropped` where the run ends meanwhile, and `ShardError` for a plan whose features are
-    not finite: none reaches a shard.
+    Raises `Dropped` if the run ends meanwhile, and `ShardError` if the plan leads to features that
+    are not finite, so that none of these reaches a shard.
     """
     config, layout = manifest.config, manifest.layout
     made = []
@@ -198,27 +207,27 @@ def make_microbatches(manifest: Manifest, part: PartId) -> list[Microbatch]:
 
 
 def check_canary(manifest: Manifest) -> None:
-    """Raise `ShardError` where this process would make other bits than the folder holds."""
+    """Raise `ShardError` if this process would produce different bits from those in the folder."""
     prior = manifest.config.prior
-    # Older versions did not write the latter down.
+    # Older versions did not record the digest of tasks.
     tasks = manifest.software.get(TASKS)
     if _canary_here(prior) == manifest.canary and tasks in (None, _tasks_here(prior)):
         return
-    here = {**software(), TASKS: tasks}  # of which the digest says nothing to anybody
+    here = {**software(), TASKS: tasks}  # the digest counts as equal: it would explain nothing
     differing = [
         f"{name} is {here.get(name)} here, {there} there"
         for name, there in manifest.software.items()
         if here.get(name) != there
     ]
     raise ShardError(
-        "this machine makes other bits than the one that began these shards ("
-        + ("; ".join(differing) or "the recorded software is the same: it may be the processor")
-        + "); go on with the same software and instruction set, or in another folder"
+        "this machine produces different bits from the one that began these shards ("
+        + ("; ".join(differing) or "the recorded software is the same, so it may be the processor")
+        + "); continue with the same software and instruction set, or in another folder"
     )
 
 
 def check_space(folder: Path, needed: float) -> None:
-    """Raise `ShardError` where the disk of `folder` has less than `needed` bytes free."""
+    """Raise `ShardError` if the disk of `folder` has fewer than `needed` bytes free."""
     free = free_space(folder)
     if needed > free:
         raise ShardError(
@@ -230,7 +239,7 @@ def check_space(folder: Path, needed: float) -> None:
 def free_space(folder: Path) -> int:
     """Bytes free on the disk of `folder`, which need not exist yet.
 
-    Raises `ShardError` where there can be no such folder.
+    Raises `ShardError` if there can be no such folder.
     """
     try:
         folder = folder.absolute()

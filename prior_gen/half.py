@@ -1,4 +1,4 @@
-"""float32 to float16 as numpy rounds, several times as fast: integer arithmetic in one pass."""
+"""Conversion of float32 to float16, with numpy's rounding but several times as fast."""
 
 import numpy as np
 
@@ -6,11 +6,12 @@ from prior_gen.jitted import jit
 
 
 def to_half(x: np.ndarray) -> np.ndarray:
-    """`x` (float32) as float16, rounded to nearest even; too large is inf, NaN is NaN."""
+    """Round float32 `x`, of any shape, to float16: ties to even, overflow to inf, NaN to NaN."""
     out = np.empty(x.shape, np.float16)
     flat = np.ascontiguousarray(x).reshape(-1)
     shifted = np.abs(flat)
-    shifted += np.float32(0.5)  # rounds a magnitude below 2^-14 to multiples of 2^-24, as float16
+    # Adding 1/2 rounds magnitudes below 2^-14 to multiples of 2^-24, as float16 subnormals are.
+    shifted += np.float32(0.5)
     _round(flat.view(np.uint32), shifted.view(np.uint32), out.reshape(-1).view(np.uint16))
     return out
 

@@ -1,4 +1,4 @@
-"""What a shard folder holds, in numbers, and which commands make what it lacks."""
+"""Figures on what a folder of shards holds, and commands that make what it lacks."""
 
 import shlex
 from collections import Counter
@@ -30,9 +30,10 @@ _MEASURED = ("n_features", "n_labeled", "n_unlabeled", "eta")
 def describe_shards(folder: Path | Store) -> dict[str, Any]:
     """Plan, storage, counts, missing parts and the distribution of tags, as JSON values.
 
-    Counts are of what is stored; in a slice, the distribution is of the survivors, each once.
-    Tags of an SCM are counted where there is one. Little more than the tags is read. `tags` is
-    empty where they lie in tars behind a URL, which would have to be downloaded whole.
+    Counts cover what is stored. In a slice, the distribution of tags covers the surviving
+    microbatches, each once. Tags of an SCM are counted only for microbatches that have one. Little
+    more than the tags is read. `tags` is empty for tars behind a URL, which would have to be
+    downloaded completely. Raises `ShardError` if `folder` holds no whole manifest.
     """
     reader = open_shards(folder)
     manifest, published = reader.manifest, reader.published_parts()
@@ -86,7 +87,11 @@ def describe_shards(folder: Path | Store) -> dict[str, Any]:
 
 
 def commands_for(reader: ShardReader, begun: Sequence[int], lacking: Sequence[PartId]) -> list[str]:
-    """Commands, ready to be pasted, that make what a folder of the whole plan lacks."""
+    """Commands to paste into a shell that make what the folder lacks.
+
+    `begun` are the stages that have parts, `lacking` all missing parts. Empty for slices and for
+    folders that cannot be written to.
+    """
     if reader.manifest.slice or not can_be_written(reader.folder):
         return []
     commands = []
@@ -98,7 +103,10 @@ def commands_for(reader: ShardReader, begun: Sequence[int], lacking: Sequence[Pa
 
 
 def owed_by_shares(reader: ShardReader, stages: Sequence[int], shares: int) -> dict[int, int]:
-    """Of an array of `shares` jobs `--part-range i/n` for `stages`: parts missing of share i."""
+    """Missing parts of each share i, for an array of `shares` jobs `--part-range i/n`.
+
+    Shares that lack nothing are left out.
+    """
     wanted = [part for stage in stages for part in reader.layout.parts_of_stage(stage)]
     missing = set(reader.missing_parts(stages))
     owed = {
@@ -109,7 +117,7 @@ def owed_by_shares(reader: ShardReader, stages: Sequence[int], shares: int) -> d
 
 
 def can_be_written(folder: Path | Store) -> bool:
-    """Whether anybody could ever write there."""
+    """Whether `folder` is of a kind that can be written to: not a read-only URL."""
     try:
         store_of(folder).check_writable()
     except InputError:
@@ -127,5 +135,5 @@ def _tags(reader: ShardReader, parts: Sequence[PartId]) -> Iterable[list[dict[st
 
 
 def spoken_ranges(numbers: Iterable[int]) -> str:
-    """[1, 2, 3, 7] as `1-3, 7`."""
+    """[1, 2, 3, 7] as `1-3, 7`; an empty list as `none`."""
     return as_ranges(numbers).replace(",", ", ") or "none"

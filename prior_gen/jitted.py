@@ -1,4 +1,4 @@
-"""The compiler's settings, the same for every loop that is compiled."""
+"""Numba settings shared by all compiled loops."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,13 +7,13 @@ import numba
 
 
 def jit(function: Callable[..., Any]) -> Any:
-    """Compile `function` at its first call, and keep the code for the next process.
+    """Compile `function` at its first call, and cache the machine code for later processes.
 
-    Where no folder can be written to, neither the function's own nor the user's (an installation
-    that is read only, without a home), every process compiles anew, to the same code.
+    If neither the function's folder nor the user's cache folder is writable (a read-only
+    installation without a home), every process compiles again, to the same code.
     """
-    # fastmath stays off: it would allow other roundings, on other processors others. And
-    # error_model="numpy", as a check for division by zero would keep loops from being vectorised.
+    # No fastmath: it would allow roundings that differ between processors. error_model="numpy",
+    # since checks for division by zero would keep loops from being vectorised.
     settings: dict[str, Any] = {"boundscheck": False, "error_model": "numpy"}
     try:
         return numba.njit(cache=True, **settings)(function)

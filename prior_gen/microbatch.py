@@ -1,4 +1,4 @@
-"""One microbatch from its address: the pure function everything else stores and moves."""
+"""Generation of one microbatch: a pure function of its address."""
 
 import operator
 from typing import get_args
@@ -25,10 +25,12 @@ def generate_microbatch(
 ) -> Microbatch:
     """Generate microbatch [stage, step, index]: a pure function of its address and `prior`.
 
-    `stage` counts from 1, `step` within the stage and `index` within the step from 0. The result
-    holds `x` in the dtype that `shards.x_dtype` stores.
+    `stage` counts from 1; `step` within the stage and `index` within the step count from 0.
 
-    Raises `InputError` where the plan has no such address.
+    Returns a `Microbatch` of T tasks: `x` [T, P + n_u, d] in the dtype `shards.x_dtype`, labelled
+    positives first, `y` [T, n_u] uint8 (1 = positive), and its tags.
+
+    Raises `InputError` if the plan has no such address or `split` is unknown.
     """
     prior = config.prior
     stage, step, index = (operator.index(number) for number in (stage, step, index))
@@ -42,7 +44,7 @@ def generate_microbatch(
         )
     factors = draw_factors(prior, stage, step, index, split)
     tags = {"stage": stage, "step": step, "index": index, **factors.tags()}
-    # The number of BLAS threads could change the order of a sum, hence the bits.
+    # The number of BLAS threads could change the order of summation, and with it the bits.
     with _blas.limit(limits=1):
         if factors.extensions is None:
             tasks = [
@@ -66,7 +68,7 @@ def generate_microbatch(
 def generate_task(
     rng: np.random.Generator, prior: PriorConfig, factors: Factors
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """One task: x [P + n_u, d] (labelled positives first), y [n_u] and its target pi."""
+    """Generate one task: x [P + n_u, d] (labelled positives first), y [n_u] and the target pi."""
     pi = float(rng.uniform(*factors.pi))
     sizes = task_sizes(factors.n_labeled, factors.n_unlabeled, pi)
     draws = draw_scm(rng, prior, factors, sizes.n_rows, factors.blocks_read)

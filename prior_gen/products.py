@@ -1,8 +1,8 @@
 """Tall, narrow float32 products x @ weight.T: hundreds of rows, 12 to 36 columns.
 
-BLAS takes about one and a half times as long for these. Here each number of the product is
-((0 + x_1 w_1) + x_2 w_2) + ..., every step one fused multiply-add: what BLAS computes too where
-it has such an instruction, but here no version of a library can change it.
+BLAS takes about one and a half times as long for these. Here, each element of the product is
+((0 + x_1 w_1) + x_2 w_2) + ..., and every step is one fused multiply-add. BLAS computes the same on
+processors that have such an instruction, but here the result cannot change with its version.
 """
 
 import numpy as np
@@ -13,32 +13,33 @@ from numba.extending import intrinsic
 from prior_gen.jitted import jit
 
 _LANES = 8
-_ROWS = 4  # handled together, so that each weight that is loaded is used as often
+_ROWS = 4  # handled together, so that each weight loaded is used four times
 _VECTOR = ir.VectorType(ir.FloatType(), _LANES)
 _MOST_VECTORS = 5
-# Below as many multiplications BLAS has kernels for small matrices, which sum in other orders.
-# What was made with them must stay as it is, unless the plan asks for portable arithmetic.
+# Below this number of multiplications, BLAS uses kernels for small matrices, which sum in another
+# order. Plans without portable arithmetic keep them, so that their tasks do not change.
 _SMALL = 2**16
 
 
 def multiply_rows(x: np.ndarray, weight: np.ndarray, portable: bool = False) -> np.ndarray:
-    """x [n, k] times the transpose of weight [h, k]: [n, h]. In other dtypes, numpy's product.
+    """x [n, k] times the transpose of weight [h, k]: [n, h].
 
-    portable: float32 products of any size have the bits described above, and none are BLAS'.
+    Without `portable`, BLAS computes small float32 products; with it, float32 products of any size
+    have the bits that the module docstring describes. In other dtypes this is numpy's product.
     """
     small = x.size * len(weight) < _SMALL and not portable
     if x.dtype != np.float32 or weight.dtype != np.float32 or small:
         return x @ weight.T
     n, h = len(x), len(weight)
-    # Eight columns are stored at once: the end of a row spills into the next one, which is
-    # written afterwards, and the end of the last row into what is cut off here.
+    # Eight columns are stored at once. The end of a row spills into the next row, which is written
+    # afterwards; the end of the last row spills into the lanes that are cut off here.
     out = np.empty(n * h + _LANES, np.float32)[: n * h].reshape(n, h)
     _multiply_rows(np.ascontiguousarray(x), np.ascontiguousarray(weight), out)
     return out
 
 
 def _tile(n_rows: int, n_vectors: int):
-    """Compiled code for `n_rows` rows and 8 * `n_vectors` columns, whose sums stay in registers."""
+    """Compiled code for a tile of `n_rows` rows by 8 * `n_vectors` columns, summed in registers."""
 
     @intrinsic
     def tile(typing, x, weight, out, row, column):
@@ -102,7 +103,7 @@ def _multiply_rows(x, weight, out):
     for j in range(h):
         for i in range(k):
             transposed[i, j] = weight[j, i]
-    # The last panel first: what it spills into the next row's beginning, the others overwrite.
+    # Start with the last panel, whose spill into the start of the next row the others overwrite.
     for first in range((vectors - 1) // _MOST_VECTORS * _MOST_VECTORS, -1, -_MOST_VECTORS):
         count = min(vectors - first, _MOST_VECTORS)
         j = first * _LANES

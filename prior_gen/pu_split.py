@@ -7,10 +7,10 @@ from prior_gen.sizes import TaskSizes
 
 
 def negative_rows(rng: np.random.Generator, score: np.ndarray, n_negative: int) -> np.ndarray:
-    """Indices of the `n_negative` rows with the largest score; ties fall at random.
+    """Indices [n_negative] of the rows with the largest score; ties are broken at random.
 
-    score: [n]. A random permutation comes first and the sort is stable, so that among equal
-    scores no row order is preferred.
+    score: [n]. Rows are permuted at random before a stable sort, so that row order does not decide
+    between equal scores.
     """
     shuffled = rng.permutation(len(score))
     if score.dtype != np.float32:
@@ -21,11 +21,11 @@ def negative_rows(rng: np.random.Generator, score: np.ndarray, n_negative: int) 
 def split_rows(
     rng: np.random.Generator, negatives: np.ndarray, sizes: TaskSizes
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of the finished task and labels of its unlabelled part.
+    """Choose the rows of the finished task, and label its unlabelled part.
 
-    Positives and negatives are shuffled in pools of their own; the training part takes P
-    positives and `n_removed` negatives, which are dropped; the rest is the unlabelled part,
-    shuffled.
+    Positives and negatives are shuffled separately. The training part takes P positives and
+    `n_removed` negatives; these negatives are dropped. The remaining rows, shuffled, are the
+    unlabelled part.
 
     Returns rows [P + n_u] (labelled positives first) and y [n_u] uint8, 1 = positive.
     """
@@ -41,15 +41,15 @@ def split_rows(
 
 @jit
 def _largest_first(score, rows):
-    """`rows` by falling score: a stable radix sort, four passes over the bits of a float32."""
+    """`rows` in descending order of score: a stable radix sort, one pass per byte of a float32."""
     n = len(rows)
     keys, spare_keys = np.empty(n, np.uint32), np.empty(n, np.uint32)
     order, spare_order = rows.copy(), np.empty_like(rows)
     counts = np.zeros((4, 256), np.int64)
-    values = score[rows] + np.float32(0.0)  # -0 becomes 0: they are equal
+    values = score[rows] + np.float32(0.0)  # turns -0 into 0, since both are equal
     bits = values.view(np.uint32)
     for i in range(n):
-        # Ascending keys for falling floats: the bits of negative ones rise with their magnitude.
+        # Keys ascend as floats descend; the bits of negative floats ascend with their magnitude.
         key = bits[i] if bits[i] >> 31 else ~(bits[i] | np.uint32(0x80000000))
         keys[i] = key
         for digit in range(4):

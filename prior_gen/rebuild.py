@@ -1,4 +1,4 @@
-"""A manifest that was lost, made again from what the parts' own entries say."""
+"""Reconstruction of a lost manifest from the parts' own entries."""
 
 import tempfile
 from collections.abc import Sequence
@@ -22,14 +22,15 @@ from shard_io import (
 
 
 def rebuild_manifest(folder: Path | Store, config: Config | None) -> Manifest:
-    """Write the manifest of a folder whose own is missing or damaged; returns it, without entries.
+    """Write a new manifest for a folder whose own is missing or damaged; return it without entries.
 
-    All entries that can be read must name one plan and split; `config` must be of that plan, and
-    cut it into these parts. Left out, what the damaged manifest still says is taken for it. The
-    smallest part is made again from its seeds: only where it comes out the same does this machine
-    speak for the others, with its canary and software. Damaged entries are left to `repair`.
+    All readable entries must name the same plan and split. `config` must be of that plan and divide
+    it into these parts; if it is None, the config that the damaged manifest still holds is used.
+    The smallest part is generated again from its seeds. Only if it comes out the same may the
+    canary and software of this machine be recorded for all parts. Damaged entries are left to
+    `repair`.
 
-    Raises `ShardError` where any of this is not so; nothing is written then.
+    Raises `ShardError`, and writes nothing, if any of these conditions fails.
     """
     entries = entries_of(folder)
     plan = _common_plan(folder, entries)
@@ -37,7 +38,7 @@ def rebuild_manifest(folder: Path | Store, config: Config | None) -> Manifest:
     if settings is None:
         raise ShardError(
             f"{folder / MANIFEST} no longer says its plan: give the config that {folder} was made "
-            "with (--config, and --set as then)"
+            "with (--config, and the same --set)"
         )
     manifest = manifest_here(_in_format_of(entries, settings), plan.split)
     if manifest.plan_id != plan:
@@ -53,16 +54,16 @@ def rebuild_manifest(folder: Path | Store, config: Config | None) -> Manifest:
 
 
 def _common_plan(folder: Path | Store, entries: Sequence[PartEntry]) -> PlanId:
-    """The plan and split that all entries name; raises `ShardError` where that is not just one."""
+    """The plan and split that all entries name; raises `ShardError` unless there is exactly one."""
     examples: dict[PlanId, str] = {}
     if not entries:
         raise ShardError(f"{folder} holds no shards: there is neither a manifest nor any entry")
     for entry in entries:
         if entry.plan is None:
             raise ShardError(
-                f"the entry of {entry.id.name} in {folder} is older than their plans' names, so "
-                "that nobody can tell of which plan it is: put a copy of the manifest back, or "
-                "make the parts again in an empty folder, to the same digests"
+                f"the entry of {entry.id.name} in {folder} is of a version that did not record "
+                "plans, so its plan is unknown: restore a copy of the manifest, or make the parts "
+                "again in an empty folder, with the same digests"
             )
         examples[entry.plan] = entry.id.name
     if len(examples) > 1:
@@ -74,48 +75,48 @@ def _common_plan(folder: Path | Store, entries: Sequence[PartEntry]) -> PlanId:
 
 
 def _in_format_of(entries: Sequence[PartEntry], settings: Config) -> Config:
-    """The settings with the format that the parts are stored in, whatever `shards.format` says."""
+    """The settings with `shards.format` replaced by the format that the parts are stored in."""
     is_tar = entries[0].files[0]["path"].endswith(".tar")
     storage = {"format": "webdataset" if is_tar else "zarr"}
     return settings.model_copy(update={"shards": settings.shards.model_copy(update=storage)})
 
 
 def _check_cut(folder: Path | Store, manifest: Manifest, entries: Sequence[PartEntry]) -> None:
-    """Raise `ShardError` naming a part that the manifest's plan and storage do not have."""
+    """Raise `ShardError` naming a part that does not exist in the manifest's plan and layout."""
     layout, stages = manifest.layout, manifest.config.prior.total_stages
     for entry in entries:
         fits = 1 <= entry.stage <= stages and entry.id in layout.parts_of_stage(entry.stage)
         if not fits or len(layout.span(entry.id)) != entry.n_microbatches:
             raise ShardError(
-                f"{entry.id.name} in {folder}, of {entry.n_microbatches} microbatches, is no part "
-                f"where shards.parts_per_stage={layout.parts_per_stage}: give the number that the "
-                "parts were made with (--config, --set shards.parts_per_stage=...)"
+                f"{entry.id.name} in {folder}, of {entry.n_microbatches} microbatches, does not "
+                f"exist with shards.parts_per_stage={layout.parts_per_stage}: give the number that "
+                "the parts were made with (--config, --set shards.parts_per_stage=...)"
             )
 
 
 def _check_seeds(
     folder: Path | Store, manifest: Manifest, entries: Sequence[PartEntry], is_given: bool
 ) -> None:
-    """Raise `ShardError` unless the smallest part is what the manifest says that its seeds give.
+    """Raise `ShardError` unless the smallest part equals what its seeds give under the manifest.
 
-    Settings that were not given must give its files' bytes, too: what they say of how parts are
-    stored may be what was damaged.
+    If the settings were not given but read from a damaged manifest, the bytes of the part's files
+    must be the same, too, since the damage may have changed how parts are stored.
     """
     there = min(entries, key=lambda entry: (entry.n_cells, entry.id))
     (here,) = run_all(_made_apart, [(manifest, there.id)], jobs=1)
     if here.content_digest != there.content_digest:
         raise ShardError(
             f"{there.id.name} in {folder} is not what its seeds give here: another machine or "
-            "software made it, shards.x_dtype was another, or it was altered"
+            "software made it, shards.x_dtype was different, or it was altered"
         )
     if not is_given and here != there:
         raise ShardError(
-            f"{there.id.name} in {folder} is stored otherwise than {folder / MANIFEST} says: give "
-            "the config that it was made with (--config)"
+            f"{there.id.name} in {folder} is not stored as {folder / MANIFEST} says: give the "
+            "config that it was made with (--config)"
         )
 
 
 def _made_apart(manifest: Manifest, part: PartId) -> PartEntry:
-    """The entry that the part has when it is made here; what is made is gone afterwards."""
+    """Generate the part in a temporary folder and return its entry."""
     with tempfile.TemporaryDirectory() as apart:
         return write_part(manifest, Path(apart), part)

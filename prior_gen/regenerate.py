@@ -1,4 +1,4 @@
-"""Is what lies in a folder what its seeds give? Random parts, made again and compared."""
+"""Check of stored parts against their seeds: random parts are generated again and compared."""
 
 import random
 from pathlib import Path
@@ -12,11 +12,12 @@ from shard_io import Manifest, PartId, ShardError, Store, content_digest, open_s
 def regenerate_parts(
     folder: Path | Store, count: int, seed: int, jobs: int | None = None
 ) -> tuple[list[PartId], list[PartId]]:
-    """Make `count` random published parts again (all, where there are fewer) and compare digests.
+    """Generate up to `count` random published parts again and compare their content digests.
 
-    Which parts is a function of `seed` and of what is published. Returns the parts, and those of
-    them that hold other content than their seeds give. Nothing is written. Raises `ShardError`
-    where this machine makes other bits than the folder's writer.
+    The choice of parts depends only on `seed` and on which parts are published. Nothing is written.
+    Returns the chosen parts, and those among them whose content differs from what their seeds give;
+    a part with a damaged entry is never among the latter. Raises `ShardError` if this machine
+    produces different bits from the folder's writer.
     """
     reader = open_shards(folder)
     check_canary(reader.manifest)

@@ -1,31 +1,30 @@
 """The bulk sampler: normals and uniforms in float32, several times faster than numpy's.
 
-A task needs some 145,000 normals, nearly all of them noise, and numpy's generator would be most
-of its cost. Here every number is a pure function of (key, stream, position): Philox4x32-10
+A task needs some 145,000 normals, nearly all of them noise; numpy's generator would account for
+most of its cost. Here every number is a pure function of (key, stream, position): Philox4x32-10
 (Salmon et al., 2011) turns the position into four 32-bit words, and Box-Muller turns pairs of
-words into pairs of normals. Everything is elementwise float32 arithmetic that compilers
-vectorise; logarithm, sine and cosine are polynomials, accurate to a few units of the last
-place, so that the result depends on no mathematical library. The largest magnitude is
-sqrt(2 ln 2^33) = 6.8.
+words into pairs of normals. All of this is elementwise float32 arithmetic that compilers vectorise.
+Logarithm, sine and cosine are polynomials, accurate to a few units in the last place, so that the
+result depends on no mathematical library. The largest magnitude is sqrt(2 ln 2^33) = 6.8.
 """
 
 import numpy as np
 
 from prior_gen.jitted import jit
 
-# Positions handled together: the working set stays in the first-level cache.
+# Positions handled together, few enough for the working set to stay in the first-level cache.
 _BLOCK = 512
 
 
 def normals(key: np.ndarray, stream: int, shape: tuple[int, ...], scale: float) -> np.ndarray:
-    """N(0, scale^2) of `shape`, float32. key: uint32 [2]; streams of one key never overlap."""
+    """Draw N(0, scale^2) of `shape`, float32. key: uint32 [2]; its streams never overlap."""
     out = np.empty(shape, np.float32)
     _fill_normals(key, np.uint32(stream), np.float32(scale), out.reshape(-1))
     return out
 
 
 def uniforms(key: np.ndarray, stream: int, shape: tuple[int, ...]) -> np.ndarray:
-    """Uniform on [0, 1) of `shape`, float32 multiples of 2^-24."""
+    """Draw uniforms on [0, 1) of `shape`: float32 multiples of 2^-24. key: uint32 [2]."""
     out = np.empty(shape, np.float32)
     _fill_uniforms(key, np.uint32(stream), out.reshape(-1))
     return out
@@ -33,7 +32,7 @@ def uniforms(key: np.ndarray, stream: int, shape: tuple[int, ...]) -> np.ndarray
 
 @jit
 def _philox(key, stream, start, words):
-    """Words [4, BLOCK] of the counters (start .. start + BLOCK - 1, stream, 0)."""
+    """Fill `words` [4, BLOCK] from the counters (start .. start + BLOCK - 1, stream, 0)."""
     for i in range(_BLOCK):
         counter = np.uint64(start) + np.uint64(i)
         x0, x1 = np.uint32(counter), np.uint32(counter >> np.uint64(32))
@@ -54,7 +53,7 @@ def _philox(key, stream, start, words):
 
 @jit
 def _box_muller(radius_words, angle_words, scale, first, second):
-    """Two arrays of normals from two of words, all [BLOCK]."""
+    """Turn two arrays of words into two arrays of normals, all [BLOCK]."""
     bits = first.view(np.int32)
     for i in range(_BLOCK):  # uniform on (0, 1], symmetric about its middle
         first[i] = np.float32(radius_words[i]) * np.float32(2.0**-32) + np.float32(2.0**-33)

@@ -33,9 +33,9 @@ class ScmDraws:
 
 @dataclass(frozen=True)
 class NoiseBlocks(Sequence[np.ndarray]):
-    """The noise of each hidden block, [n, h] float32, drawn when it is asked for.
+    """The noise of each hidden block, [n, h] float32, drawn on access.
 
-    All blocks at once would leave the processor's cache. Each has a stream of its own.
+    All blocks at once would not fit into the processor's cache. Each block has its own stream.
     """
 
     key: np.ndarray
@@ -61,8 +61,8 @@ def draw_scm(
 ) -> ScmDraws:
     """Draw one SCM's weights ~ N(0, sigma_init^2), causes and noise, in float32.
 
-    `blocks` hidden blocks are drawn (default: all L - 1). Each array has a stream of its own, so
-    what is left out changes nothing else.
+    `blocks` hidden blocks are drawn (default: all L - 1). Each array has its own stream, so that
+    drawing fewer blocks does not change the rest.
     """
     h, k = factors.hidden_width, factors.n_causes
     blocks = factors.hidden_layers - 1 if blocks is None else blocks
@@ -88,10 +88,10 @@ def hidden_block(
     clamp: float,
     portable: bool = False,
 ) -> np.ndarray:
-    """h^(l) = W_l phi_l(h^(l-1)) + eps^(l), for [n, h] rows.
+    """h^(l) = W_l phi_l(h^(l-1)) + eps^(l), with state and noise [n, h], weight [h, h].
 
-    The state is clamped to +-`clamp` before the activation, so that squares of squares stay
-    finite in float32.
+    The state is clamped to +-`clamp` before the activation, so that repeated squares stay finite
+    in float32.
     """
     block = multiply_rows(activate(activation, state, clamp, portable), weight, portable)
     block += noise
@@ -103,7 +103,7 @@ def run_scm(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Raw features [n, d] and label score [n] of one SCM, before standardisation.
 
-    Runs the hidden blocks that were drawn; `Factors.blocks_read` says how many are needed.
+    Runs the hidden blocks that were drawn; `Factors.blocks_read` is how many are needed.
     portable: see `PriorConfig.arithmetic`.
     """
     state = multiply_rows(draws.causes, draws.input_weight, portable)
@@ -135,7 +135,7 @@ def run_scm(
 
 @jit
 def _take_columns(values, columns, start, out):
-    """out[:, f] = values[:, columns[f] - start], where there is such a column."""
+    """out[:, f] = values[:, columns[f] - start] for each f for which that column exists."""
     for f in range(len(columns)):
         column = columns[f] - start
         if 0 <= column < values.shape[1]:

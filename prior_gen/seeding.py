@@ -1,7 +1,8 @@
-"""Where randomness comes from: local counter-based generators, keyed by what they are for.
+"""The sources of randomness: local counter-based generators, keyed by their purpose.
 
-Every stream is `Philox` keyed through `SeedSequence` by (root seed, split, purpose, address), so a
-task is a pure function of its address and no draw can disturb another. There is no global state.
+Every stream is `Philox`, keyed through `SeedSequence` by (root seed, split, purpose, address).
+Hence a task is a pure function of its address, and no stream affects another. There is no global
+state.
 """
 
 import functools
@@ -11,13 +12,13 @@ from numpy.random.bit_generator import ISeedSequence
 
 from puicl_config import Split
 
-# Words of the spawn key. Appending is safe; renumbering would change every task ever generated.
+# Words of the spawn key. Appending is safe; renumbering would change every task.
 _SPLITS = {"train": 0, "heldout": 1}
 _PURPOSES = {"stage": 0, "microbatch": 1, "task": 2, "extension": 3, "extension_task": 4}
 
 
 def stage_generator(seed: int, split: Split, stage: int) -> np.random.Generator:
-    """Stream of what is drawn once a stage: L_g and h."""
+    """Stream of what is drawn once per stage: L_g and h."""
     return _generator(seed, split, "stage", stage)
 
 
@@ -40,13 +41,16 @@ def task_generator(
 
 
 class _Key(ISeedSequence):
-    """A Philox key as it is. With `key=` numpy asks the system for entropy first, then drops it."""
+    """A Philox key that is used as is.
+
+    Given `key=`, numpy would first ask the system for entropy, only to discard it.
+    """
 
     def __init__(self, words: np.ndarray):
         self._words = words
 
     def generate_state(self, n_words: int, dtype: object = np.uint64) -> np.ndarray:
-        """Two words of 64 bits, which is what Philox asks for."""
+        """The two 64-bit words that Philox asks for."""
         return self._words
 
 
@@ -59,14 +63,17 @@ def _task_word(seed: int, split: Split, stage: int, step: int, index: int) -> in
 def extension_generator(
     seed: int, split: Split, extension: int, stage: int, step: int, index: int
 ) -> np.random.Generator:
-    """Stream of what one extension (by number; 0 chooses among them) draws for a microbatch."""
+    """Stream of what one extension draws for a microbatch.
+
+    `extension` is its number; number 0 is the stream that chooses the extensions.
+    """
     return _generator(seed, split, "extension", stage, step, index, extension)
 
 
 def extension_task_generator(
     seed: int, split: Split, extension: int, stage: int, step: int, index: int, task: int
 ) -> np.random.Generator:
-    """Stream of what one extension draws for one task; the task's own stream stays as it is."""
+    """Stream of what one extension draws for one task; it leaves the task's own stream alone."""
     return _generator(seed, split, "extension_task", stage, step, index, task, extension)
 
 

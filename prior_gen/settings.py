@@ -1,4 +1,4 @@
-"""`--config` and `--set`: the settings of a config file, or of a folder of shards."""
+"""The options `--config` and `--set`: settings from a config file or from a folder of shards."""
 
 from typing import Annotated
 
@@ -13,9 +13,10 @@ Overrides = Annotated[
 
 
 def read_settings(config: str, overrides: list[str]) -> tuple[Config, Split]:
-    """Of a config file, or of the folder whose manifest.json is given for one.
+    """Settings and split of a config file, or of the folder whose manifest.json `config` names.
 
-    Raises `InputError` where there is no such config, or a folder's is to be overridden.
+    The split of a config file is "train". Raises `InputError` if there is no such config or it is
+    invalid, or if there are overrides for a folder's manifest.
     """
     folder, _, name = config.rpartition("/")
     if name != MANIFEST:

@@ -1,4 +1,4 @@
-"""Reading `--stages` (`7`, `1-100`, `1-3,101-134`) and `--part-range` (`3/8`)."""
+"""Parsing of `--stages` (`7`, `1-100`, `1-3,101-134`) and `--part-range` (`3/8`)."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ WHOLE: PartRange = (1, 1)
 
 
 def parse_stages(text: str, prior: PriorConfig) -> list[int]:
-    """Stage numbers in order, without repeats; raises `InputError` naming what is wrong."""
+    """Parse `--stages` into sorted, distinct stage numbers; raises `InputError` if invalid."""
     stages: set[int] = set()
     for piece in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,18})\s*(?:-\s*(\d{1,18})\s*)?", piece)
@@ -40,14 +40,14 @@ def parse_stages(text: str, prior: PriorConfig) -> list[int]:
 
 
 def tail_stages(prior: PriorConfig) -> list[int]:
-    """The stages above K; raises `InputError` where the plan has none."""
+    """The stages above K; raises `InputError` if the plan has none."""
     if not prior.tail_steps:
         raise InputError("--tail: this plan has no tail (prior.tail_steps is 0)")
     return list(range(prior.stages + 1, prior.total_stages + 1))
 
 
 def parse_part_range(text: str) -> PartRange:
-    """`3/8` as (3, 8); raises `InputError` where it names no share."""
+    """Parse `3/8` as (3, 8); raises `InputError` if it names no share."""
     match = re.fullmatch(r"\s*(\d{1,18})\s*/\s*(\d{1,18})\s*", text)
     if not match:
         raise InputError(f"--part-range {text!r} is not of the form i/n, such as 3/8")
@@ -61,9 +61,9 @@ def parse_part_range(text: str) -> PartRange:
 
 
 def share_of(parts: Sequence[PartId], share: PartRange) -> list[PartId]:
-    """Share i of n: every n-th part, so that dear stages are spread over all shares.
+    """Share i of n: every n-th part, so that expensive stages are spread over all shares.
 
-    A function of `parts` and `share` alone; the n shares are disjoint and together all parts.
+    Depends on `parts` and `share` alone. The n shares are disjoint and together cover all parts.
     """
     i, n = share
     return list(parts[i - 1 :: n])

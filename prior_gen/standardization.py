@@ -1,19 +1,19 @@
-"""Columns of zero mean and unit variance, whose bits no library's order of summing can change."""
+"""Standardisation of columns in a fixed order of summation, so that no library affects the bits."""
 
 import numpy as np
 
 from prior_gen.jitted import jit
 
-# A column whose spread is below this share of its largest magnitude is rounding noise.
+# A column whose standard deviation is below this share of its largest magnitude is rounding noise.
 CONSTANT_COLUMN_TOLERANCE = 1e-6
 
 
 def standardize(values: np.ndarray, clip: float, rows: np.ndarray | None = None) -> np.ndarray:
-    """Zero mean and unit (population) variance along axis 0, clipped to +-`clip`.
+    """Scale to zero mean and unit (population) variance along axis 0, and clip to +-`clip`.
 
-    values: [n] or [n, columns]. Columns without spread become zero. Moments are summed in
-    float64 over all rows, one after the other; the result keeps the dtype of `values` and holds
-    all rows, or those that `rows` names, in that order.
+    values: [n] or [n, columns]. Constant columns become zero. Moments are summed in float64 over
+    all rows in order. The result has the dtype of `values` and holds all rows or, if given, the
+    rows with the indices `rows`, in that order.
     """
     rows = np.arange(len(values)) if rows is None else rows
     out = np.empty((len(rows), *values.shape[1:]), values.dtype)  # C order, whatever `values` has

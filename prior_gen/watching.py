@@ -1,4 +1,4 @@
-"""Progress by what is published: the same for every backend, and the truth."""
+"""Progress measured by what is published, which works for every backend."""
 
 import contextlib
 import threading
@@ -11,7 +11,7 @@ from shard_io import PartId, ShardError, Store, store_of
 
 
 class StageProgress:
-    """How far each stage is, in words. Stages are worked off in order, their ends overlapping."""
+    """Progress of each stage, in words. Stages are processed in order, and may overlap."""
 
     def __init__(self, tasks: Mapping[PartId, int], now: float):
         self._tasks = tasks
@@ -24,10 +24,10 @@ class StageProgress:
         self._last = now
 
     def advance(self, parts: list[PartId], now: float) -> str:
-        """Count finished `parts`; the last stage begun, with its rate and time left.
+        """Count finished `parts`; describe the latest of their stages, with its rate and time left.
 
-        A stage counts as begun when the one before is over, or, where its first part is done
-        sooner, when this was last called.
+        A stage counts as begun once the stage before it is finished. If its first part is finished
+        sooner, it counts as begun at the previous call of this method. `now` is in seconds.
         """
         for part in parts:
             self._done[part.stage] += self._tasks[part]
@@ -51,10 +51,10 @@ class StageProgress:
 
 @contextlib.contextmanager
 def watching(folder: Path | Store, tasks: Mapping[PartId, int]) -> Iterator[ProgressReport]:
-    """Show, while inside, how many of the `tasks` of each part are published.
+    """Show within this context how many tasks are published; `tasks` is their number in each part.
 
-    A part that is made again (repair) counts once its entry is newer than the start; in a store
-    that does not tell when a file was written (`Store.present`), from the start.
+    A part that is made again (repair) counts once its entry is newer than the start. In a store
+    that does not tell when a file was written (`Store.present`), it counts from the start.
     """
     store, start, over = store_of(folder), time.time(), threading.Event()
     waiting, stages = list(tasks), StageProgress(tasks, time.monotonic())
@@ -64,7 +64,7 @@ def watching(folder: Path | Store, tasks: Mapping[PartId, int]) -> Iterator[Prog
         try:
             published = store.present([part.entry_path for part in waiting], start)
         except ShardError:
-            return  # a network that fails now and then must not end a run for its progress bar
+            return  # a network error must not end the run because of its progress bar
         done = [part for part in waiting if part.entry_path in published]
         waiting = [part for part in waiting if part.entry_path not in published]
         if done:

@@ -1,7 +1,7 @@
-"""Censored columns: amounts that are mostly nothing, concentrations below what can be measured.
+"""Censored columns: amounts that are mostly zero, concentrations below the detection limit.
 
-All cells beyond a limit are at it: an atom at one end of a column that is continuous elsewhere.
-What the score knew of the cells beyond is lost to whoever reads the column.
+All cells beyond a limit are set to it: an atom at one end of a column that is otherwise continuous.
+The score depends on the uncensored cells, so the table lacks information that the classes have.
 """
 
 import numpy as np
@@ -9,13 +9,13 @@ import numpy as np
 from prior_gen.extensions.drawn import Parameters
 from puicl_config import ExtensionsConfig
 
-_AT_THE_TOP = 0.2  # of the columns: floors are more common than ceilings
+_AT_THE_TOP = 0.2  # share of columns with a ceiling: floors are more common
 
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict | None:
-    """For each column the share of cells at its limit: 0 for none, negative for a ceiling.
+    """For each column the share of cells at its limit: 0 for no limit, negative for a ceiling.
 
-    Discrete columns have no use for one, and a common size would blur it.
+    Discrete columns get no limit, nor do proportional ones, where the common size would blur it.
     """
     levels = drawn.get("discrete", {}).get("levels", [0] * d)
     sized = drawn.get("proportional", {}).get("columns", [])
@@ -32,10 +32,10 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
 
 
 def censor_columns(parameters: Parameters, x: np.ndarray) -> np.ndarray:
-    """x [n, d] with the cells beyond each column's limit at it; not standardised."""
+    """x [n, d] with the cells beyond each column's limit set to the limit; not standardised."""
     x = x.copy()
     for column, share in enumerate(parameters["shares"]):
-        at_limit = int(abs(share) * len(x))  # of n rows, so many are at the limit or beyond
+        at_limit = int(abs(share) * len(x))  # number of rows at the limit or beyond it
         if share > 0:
             x[:, column] = np.maximum(x[:, column], np.partition(x[:, column], at_limit)[at_limit])
         elif share < 0:

@@ -1,4 +1,4 @@
-"""Which extensions a microbatch has, with which parameters: drawn first, and kept as its tag."""
+"""The extensions of a microbatch and their parameters, which are drawn first and kept as a tag."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -42,7 +42,7 @@ from puicl_config import (
     Split,
 )
 
-# In the order of drawing: what comes later may look at what was drawn (irrelevant columns, say).
+# In the order of drawing: an extension may depend on earlier ones (on irrelevant columns, say).
 _DRAWS: dict[str, Callable[..., Parameters | None]] = {
     "factorial": factorial.draw,
     "independent": independent.draw,
@@ -81,7 +81,7 @@ class Choices:
     def widen(
         self, prior: PriorConfig, ranges: StageRanges, layers: int
     ) -> tuple[PriorConfig, StageRanges, int]:
-        """Sizes, ranges and depth that the microbatch's factors are drawn with."""
+        """Sizes, ranges and number of layers that the microbatch's factors are drawn with."""
         config = self.config
         prior = prior.model_copy(
             update={
@@ -100,16 +100,16 @@ class Choices:
         return prior, ranges, layers
 
     def rows(self, n_labeled: int, eta: float) -> tuple[int, float]:
-        """P and eta of the microbatch, from those that its ranges gave."""
+        """P and eta of the microbatch: the given ones, unless `few_labeled` replaces them."""
         if "few_labeled" not in self.names:
             return n_labeled, eta
         few = self._few_labeled()
         return few["n_labeled"], few["n_unlabeled"] / few["n_labeled"]
 
     def parameters(self, n_features: int) -> dict[str, Parameters]:
-        """What each extension does, as JSON values: the microbatch's tag `extensions`.
+        """Parameters of each extension as JSON values: the microbatch's tag `extensions`.
 
-        An extension that has nothing to act on (one column cannot be duplicated) is left out.
+        An extension without anything to act on is left out: a single column cannot be duplicated.
         """
         drawn: dict[str, Parameters] = {}
         if changed := [name for name in RANGES if getattr(self.config, name)]:
@@ -135,7 +135,7 @@ class Choices:
 def choose_extensions(
     prior: PriorConfig, stage: int, step: int, index: int, split: Split
 ) -> Choices | None:
-    """The extensions of microbatch [stage, step, index]; None where it is the paper's."""
+    """The extensions of microbatch [stage, step, index]; None if it is of the paper's prior."""
     config = prior.extensions
     if not config.share:
         return None
@@ -143,10 +143,10 @@ def choose_extensions(
     rng = streams.of("choice")
     if rng.random() >= config.share:
         return None
-    # One number each, in a fixed order, whether it is on or not.
+    # One number per extension in a fixed order, even for those that are off.
     luck = dict(zip(EXTENSIONS, rng.random(len(EXTENSIONS)), strict=True))
     names = {name for name in EXTENSIONS if luck[name] < getattr(config, name)}
-    # Labels come from a tree, a rule, clusters or a score: one number decides between the four.
+    # Labels come from a tree, a rule, clusters or a score; one number decides among these four.
     names -= set(LABEL_SOURCES)
     reached = 0.0
     for source in LABEL_SOURCES:
@@ -158,7 +158,7 @@ def choose_extensions(
         names.add("factorial")
     else:
         names.discard("factorial")
-    # What cuts or bends a score needs one; a score needs the columns that it came with.
+    # Extensions that change a score need one, and a score needs the columns it was made with.
     if not labeled_by_score(names):
         names -= {"free_border", "soft_border", "two_sided"}
     if not labeled_by_columns(names):
@@ -179,14 +179,14 @@ def choose_extensions(
 
 
 def _design_probability(config: ExtensionsConfig, names: set[str], streams: Streams) -> float:
-    """How likely the rows are a factorial design, given where the labels come from."""
+    """Probability that the rows are a factorial design, given the source of the labels."""
     if config.factorial_coded is None or not _reads_codes(config, names, streams):
         return config.factorial
     return config.factorial_coded
 
 
 def _reads_codes(config: ExtensionsConfig, names: set[str], streams: Streams) -> bool:
-    """Whether the labels come from a rule that reads codes alone."""
+    """Whether the labels come from a rule that reads only codes."""
     if "rule_labels" not in names:
         return False
     return rules.draw_kind(streams.of("rule_labels"), config) not in SMOOTH_RULES

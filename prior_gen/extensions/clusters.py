@@ -1,9 +1,10 @@
-"""Classes first, columns after: kinds of things that differ in what is measured of them.
+"""Clusters: rows get a class first, and their columns depend on it.
 
-A disease has its symptoms, a digit its lamps, a type of glass its composition. Here every row
-belongs to one of several clusters, every cluster to a class, and the columns are normal around the
-cluster's centre: each class is a mixture of its clusters, and the classes overlap as the clusters
-do. The paper's labels are one half of a score; these may be scattered over the table.
+A disease has its symptoms, a digit its lit segments, a type of glass its composition. Here every
+row belongs to one of several clusters, every cluster belongs to a class, and the columns are normal
+around the cluster's centre. Each class is thus a mixture of its clusters, and the classes overlap
+as the clusters do. In the paper a class is one end of a score; here it may be scattered over the
+table.
 """
 
 import numpy as np
@@ -12,7 +13,7 @@ from prior_gen.extensions.border import ClassCounts
 from prior_gen.extensions.drawn import log_uniform
 from puicl_config import ExtensionsConfig
 
-# What the clusters replace: they make the columns and the classes.
+# Extensions that clusters replace, since they make the columns and the classes.
 REPLACED = frozenset({"shallow", "independent", "factorial", "factor_model", "graph"})
 _INFORMATIVE = (0.3, 1.0)
 _SPREADS = (0.4, 1.6)
@@ -20,7 +21,7 @@ _LOADINGS = (0.5, 1.5)
 
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
-    """How many clusters, how far apart, what their columns share, and whether spreads differ."""
+    """Number of clusters, their separation, the columns' common part and the kind of spreads."""
     return {
         "clusters": int(rng.integers(*config.clusters, endpoint=True)),
         "separation": round(log_uniform(rng, config.cluster_separation), 4),
@@ -34,11 +35,12 @@ def clustered_columns(
 ) -> tuple[np.ndarray, np.ndarray, dict]:
     """x [n, d] float32, not standardised, is_negative [n], and the task's facts.
 
-    n is what the finished task has. The squared distance between two centres is
-    2 `separation`^2 on average, over all informative columns together, in units of the columns'
-    own noise: more columns do not make a table easier. That noise apart, the columns share a
-    common part of `common` standard deviations (a body's size, an exposure), which outweighs what
-    tells the clusters apart where it is large, and another of about half a standard deviation.
+    n is the number of rows of the finished task; its positives come first. The squared distance
+    between two centres, summed over all informative columns, is 2 `separation`^2 on average, in
+    units of the columns' own noise: more columns do not make a table easier. Besides this noise,
+    the columns share a common part of about `common` standard deviations (a body's size, an
+    exposure), which can outweigh the differences between clusters, and another common part of about
+    half a standard deviation.
     """
     clusters, separation = parameters["clusters"], parameters["separation"]
     informative = rng.permutation(d)[: max(1, round(float(rng.uniform(*_INFORMATIVE)) * d))]
@@ -50,7 +52,7 @@ def clustered_columns(
         spreads[:, informative] = rng.uniform(*_SPREADS, (clusters, len(informative)))
     loadings = [parameters["common"] * rng.uniform(*_LOADINGS, d), 0.5 * rng.standard_normal(d)]
 
-    # At least one cluster of each class; its rows are dealt out by shares between even and uneven.
+    # Each class has at least one cluster. Its rows are distributed by random, unequal shares.
     n_negative_clusters = int(rng.integers(1, clusters))
     shares = 0.2 + rng.random(clusters)
     negative = np.arange(counts.positive + counts.negative) >= counts.positive

@@ -1,10 +1,11 @@
-"""Discrete columns: counts of few levels, grades, categories coded as numbers, yes and no.
+"""Discrete columns: counts with few levels, grades, categories coded as numbers, yes or no.
 
 Layout "shared" gives every column the same levels with the same shares, like the attributes of
-MONK's; "own" bins some columns only, each into its own levels, with skewed yes/no among them.
-Order "ordinal" keeps the columns' order; "nominal" shuffles the codes, as a coded category has no
-order, by one permutation for the whole table; "mixed" (layout "own" alone) shuffles those of some
-columns, each by its own, as grades stand beside trades and towns.
+MONK's. Layout "own" bins only some columns, each into its own levels, among them skewed yes/no.
+
+Order "ordinal" keeps the order of each column. "nominal" shuffles the codes by one permutation for
+the whole table, since coded categories have no order. "mixed" (layout "own" only) shuffles the
+codes of some columns, each by its own permutation: a table may hold grades beside trades and towns.
 """
 
 import numpy as np
@@ -15,7 +16,7 @@ CONTINUOUS = -1
 
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
-    """Shares of each column's levels; an empty list leaves the column continuous."""
+    """Layout, order and the shares of each column's levels (an empty list: continuous)."""
     layout = ("shared", "own")[int(rng.integers(2))]
     order = ("ordinal", "nominal")[int(rng.integers(2))]
     if layout == "shared":
@@ -40,14 +41,14 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
 
 
 def level_codes(rng: np.random.Generator, parameters: dict, x: np.ndarray) -> np.ndarray:
-    """Codes 0, 1, ... of the binned columns, `CONTINUOUS` elsewhere: int64 [n, d].
+    """Codes 0, 1, ... of the binned columns of x [n, d], `CONTINUOUS` elsewhere: int64 [n, d].
 
-    Columns are cut at their own quantiles, so that level l holds its share of the rows up to
-    ties; equal cells get equal codes.
+    Each column is cut at its own quantiles, so that every level holds its share of the rows, except
+    for ties: equal cells get equal codes.
     """
     codes = np.full(x.shape, CONTINUOUS)
     most = max(parameters["levels"])
-    # One order of the codes for the whole table: shared marginals stay shared.
+    # One permutation of the codes for the whole table, so that shared marginals stay shared.
     order = rng.permutation(most) if parameters["order"] == "nominal" else np.arange(most)
     nominal = set(parameters.get("nominal", ()))
     for column, shares in enumerate(parameters["shares"]):
@@ -63,7 +64,7 @@ def level_codes(rng: np.random.Generator, parameters: dict, x: np.ndarray) -> np
 
 
 def _shares(rng: np.random.Generator, levels: tuple[int, int]) -> list[float]:
-    """Shares of one column's levels: equal, or uneven; two uneven ones are a rare yes."""
+    """Shares of one column's levels: equal or uneven; with two uneven levels, one is rare."""
     count = int(rng.integers(*levels, endpoint=True))
     if rng.random() < 0.5:
         shares = np.full(count, 1 / count)

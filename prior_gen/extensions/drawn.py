@@ -1,4 +1,4 @@
-"""Reading what was drawn: extensions by name with their parameters, as the tag holds them."""
+"""Helpers for `drawn`: the extensions drawn so far, by name, with parameters as in the tag."""
 
 from collections.abc import Collection
 from typing import Any
@@ -9,7 +9,7 @@ Parameters = dict[str, Any]
 
 
 def labeled_by_columns(names: Collection[str]) -> bool:
-    """Whether a tree or a rule over the columns gives the labels, not the SCM."""
+    """Whether a tree or a rule over the columns gives the labels."""
     return "tree_labels" in names or "rule_labels" in names
 
 
@@ -19,14 +19,14 @@ def labeled_by_score(names: Collection[str]) -> bool:
 
 
 def relevant_columns(n_features: int, drawn: dict[str, Parameters]) -> np.ndarray:
-    """The columns that are neither irrelevant nor copies of another."""
+    """The columns that are neither irrelevant nor copies of another column."""
     others = [*drawn.get("irrelevant", {}).get("columns", ())]
     others += [copy for _, copy in drawn.get("duplicated", {}).get("pairs", ())]
     return np.setdiff1d(np.arange(n_features), others)
 
 
 def log_uniform(rng: np.random.Generator, interval: tuple[float, float]) -> float:
-    """A number between both ends whose logarithm is uniform."""
+    """Draw a number from `interval` whose logarithm is uniform."""
     low, high = np.log(interval)
     return float(np.exp(rng.uniform(low, high)))
 
@@ -34,7 +34,10 @@ def log_uniform(rng: np.random.Generator, interval: tuple[float, float]) -> floa
 def some_columns(
     rng: np.random.Generator, share: tuple[float, float], columns: np.ndarray
 ) -> list[int]:
-    """A uniform share of `columns` in random order: at least one, and one is left; else none."""
+    """Draw a share of `columns`, uniform in `share`, in random order.
+
+    At least one column is drawn and at least one is left; of fewer than two columns, none is drawn.
+    """
     if len(columns) < 2:
         return []
     count = round(float(rng.uniform(*share)) * len(columns))

@@ -1,7 +1,7 @@
 """Duplicated columns: a length in two units, a sum beside its largest term, a code and its text.
 
-A copy is exact or nearly so. Near copies of a continuous column carry added noise; those of a
-discrete one disagree in a share of the rows.
+A copy is exact or nearly so. Near copies of a continuous column have added noise; near copies of a
+discrete column differ from it in a share of the rows.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from puicl_config import ExtensionsConfig
 
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict | None:
-    """Pairs [original, copy] among the relevant columns, and how far a copy may stray."""
+    """Pairs [original, copy] among the relevant columns, and the noise of the copies."""
     relevant = relevant_columns(d, drawn)
     copies = some_columns(rng, config.duplicated_share, relevant)
     if not copies:
@@ -25,7 +25,7 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
 def duplicate_columns(
     rng: np.random.Generator, parameters: dict, x: np.ndarray, is_discrete: np.ndarray
 ) -> None:
-    """Overwrite the copies in x [n, d] (standardised); in place."""
+    """Overwrite the copies in x [n, d] (standardised) in place; is_discrete: bool [d]."""
     noise = parameters["noise"]
     for original, copy in parameters["pairs"]:
         column = x[:, original].copy()

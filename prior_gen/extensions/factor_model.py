@@ -1,9 +1,9 @@
-"""Factor models: columns that share a few hidden factors, and a score that all of them bear on.
+"""Factor models: columns that share a few hidden factors, and a score that depends on all columns.
 
-Sizes of one body, answers to one questionnaire, a patient's blood values: every column is a little
-of a few common factors and much of its own. What decides is a sum, bent or not, of all columns or
-of what is their own in them, weak in each. The SCM's columns are the nodes of a random network, and
-its score seldom needs more than some of them.
+Examples are sizes of one body, answers to one questionnaire, a patient's blood values. Every column
+mixes a few common factors with a part of its own. The score is a function of all columns, or of
+their own parts, and depends only weakly on each. An SCM's columns, in contrast, are nodes of a
+random network, and its score seldom depends on more than a few of them.
 """
 
 import numpy as np
@@ -13,15 +13,15 @@ from prior_gen.extensions.drawn import log_uniform
 from prior_gen.extensions.sums import unit_weights, weighted_sum
 from puicl_config import ExtensionsConfig
 
-# What it replaces: there is no SCM.
+# Extensions that a factor model replaces: there is no SCM.
 REPLACED = frozenset({"shallow", "graph"})
 _UNITS = (2, 16)
 _GAIN = (0.3, 3.0)
-_CLAMP = 100.0  # beyond what a tanh tells apart
+_CLAMP = 100.0  # far beyond where tanh saturates
 
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
-    """How many factors, how much the columns have of them, and what the score is made of."""
+    """Number of factors, their weight in the columns, and what the score is made of."""
     return {
         "factors": int(rng.integers(*config.factors, endpoint=True)),
         "common": round(log_uniform(rng, config.factor_common), 4),
@@ -35,10 +35,11 @@ def factor_columns(
 ) -> tuple[np.ndarray, np.ndarray]:
     """x [n, d] and the score [n], float32, not standardised.
 
-    x = `common` F L / sqrt(k) + E: k factors F [n, k], loadings L [k, d] and the columns' own parts
-    E [n, d] are standard normal. The score is of z, the columns x in their standard deviations or,
-    of "own", E alone: a sum with normal weights or their cubes (few columns matter, then), or a
-    network with one hidden layer of 2 to 16 tanh units.
+    x = `common` F L / sqrt(k) + E, where k factors F [n, k], loadings L [k, d] and the columns' own
+    parts E [n, d] are standard normal. The score is a function of z: the columns x divided by their
+    standard deviations or, with `of` "own", E alone. The function is a sum weighted by normals or
+    by their cubes (then few columns matter), or a network with one hidden layer of 2 to 16 tanh
+    units, weighted likewise.
     """
     own = rng.standard_normal((n, d), dtype=np.float32)
     x, variance = own.copy(), np.ones(d)

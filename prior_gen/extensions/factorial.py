@@ -1,9 +1,9 @@
-"""Factorial designs: rows from a list of every combination of the columns' levels.
+"""Factorial designs: rows from a list of all combinations of the columns' levels.
 
-MONK's, Car and balance scales are such lists. No row occurs twice there, so that a row without a
-labelled twin says nothing about its class, while the neighbours that differ from it in one column
-say much. Independent cells of few discrete columns make twins. The list is the pool that the task
-is sampled from; one that is too short is replicated, and then has twins, too.
+The data sets MONK's, Car and Balance Scale are such lists. No row occurs twice in them, so a row
+has no labelled twin that tells its class, while neighbours that differ from it in one column tell
+much. Independent cells in a few discrete columns, in contrast, produce twins. The list is the pool
+that the task is sampled from. A list that is too short is replicated, and then has twins, too.
 """
 
 import numpy as np
@@ -12,8 +12,8 @@ from prior_gen.extensions.border import ClassCounts
 from prior_gen.extensions.drawn import log_uniform
 from puicl_config import ExtensionsConfig
 
-# What a design replaces: it makes the columns, and another's hand in them would break the list;
-# nor does the classifier turn tables of levels alone.
+# Extensions that a design replaces. It makes the columns, and changing these would break the list.
+# `principal_axes` is excluded since the classifier does not rotate tables of discrete columns only.
 REPLACED = frozenset(
     {
         *("independent", "factor_model", "graph"),
@@ -21,14 +21,14 @@ REPLACED = frozenset(
         "principal_axes",
     }
 )
-_MOST_ROWS = 8192  # of a larger design, random ones
+_MOST_ROWS = 8192  # a larger design is sampled
 
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
-    """The order of the levels, how many a column has at most, and the design's size.
+    """The order of the levels, the most levels of a column, and the design's size.
 
     `size` is the number of combinations per row of the finished task, log-uniform. Each task draws
-    its own levels.
+    its own numbers of levels.
     """
     order = ("ordinal", "nominal")[int(rng.integers(2))]
     most = int(rng.integers(*config.levels, endpoint=True))
@@ -42,12 +42,13 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
 def factorial_codes(
     rng: np.random.Generator, parameters: dict, counts: ClassCounts, d: int
 ) -> tuple[np.ndarray, list[int]]:
-    """Codes [n, d] of a design, and the levels of each column.
+    """Codes int [n, d] of a design, and the number of levels of each column, a list of d.
 
-    Columns have two levels at first; random ones get more until the design has its size or all
-    have `most_levels`. A design that is too small is replicated; of one of more than 8,192
-    combinations (or twice the task's rows), some random ones are taken: at least .6 times as many,
-    so that tasks of more than some 1,000 rows may fall short of `size`.
+    Columns have two levels at first. Random columns get more until the design has its size or all
+    columns have `most_levels`. A design that is too small is replicated. If a design has more than
+    8,192 combinations (or twice the task's rows, if that is more), random ones are taken. Without
+    repeats, these are at least .6 times as many, so tasks of more than about 1,000 rows may fall
+    short of `size`.
     """
     rows = counts.positive + counts.negative
     wanted, most_rows = rows * parameters["size"], max(_MOST_ROWS, 2 * rows)
@@ -58,7 +59,7 @@ def factorial_codes(
         codes = np.stack(np.unravel_index(np.arange(np.prod(levels)), levels), axis=1)
         codes = np.tile(codes, (int(np.ceil(min(wanted, most_rows) / len(codes))), 1))
     if parameters["order"] == "nominal":
-        # One order of the codes for the whole table, as in discrete columns.
+        # One permutation of the codes for the whole table, as in discrete columns.
         order = rng.permutation(max(levels))
         codes = np.stack(
             [order[order < count][column] for count, column in zip(levels, codes.T, strict=True)],

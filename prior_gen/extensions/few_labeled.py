@@ -1,7 +1,7 @@
 """A handful of labelled positives beside many unlabelled rows: the first cases of a disease.
 
-`n_labeled` and `eta` cannot say it together: few labelled rows times an ordinary eta leave few
-rows of any kind, and a large eta times an ordinary P leaves too many.
+The ranges `n_labeled` and `eta` cannot express this: few labelled rows with a usual eta give few
+rows in total, and a large eta with a usual P gives too many.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from puicl_config import ExtensionsConfig
 
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig) -> dict:
-    """P and n_u, log-uniform, in place of those of the microbatch's own ranges."""
+    """P and n_u, both log-uniform, in place of those from the microbatch's ranges."""
     return {
         "n_labeled": _count(rng, config.few_labeled_rows),
         "n_unlabeled": _count(rng, config.few_labeled_unlabeled_rows),
@@ -19,6 +19,6 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig) -> dict:
 
 
 def _count(rng: np.random.Generator, interval: tuple[int, int]) -> int:
-    # Half a count beyond both ends: the ends are as likely as their neighbours.
+    # Extend both ends by half a count, so that the ends are as likely as their neighbours.
     low, high = interval
     return int(np.clip(round(log_uniform(rng, (low - 0.5, high + 0.5))), low, high))

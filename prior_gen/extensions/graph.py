@@ -1,10 +1,10 @@
-"""Graphs of unlike mechanisms: columns and a score that are nodes of one random causal graph.
+"""Graphs of different mechanisms: columns and score are nodes of one random causal graph.
 
-In a table of people, customers or measurements one thing follows a threshold in another, a second
-is a straight sum, a third belongs to groups, a fourth grows with what it is multiplied by. The SCM
-is one network, whose nodes are all made alike and of all others; here each node is made of a few
-earlier ones by a function of its own kind. The classes' score is a node, too: of what is measured,
-some causes it, some follows from it, and some of what lies between is not in the table.
+In a table of people, customers or measurements, one column depends on a threshold of another, a
+second is a plain sum, a third depends on groups, a fourth is a product. The paper's SCM is a
+network whose nodes all have the same form and depend on all nodes before them. Here each node is
+made of a few earlier nodes by its own kind of function. The score of the classes is a node, too:
+some columns cause it, some are its effects, and some nodes in between are not in the table.
 """
 
 import numpy as np
@@ -17,21 +17,21 @@ from prior_gen.extensions.trees import random_leaves
 from prior_gen.standardization import standardize
 from puicl_config import ExtensionsConfig
 
-# What it replaces: there is no SCM.
+# Extensions that a graph replaces: there is no SCM.
 REPLACED = frozenset({"shallow"})
-_CLIP = 20.0  # standard deviations of a node
-_MOST_PARENTS = (4, 8)  # of a column, of the score
+_CLIP = 20.0  # in standard deviations of a node
+_MOST_PARENTS = (4, 8)  # of a column and of the score
 _UNITS = (2, 8)
 _GAIN = (0.5, 4.0)
 _BENDS = ("tanh", "relu", "sin", "abs", "rbf")
 _DEPTH = (1, 4)
-_DOUBLINGS = 2  # how often the number of a node's trees doubles at most
+_DOUBLINGS = 2  # a node has up to 2^_DOUBLINGS trees
 _GROUPS = (2, 12)
 _ROOTS = ("normal", "uniform", "skewed", "two groups")
 
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
-    """How many nodes are not in the table, how noisy all are, and which functions make them."""
+    """Number of hidden nodes, the noise, the kinds of functions, and where the score lies."""
     kinds = np.flatnonzero(rng.random(len(FUNCTIONS)) < 0.6)
     if not len(kinds):
         kinds = rng.integers(len(FUNCTIONS), size=1)
@@ -46,13 +46,14 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
 def graph_columns(
     rng: np.random.Generator, parameters: dict, n: int, d: int, portable: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """x [n, d] and the score [n], float32, each column a standardised node.
+    """x [n, d] and the score [n], float32; each is a standardised node.
 
-    d + `hidden` + 1 nodes in an order; up to a third of them, the roots, have no parents. Another
-    has one to four earlier ones (the score up to eight), some of which are parents more often than
-    others: it is a function of them, standardised, plus normal noise of up to twice `noise`
-    standard deviations, in a third of the nodes in proportion to the size of one parent. The score
-    is the last node or any that is no root; the columns are d of the others in random order.
+    There are d + `hidden` + 1 ordered nodes. The first ones, up to a third, are roots without
+    parents. Every other node has one to four earlier nodes as parents (the score up to eight), of
+    which some are chosen more often than others. The node is a standardised function of its parents
+    plus normal noise of up to 2 `noise` standard deviations; in a third of the nodes the noise is
+    proportional to the magnitude of one parent. The score is the last node or any node that is not
+    a root. The columns are d of the other nodes in random order.
     """
     nodes = d + parameters["hidden"] + 1
     roots = int(rng.integers(1, max(1, nodes // 3), endpoint=True))
@@ -90,10 +91,10 @@ def _effect(
     is_score: bool,
     portable: bool,
 ) -> np.ndarray:
-    """A node [n] that is made of some of the earlier ones [n, nodes before it]."""
+    """A node [n] made from some of the earlier nodes [n, number of earlier nodes]."""
     count = earlier.shape[1]
     most = int(rng.integers(1, _MOST_PARENTS[is_score], endpoint=True))
-    # The parents of a draw without replacement, in proportion to how popular they are.
+    # Draw parents without replacement, in proportion to their popularity.
     hurry = rng.standard_exponential(count) / np.maximum(popularity[:count], 1e-3)
     parents = earlier[:, np.argsort(hurry, kind="stable")[:most]]
     kinds = parameters["functions"]
@@ -115,7 +116,7 @@ def linear(rng, parents, portable):
 
 
 def network(rng, parents, portable):
-    """One hidden layer of 2 to 8 units, all bent alike."""
+    """A network with one hidden layer of 2 to 8 units that share one activation."""
     units = int(rng.integers(*_UNITS, endpoint=True))
     gain = np.float32(round(log_uniform(rng, _GAIN), 4))
     inner = gain * weighted_sum(parents, unit_weights(rng, (parents.shape[1], units), 1))
@@ -125,7 +126,7 @@ def network(rng, parents, portable):
 
 
 def trees(rng, parents, portable):
-    """The leaves' normal values of one, two or four trees, all of one depth."""
+    """The sum of one, two or four trees of the same depth whose leaves have normal values."""
     depth = int(rng.integers(*_DEPTH, endpoint=True))
     columns, total = np.arange(parents.shape[1]), np.zeros(len(parents))
     for _ in range(2 ** int(rng.integers(_DOUBLINGS, endpoint=True))):
@@ -135,14 +136,14 @@ def trees(rng, parents, portable):
 
 
 def product(rng, parents, portable):
-    """The product of two weighted sums, each with a constant: effects that multiply."""
+    """The product of two weighted sums, each with a constant: multiplicative effects."""
     factors = weighted_sum(parents, unit_weights(rng, (parents.shape[1], 2), 3))
     factors += rng.standard_normal(2, dtype=np.float32)
     return factors[:, 0] * factors[:, 1]
 
 
 def groups(rng, parents, portable):
-    """Each row has the normal value of the nearest of 2 to 12 rows."""
+    """Groups around 2 to 12 random rows: each row has the normal value of the nearest of these."""
     count = min(int(rng.integers(*_GROUPS, endpoint=True)), len(parents))
     centers = parents[rng.permutation(len(parents))[:count]]
     distance = np.zeros((len(parents), count), np.float32)

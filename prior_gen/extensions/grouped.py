@@ -1,8 +1,8 @@
 """Grouped rows: several mails of one template, samples of one pane of glass, visits of one patient.
 
-A table's rows are seldom drawn one by one. Those of a group resemble one another in every column
-and, where it has one class, have something in common that no column holds: what the columns cannot
-tell of a row, its labelled neighbours can.
+The rows of a real table are seldom independent. Rows of one group resemble one another in every
+column. If they also share a class, they have something in common that no column holds: a row's
+labelled neighbours then tell more about its class than its columns do.
 """
 
 import numpy as np
@@ -16,10 +16,10 @@ _COLUMN = (0.3, 1.7)
 
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
-    """How many rows a group has on average, how near they are, and whether they share a class.
+    """Average size of a group, how close its rows are, and whether they share a class.
 
-    `spreads`: for each column how far the rows of a group differ, 0 for not at all and 1 for as
-    much as any two rows.
+    `alone` is the probability that a row belongs to no group. `spreads` says for each column how
+    much the rows of a group differ: from 0 for not at all to 1 for as much as any rows.
     """
     closeness = log_uniform(rng, config.group_closeness)
     same = rng.random(d) < rng.uniform(*_SAME)
@@ -34,10 +34,10 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
 
 
 def group_heads(rng: np.random.Generator, parameters: dict, n: int) -> np.ndarray:
-    """For each of n rows the first row of its group, int [n]; a row that is alone has itself.
+    """Index of the first row of each row's group, int [n]; a row that is alone gets its own index.
 
-    Groups are uneven: a row's is drawn by the square of a uniform number, so that the first groups
-    have the most rows.
+    Group sizes are uneven: a row's group is drawn by the square of a uniform number, so that the
+    first groups have the most rows.
     """
     groups = max(round(n / parameters["size"]), 1)
     own = np.floor(groups * rng.random(n) ** 2).astype(int)
@@ -50,7 +50,11 @@ def group_heads(rng: np.random.Generator, parameters: dict, n: int) -> np.ndarra
 def draw_together(
     parameters: dict, heads: np.ndarray, x: np.ndarray, score: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """x [n, d] and the score [n], each row moved to its head until its spread is what is left."""
+    """Move each row of x [n, d] and of the score [n] towards the first row of its group.
+
+    heads: int [n], from `group_heads`. Of the distance, the share in `spreads` remains for each
+    column, and `closeness` for the score. Returns new arrays.
+    """
     spreads = np.array(parameters["spreads"], dtype=x.dtype)
     x = x[heads] + spreads * (x - x[heads])
     if score is not None:

@@ -1,8 +1,8 @@
-"""Who gets labelled (SAR): clear cases are diagnosed first, and whoever comes to the clinic.
+"""Labelling that depends on the row (SAR): clear cases, for example, are diagnosed first.
 
 The paper draws the labelled positives at random (SCAR). Here a positive is labelled with
-probability proportional to exp(strength z), where z is standardised among the positives: one of
-the features, or how far the row lies from the negatives (minus its score). Strength 0 is SCAR.
+probability proportional to exp(strength z). z is standardised among the positives, and is either
+one of the features or minus the score, the distance from the negatives. Strength 0 is SCAR.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from puicl_config import ExtensionsConfig
 
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
-    """By what, and how strongly; a negative strength prefers low values."""
+    """What labelling depends on, and how strongly; a negative strength prefers low values."""
     by = ("score", "feature")[int(rng.integers(2))]
     strength = float(rng.uniform(*config.sar_strength)) * (1 if rng.random() < 0.5 else -1)
     by = by if labeled_by_score(drawn) else "feature"
@@ -22,7 +22,7 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
 def labeling_column(
     rng: np.random.Generator, parameters: dict, x: np.ndarray, score: np.ndarray | None
 ) -> tuple[np.ndarray, dict]:
-    """What the labelling depends on [n], and the task's facts (column -1: the score)."""
+    """The values [n] that labelling depends on, and the task's facts (column -1: the score)."""
     if parameters["by"] == "score":
         assert score is not None, "drawn where the classes are cut from one"
         return -score, {"column": -1}
@@ -31,9 +31,9 @@ def labeling_column(
 
 
 def labeled_first(rng: np.random.Generator, strength: float, values: np.ndarray) -> np.ndarray:
-    """An order of the positives; its first P are the labelled ones.
+    """A random order of the positives, of which the first P are to be labelled.
 
-    values: [positives]. Gumbel noise on the log-propensities makes the order a draw without
+    values: [positives]. Adding Gumbel noise to the log-propensities amounts to drawing without
     replacement in proportion to exp(strength z), with z clipped to +-4.
     """
     spread = float(values.std())

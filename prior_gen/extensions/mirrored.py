@@ -1,8 +1,8 @@
-"""All columns the other way round: which end of a scale is its first is a convention.
+"""Mirrored tables: all columns change their sign, since the direction of a scale is a convention.
 
-Codes that several columns share are numbered from below, and amounts with a floor or a long tail
-point up. A table whose first grade is its best, or whose rule counts how often the last one occurs,
-is the mirror image of such a table.
+The prior numbers shared codes from the lowest up, and amounts with a floor or a long tail mostly
+point upwards. A table whose first grade is the best, or whose rule counts how often the last code
+occurs, is the mirror image of such a table.
 """
 
 import numpy as np
@@ -11,5 +11,5 @@ from puicl_config import ExtensionsConfig
 
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
-    """All columns of all tasks of the microbatch: nothing is drawn."""
+    """Nothing is drawn: all columns of all tasks in the microbatch are mirrored."""
     return {"columns": "all"}

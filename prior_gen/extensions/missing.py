@@ -1,7 +1,7 @@
 """Missing values: forms left blank, sensors that failed, completely at random within a column.
 
-Stored as 0, the mean of the standardised column: what mean imputation makes of a table. A shard
-never holds NaN, and the share of each column stands in the tag.
+They are stored as 0, the mean of the standardised column, as mean imputation would fill them. A
+shard never holds NaN. The tag holds the share of missing cells of each column.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
-"""Label noise: diagnoses that were wrong, classes that overlap.
+"""Label noise: wrong diagnoses, overlapping classes.
 
-Labels are exchanged before the PU split: `y` and the labelled positives are those observed, so the
-labelled rows are a fair sample of the observed positives. Equally many rows of each class change,
-so that pi holds.
+Labels are flipped before the PU split: `y` and the labelled positives show the observed classes, so
+the labelled rows are a fair sample of the observed positives. Equally many rows of each class are
+flipped, so that pi holds.
 """
 
 import numpy as np
@@ -10,11 +10,14 @@ import numpy as np
 from prior_gen.extensions.drawn import labeled_by_score
 from puicl_config import ExtensionsConfig
 
-_NEAR = 1 / 3  # of each class, by score, is "near the border"
+_NEAR = 1 / 3  # share of each class that counts as near the border
 
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
-    """The share of the rarer class that changes sides, and where; a rule has no near and far."""
+    """The share of the rarer class that is flipped, and where.
+
+    Noise near the border needs a score; without one it is uniform.
+    """
     share = round(float(rng.uniform(*config.noise_share)), 4)
     where = ("uniform", "border")[int(rng.integers(2))]
     return {"share": share, "where": where if labeled_by_score(drawn) else "uniform"}
@@ -25,7 +28,7 @@ def flipped_rows(
 ) -> np.ndarray:
     """Which rows of a pool change class: bool [n], as many positives as negatives.
 
-    score: [n], large for negatives; needed where noise is near the border.
+    negative: bool [n]. score: [n], large for negatives; needed if noise is near the border.
     """
     flipped = np.zeros(len(negative), dtype=bool)
     sides = [np.flatnonzero(~negative), np.flatnonzero(negative)]

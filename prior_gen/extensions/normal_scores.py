@@ -1,9 +1,9 @@
-"""Normal scores: columns as `PUICLClassifier` reads them, by rank alone.
+"""Normal scores: columns as `PUICLClassifier` reads them in quantile scaling, by rank alone.
 
-Passes of the classifier in quantile scaling turn each column of a table into normal quantiles of
-its middle ranks. A network that has met only raw columns meets these marginals for the first time
-on real tables; here it is shown them. Ties share a score, so that levels are as far apart as their
-shares say.
+Some passes of the classifier replace each column of a table by the normal quantiles of its
+mid-ranks. A network trained on raw columns alone would see these marginals for the first time on
+real tables; here it is trained on them. Ties share a score, so the distance between levels depends
+on their shares.
 """
 
 import numpy as np
@@ -13,15 +13,15 @@ from puicl_config import ExtensionsConfig
 
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
-    """All columns of all tasks of the microbatch: nothing is drawn."""
+    """Nothing is drawn: all columns of all tasks in the microbatch become normal scores."""
     return {"columns": "all"}
 
 
 def normal_scores(x: np.ndarray) -> np.ndarray:
-    """x [n, d] of one task with each column replaced by its normal scores, in x's type.
+    """x [n, d] of one task with each column replaced by its normal scores, in x's dtype.
 
-    (Number of smaller cells + half of the equal ones) / n, through the normal quantile function, in
-    arithmetic that is the same on every processor.
+    A cell's score is the normal quantile of (number of smaller cells + half of the equal ones) / n,
+    in arithmetic that is the same on every processor.
     """
     out = np.empty_like(x)
     for column in range(x.shape[1]):

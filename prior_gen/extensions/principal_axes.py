@@ -1,8 +1,9 @@
-"""Principal axes: tables as `PUICLClassifier` turns them for some of its passes.
+"""Principal axes: tables rotated as `PUICLClassifier` does in "principal" scaling.
 
-Sums over many columns, and small differences of columns that share much, lie along single axes of
-a table. The classifier looks at tables of measurements in that way, too ("principal" scaling), and
-a network that was never shown a turned table reads them less well than the columns themselves.
+Sums over many columns, and small differences between columns that share much, lie along single
+principal axes of a table. For this reason some passes of the classifier rotate tables of
+measurements. A network that was never trained on rotated tables reads these less well than the
+columns themselves.
 """
 
 import numpy as np
@@ -10,25 +11,28 @@ import numpy as np
 from prior_gen.jitted import jit
 from puicl_config import ExtensionsConfig
 
-# Axes with a smaller share of the variance hold rounding and copies: the classifier leaves them
-# out, here they are constant.
+# Axes with a smaller share of the variance hold rounding errors and copies. The classifier leaves
+# them out; here they are constant.
 _LEAST_SHARE = 1e-5
-# Six to ten are enough as a rule. Were these not, the axes would be correlated a little.
+# Most tables need six to ten. If these were not enough, the axes would be slightly correlated.
 _SWEEPS = 60
 
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict | None:
-    """All columns of all tasks of the microbatch: nothing is drawn."""
+    """Nothing is drawn: all tasks of the microbatch are rotated.
+
+    None if there is only one column or all columns are discrete.
+    """
     levels = drawn.get("discrete", {}).get("levels", [0])
     return {"columns": "all"} if d > 1 and not all(levels) else None
 
 
 def principal_axes(rng: np.random.Generator, x: np.ndarray, clip: float) -> np.ndarray:
-    """x [n, d] of one task along its principal axes, in x's type and clipped to +-`clip`.
+    """x [n, d] of one task along its principal axes, in x's dtype and clipped to +-`clip`.
 
-    Axes of the columns' correlations, each of unit variance, in random order; of each the largest
-    loading is positive. Sums run over rows and columns one after the other: the same bits on every
-    processor.
+    The axes are those of the columns' correlation matrix, scaled to unit variance and in random
+    order. The largest loading of each is positive. Sums run over rows and columns in order, which
+    gives the same bits on every processor.
     """
     z = _turned(np.ascontiguousarray(x, np.float64), _LEAST_SHARE, _SWEEPS)
     return np.clip(z, -clip, clip)[:, rng.permutation(x.shape[1])].astype(x.dtype)
@@ -80,7 +84,7 @@ def _turned(x, least, sweeps):
 
 @jit
 def _diagonalize(a, axes, sweeps):
-    """Jacobi's method: symmetric a [d, d] becomes diagonal, the columns of `axes` its vectors."""
+    """Jacobi's method, in place: diagonalise symmetric a [d, d]; `axes` gets its eigenvectors."""
     d = len(a)
     for _ in range(sweeps):
         off = 0.0

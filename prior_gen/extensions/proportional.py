@@ -1,7 +1,7 @@
 """Nearly proportional columns: measures of bodies of all sizes, counts under unequal exposure.
 
-What the columns have in common (size, exposure) says nothing of the class and outweighs what they
-held before; that is left in their differences.
+The columns' common part (size, exposure) tells nothing about the class and outweighs what the
+columns held before, which is left only in their differences.
 """
 
 import numpy as np
@@ -13,10 +13,10 @@ _LOADINGS = (0.5, 1.5)
 
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict | None:
-    """At least two continuous relevant columns, and how much of the common size each has.
+    """At least two continuous relevant columns, and the loading of each on the common size.
 
-    A loading is in standard deviations of what the column held before: log-uniform in size, times
-    a factor of the column's own.
+    Loadings are in standard deviations of the original column: a log-uniform number for all, times
+    a random factor for each column.
     """
     levels = drawn.get("discrete", {}).get("levels", [0] * d)
     continuous = [column for column in relevant_columns(d, drawn).tolist() if not levels[column]]
@@ -30,7 +30,10 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
 
 
 def share_size(rng: np.random.Generator, parameters: dict, x: np.ndarray) -> None:
-    """Add the same normal size of each row to the columns of x [n, d] (standardised); in place."""
+    """Add one normal size per row to the chosen columns of x [n, d] (standardised), in place.
+
+    The columns keep unit variance.
+    """
     size = rng.standard_normal(len(x), dtype=np.float32)
     for column, loading in zip(parameters["columns"], parameters["loadings"], strict=True):
         x[:, column] = (x[:, column] + loading * size) / np.float32(np.sqrt(1 + loading**2))

@@ -1,4 +1,4 @@
-"""Labels from columns: propose classes until a pool of rows holds enough of both."""
+"""Labels made from columns: classes are proposed until a pool holds enough rows of both."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from prior_gen.extensions.border import ClassCounts
 
-# Pools for trees and rules are this many times the rows of the finished task.
+# Pools for trees and rules have this many times the rows of the finished task.
 POOL_FACTOR = 3
 _TRIES = 24
 
@@ -16,11 +16,12 @@ def accepted_classes(
     counts: ClassCounts,
     propose: Callable[[int], tuple[np.ndarray, list[int]]],
 ) -> tuple[np.ndarray, dict]:
-    """Classes of a pool that has enough rows of both: is_negative [n], and what to tag.
+    """Draw classes of a pool with enough rows of both: is_negative [n], and the task's facts.
 
-    `propose`, told how many tries there were, returns a condition on the rows (bool [n]) and the
-    columns it reads; it or its contrary gives the negatives. After the last try the best one is
-    completed with random rows of the other class, whose number is the fact `forced`.
+    `propose` takes the number of earlier attempts and returns a condition on the rows (bool [n])
+    and the columns that it reads. The condition or its negation gives the negatives. If all
+    attempts fail, the best one is completed with random rows of the other class; the fact `forced`
+    is their number.
     """
     shortage: int | None = None
     for attempt in range(_TRIES):

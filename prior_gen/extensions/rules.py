@@ -1,27 +1,29 @@
-"""Rule-shaped labels: what the MONK's and Car problems are made of, where columns act together.
+"""Labels from rules over several columns, as in the MONK's and Car problems.
 
-A rule reads codes: the levels of discrete columns, quantile bins of continuous ones.
+A rule reads codes: the levels of discrete columns, quantile bins of continuous ones. Only
+`product`, `logistic` and `forest` read the columns' values. A condition says that the code of one
+column is in a random set.
 
 equality      two columns have the same code
 parity        an odd number of `arity` conditions holds (XOR)
-count         exactly so many of `arity` columns have a certain code
+count         exactly k of `arity` columns have a certain code
 conjunction   all of `arity` conditions hold
-disjunction   one of them does
-dnf           one of two or three terms holds, each an equality or two conditions at once
+disjunction   at least one of `arity` conditions holds
+dnf           one of two or three terms holds, each an equality or a pair of conditions
 points        weighted codes of `arity` columns sum to more than a limit, like a score card
 product       the product of `arity` standardised columns is large: a smooth interaction
-tally         exactly so many of `arity` conditions hold, or at least so many
-terms         one of two to four terms holds, each all of two to four conditions
-switch        one column, or two, say which of two or four others decides: a multiplexer
-blocks        one of two to four terms over columns of their own holds, up to twelve in all
-multiplexer   one to three columns say which of two, four or eight others decides
+tally         exactly k of `arity` conditions hold, or at least k
+terms         one of two to four terms holds, each a conjunction of two to four conditions
+switch        one or two columns select which of two or four others decides: a multiplexer
+blocks        one of two to four terms over disjoint columns holds, up to twelve columns in all
+multiplexer   one to three columns select which of two, four or eight others decides
 logistic      the effects of up to twelve columns and logistic noise sum to more than a limit
-forest        so do the leaves' values of up to sixteen trees over up to eight columns
-hierarchy     a grade is high that is made of up to twelve columns' grades, two by two: the worse,
-              the better, their mean or how far they agree
+forest        the values of up to sixteen trees over up to eight columns and logistic noise sum to
+              more than a limit
+hierarchy     a grade is high; it combines the grades of up to twelve columns, two at a time, into
+              the worse, the better, their mean or how far they agree
 
-The last eight are drawn only where `rule_kinds` names them: older plans keep their tasks.
-A condition says that one column's code is in a random set.
+The last eight are drawn only if `rule_kinds` names them, so that older plans keep their tasks.
 """
 
 import functools
@@ -35,12 +37,13 @@ from prior_gen.extensions.propose import accepted_classes
 from prior_gen.extensions.trees import random_leaves
 from puicl_config import ExtensionsConfig
 
-_MOST_COLUMNS = 8  # of a count, a tally, a score card, a forest
+_MOST_COLUMNS = 8  # of `count`, `tally`, `points` and `forest`
 _WIDEST_TERM = 4  # conditions; more would hold too rarely
-# Standard deviations of a logistic model's signal (that of its noise is 1.8): the best possible
-# AUC goes from .63 to .99.
+# Range of the standard deviation of a logistic model's signal (its noise has 1.8): the best
+# possible AUC ranges from .63 to .99.
 _STRENGTH = (0.5, 8.0)
-# Of a forest: how often its number of trees doubles at most, how deep each is, and its signal's.
+# A forest has up to 2^_DOUBLINGS trees. Below, the ranges of their depth and of the signal's
+# standard deviation.
 _DOUBLINGS = 4
 _DEPTH = (1, 4)
 _FOREST_STRENGTH = (1.0, 16.0)
@@ -48,12 +51,15 @@ _PATIENCE = 8  # tries before a rule reads one column less
 
 
 def draw_kind(rng: np.random.Generator, config: ExtensionsConfig) -> str:
-    """The rule's kind, which the stream of `rule_labels` begins with."""
+    """Draw the rule's kind; `rng` must be at the start of the stream of `rule_labels`."""
     return config.rule_kinds[int(rng.integers(len(config.rule_kinds)))]
 
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
-    """Kind and arity, and into how many bins a continuous column falls; the rest is each task's."""
+    """The rule's kind, its arity and the number of bins of continuous columns.
+
+    Each task draws the rest itself.
+    """
     available = len(relevant_columns(d, drawn))
     kind = draw_kind(rng, config)
     arity = int(rng.integers(*config.rule_arity, endpoint=True))
@@ -65,7 +71,7 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
     arities |= {"logistic": many + 4, "hierarchy": many + 4 if many > 6 else many}
     arity = many if kind in ("count", "points", "tally", "forest") else arities.get(kind, arity)
     if available < 2:
-        kind = "conjunction"  # of one condition: all that a single column can carry
+        kind = "conjunction"  # of one condition: all that a single column allows
     return {"kind": kind, "arity": min(arity, available), "bins": bins}
 
 
@@ -77,7 +83,7 @@ def rule_labels(
     codes: np.ndarray,
     counts: ClassCounts,
 ) -> tuple[np.ndarray, dict]:
-    """is_negative [n] by a random rule over x and its codes, both [n, d], and its facts."""
+    """is_negative [n] by a random rule over x and its codes, both [n, d], and the rule's facts."""
     relevant = relevant_columns(x.shape[1], drawn)
     holds = RULES[parameters["kind"]]
 
@@ -88,7 +94,7 @@ def rule_labels(
         return quantile_bins(x[:, column], parameters["bins"])
 
     def propose(attempt: int):
-        # Conditions of many columns may hold too rarely: read fewer after some tries.
+        # Conditions on many columns may hold too rarely, so read fewer after some attempts.
         arity = max(parameters["arity"] - attempt // _PATIENCE, min(2, parameters["arity"]))
         columns = rng.permutation(relevant)[:arity].tolist()
         read = np.stack([coded(column) for column in columns], axis=1)
@@ -98,7 +104,7 @@ def rule_labels(
 
 
 def quantile_bins(values: np.ndarray, bins: int) -> np.ndarray:
-    """0, 1, ... for each value [n]: bins of equally many rows, up to ties."""
+    """The bin 0, 1, ... of each value [n]; bins hold equally many rows, except for ties."""
     places = len(values) * np.arange(1, bins) // bins - 1
     cuts = np.partition(values, places)[places]
     return (values[:, None] > cuts).sum(axis=1)
@@ -118,7 +124,7 @@ def parity(rng, codes, x):
 
 
 def count(rng, codes, x):
-    """Exactly so many columns have a certain code."""
+    """Exactly k columns have a certain code."""
     code = rng.integers(codes.max(initial=0), endpoint=True)
     return (codes == code).sum(axis=1) == rng.integers(1, codes.shape[1], endpoint=True)
 
@@ -157,7 +163,7 @@ def product(rng, codes, x):
 
 
 def tally(rng, codes, x):
-    """So many conditions hold: exactly, or at least."""
+    """Exactly k conditions hold, or at least k."""
     held = _conditions(rng, codes).sum(axis=1)
     wanted = rng.integers(1, codes.shape[1], endpoint=True)
     return held == wanted if rng.random() < 0.5 else held >= wanted
@@ -173,30 +179,31 @@ def terms(rng, codes, x):
 
 
 def switch(rng, codes, x):
-    """The conditions on the first columns say which of the others' conditions decides."""
+    """The conditions on the first columns select which of the other conditions decides."""
     return _selected(_conditions(rng, codes), 1 if codes.shape[1] < 6 else 2)
 
 
 def blocks(rng, codes, x):
-    """One of two to four terms holds, no column in two of them."""
+    """One of two to four terms holds; no column is in two of them."""
     parts = np.array_split(_conditions(rng, codes), rng.integers(2, 4, endpoint=True), axis=1)
     terms_of_some = [part[:, :_WIDEST_TERM] for part in parts if part.shape[1]]
     return np.any([term.all(axis=1) for term in terms_of_some], axis=0)
 
 
 def multiplexer(rng, codes, x):
-    """The conditions on the first columns say which of the others' conditions decides.
+    """The conditions on the first columns select which of the other conditions decides.
 
-    As many say so as have others enough; columns beyond those are not read.
+    There are one to three selecting columns, as many as leave enough others to select from. Columns
+    beyond those are not read.
     """
     selecting = max([1, *(k for k in (2, 3) if k + 2**k <= codes.shape[1])])
     return _selected(_conditions(rng, codes)[:, : selecting + 2**selecting], selecting)
 
 
 def logistic(rng, codes, x):
-    """A logistic model's class, drawn: columns act one by one, and the classes overlap.
+    """A class drawn from a logistic model: columns act additively, and the classes overlap.
 
-    Weights are normal, or their cubes: few columns matter, then.
+    Weights are normals or their cubes; with cubes, few columns matter.
     """
     power = (1, 3)[int(rng.integers(2))]
     total = np.zeros(len(x))
@@ -207,9 +214,9 @@ def logistic(rng, codes, x):
 
 
 def forest(rng, codes, x):
-    """A class drawn by a sum of trees: columns act together, here and there, and classes overlap.
+    """A class drawn from a sum of trees: columns interact locally, and the classes overlap.
 
-    All trees are of one depth; leaves are worth normal values. Weights as of `logistic`.
+    All trees have the same depth, and leaves have normal values. Weights are as in `logistic`.
     """
     power, depth = (1, 3)[int(rng.integers(2))], int(rng.integers(*_DEPTH, endpoint=True))
     columns = np.arange(x.shape[1])
@@ -222,11 +229,11 @@ def forest(rng, codes, x):
 
 
 def hierarchy(rng, codes, x):
-    """A grade made of the columns' grades, two by two, is high: half of the columns count down.
+    """A grade that combines the columns' grades, two at a time, is high.
 
-    As an appraisal is made of partial ones: all that matters must be good (the worse of two), one
-    strength is enough (the better), or they make up for each other (the mean). A grade in between
-    is seen in at most five steps.
+    An appraisal combines partial ones like this: both must be good (the worse of two), one strength
+    is enough (the better), or they compensate each other (the mean). Each column is reversed with
+    probability 1/2, and an intermediate grade has at most five levels.
     """
     grades = [codes[:, column] / max(codes[:, column].max(), 1) for column in range(codes.shape[1])]
     grades = [1 - grade if rng.random() < 0.5 else grade for grade in grades]
@@ -242,7 +249,7 @@ def hierarchy(rng, codes, x):
         else:
             share = rng.uniform(0.25, 0.75)
             joined = share * first + (1 - share) * second
-        # Half up: floor, since round() goes to even numbers.
+        # Round half up; round() would round half to even.
         steps = int(rng.integers(1, 4, endpoint=True))
         grades.append(np.floor(joined * steps + 0.5) / steps if len(grades) else joined)
     return grades[0] > np.quantile(grades[0], rng.uniform(0.25, 0.75), method="lower")
@@ -258,13 +265,16 @@ RULES = {
 
 
 def _selected(holds: np.ndarray, selecting: int) -> np.ndarray:
-    """Of the columns after the first `selecting`, the one whose number these spell: bool [n]."""
+    """For each row, one of the conditions after the first `selecting`: bool [n].
+
+    The first `selecting` conditions are the bits of its number.
+    """
     chosen, others = holds[:, :selecting] @ (1 << np.arange(selecting)), holds[:, selecting:]
     return others[np.arange(len(holds)), chosen % others.shape[1]]
 
 
 def _effect(rng: np.random.Generator, codes: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """What one column adds [n], standardised: half of them are straight lines."""
+    """The standardised effect [n] of one column; half of all effects are linear."""
     shape = ("straight", "straight", "straight", "saturated", "turning", "levels")[
         int(rng.integers(6))
     ]
@@ -281,14 +291,14 @@ def _effect(rng: np.random.Generator, codes: np.ndarray, x: np.ndarray) -> np.nd
 def _drawn(
     rng: np.random.Generator, score: np.ndarray, strengths: tuple[float, float]
 ) -> np.ndarray:
-    """Where a score [n] of a drawn strength and logistic noise sum to more than a limit."""
+    """Where a score [n], scaled to a random strength, plus logistic noise exceeds a limit."""
     strength = np.exp(rng.uniform(*np.log(strengths)))
     total = strength * _unit(score) + rng.logistic(size=len(score))
     return total > np.quantile(total, rng.uniform(0.25, 0.75), method="lower")
 
 
 def _unit(values: np.ndarray) -> np.ndarray:
-    """Mean 0 and standard deviation 1, or 0 where nothing varies."""
+    """Standardise to mean 0 and standard deviation 1; constant values become 0."""
     centred = values - values.mean()
     spread = float(centred.std())
     return centred / spread if spread > 1e-9 else np.zeros(len(values))
@@ -297,7 +307,7 @@ def _unit(values: np.ndarray) -> np.ndarray:
 def _conditions(rng: np.random.Generator, codes: np.ndarray) -> np.ndarray:
     """Whether each column's code is in a random set of its codes: bool [n, m].
 
-    The set is neither empty nor all of them, but of a column with one code.
+    The set is neither empty nor complete, except for a column with a single code.
     """
     holds = np.empty(codes.shape, dtype=bool)
     for column in range(codes.shape[1]):

@@ -1,6 +1,6 @@
-"""A stream of random numbers for each extension: switching one does not shift another's.
+"""One random stream for each extension: switching one on or off does not shift another's stream.
 
-What an extension draws from its stream may depend on what the ones before it made, all the same.
+What an extension makes of its stream may still depend on the extensions before it.
 """
 
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ NUMBERS = {
 
 @dataclass(frozen=True)
 class Streams:
-    """The streams of one microbatch or, with `task`, of one of its tasks."""
+    """The streams of one microbatch or, if `task` is given, of one of its tasks."""
 
     seed: int
     split: Split

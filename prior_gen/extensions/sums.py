@@ -1,13 +1,15 @@
-"""Weighted sums of columns whose order of addition is fixed: a matrix product's is for the
-processor to choose."""
+"""Weighted sums of columns with a fixed order of addition.
+
+In a matrix product, that order depends on the processor.
+"""
 
 import numpy as np
 
 
 def unit_weights(rng: np.random.Generator, shape: tuple[int, int], power: int) -> np.ndarray:
-    """Normal weights [inputs, outputs] or their cubes, float32, of unit length for each output.
+    """Draw normal weights or their cubes, float32 [inputs, outputs]; each output has unit norm.
 
-    power: 1 or 3; of cubes few matter.
+    power: 1 or 3; with cubes (3), few inputs matter.
     """
     weights = rng.standard_normal(shape)
     if power == 3:
@@ -17,7 +19,7 @@ def unit_weights(rng: np.random.Generator, shape: tuple[int, int], power: int) -
 
 
 def weighted_sum(z: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Z [n, inputs] times weights [inputs, outputs], added up in the order of the inputs."""
+    """Product of z [n, inputs] and weights [inputs, outputs], summed in the order of the inputs."""
     total = np.zeros((len(z), weights.shape[1]), np.float32)
     for column, row in zip(z.T, weights, strict=True):
         total += column[:, None] * row

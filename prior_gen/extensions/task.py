@@ -1,7 +1,8 @@
-"""One task of an extended microbatch: the paper's line, with the chosen extensions in their places.
+"""One task of an extended microbatch: the paper's procedure with the chosen extensions inserted.
 
 A pool of rows gets columns, then classes, then label noise; the finished task is sampled from the
-pool's classes. Without extensions of the border or the label, the pool is the paper's: all n rows.
+two classes of the pool. Unless extensions change the border or the source of labels, the pool has
+the paper's n rows.
 """
 
 import numpy as np
@@ -45,10 +46,10 @@ Facts = dict[str, Parameters]
 def generate_extended_tasks(
     prior: PriorConfig, factors: Factors, address: tuple[int, int, int], split: Split
 ) -> tuple[list[tuple[np.ndarray, np.ndarray, float]], Facts]:
-    """All tasks of a microbatch as (x, y, pi), and its tag `extensions`.
+    """Generate all tasks of a microbatch as (x, y, pi), and its tag `extensions`.
 
-    The tag holds each extension's parameters; what tasks drew for themselves stands there as
-    lists, one value a task.
+    The tag holds each extension's parameters. What each task draws itself (its facts) is stored
+    there in lists with one value per task.
     """
     tasks, tag = [], {name: dict(parameters) for name, parameters in factors.chosen.items()}
     for task in range(prior.tasks_per_microbatch):
@@ -65,7 +66,7 @@ def generate_extended_tasks(
 def generate_extended_task(
     rng: np.random.Generator, streams: Streams, prior: PriorConfig, factors: Factors
 ) -> tuple[np.ndarray, np.ndarray, float, Facts]:
-    """One task: x [P + n_u, d] (labelled positives first), y [n_u], pi, and its facts."""
+    """Generate one task: x [P + n_u, d] (labelled positives first), y [n_u], pi and its facts."""
     chosen = factors.chosen
     facts: Facts = {}
     pi = float(rng.uniform(*factors.pi))
@@ -156,7 +157,7 @@ def generate_extended_task(
         x = -x
     if "missing" in chosen:
         blank_cells(streams.of("missing"), chosen["missing"], x)
-    if "principal_axes" in chosen:  # of the table with its blanks filled, as the classifier does
+    if "principal_axes" in chosen:  # after filling missing cells, as the classifier does
         x[rows] = principal_axes(streams.of("principal_axes"), x[rows], prior.value_clip)
     return x[rows], (~negative[unlabeled]).astype(np.uint8), pi, facts
 
@@ -185,7 +186,10 @@ def _columns(
 def _seen(
     streams: Streams, prior: PriorConfig, chosen: dict[str, Parameters], x: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What is measured of x [n, d]: the columns standardised float32, and level codes [n, d]."""
+    """The columns as observed: x [n, d] standardised, float32, and level codes [n, d].
+
+    Applies the extensions warped, censored, discrete and irrelevant.
+    """
     x = standardize(x, prior.value_clip)
     if "warped" in chosen:
         x = warp_columns(chosen["warped"], x, prior.portable)

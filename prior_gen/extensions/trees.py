@@ -1,7 +1,7 @@
-"""Tree-shaped labels: decisions made one condition after another, such as grades and guidelines.
+"""Labels from decision trees: one condition is checked after another, as in guidelines.
 
-A random binary tree over the relevant columns; each inner node asks whether a random column lies
-above the value of a random row of the node, and each leaf has one class.
+A random binary tree over the relevant columns gives the class. Each inner node compares a random
+column with the value of a random row of that node, and each leaf has one class.
 """
 
 import numpy as np
@@ -13,14 +13,14 @@ from puicl_config import ExtensionsConfig
 
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
-    """The depth of the tree; columns, thresholds and classes are each task's own."""
+    """The depth of the tree; each task draws its own columns, thresholds and classes."""
     return {"depth": int(rng.integers(*config.tree_depth, endpoint=True))}
 
 
 def tree_labels(
     rng: np.random.Generator, parameters: dict, drawn: dict, x: np.ndarray, counts: ClassCounts
 ) -> tuple[np.ndarray, dict]:
-    """is_negative [n] by a random tree over x [n, d], and its facts."""
+    """is_negative [n] by a random tree over x [n, d], and the tree's facts."""
     relevant = relevant_columns(x.shape[1], drawn)
 
     def propose(attempt: int):
@@ -33,7 +33,7 @@ def tree_labels(
 def random_leaves(
     rng: np.random.Generator, x: np.ndarray, relevant: np.ndarray, depth: int
 ) -> tuple[np.ndarray, list[int]]:
-    """In which leaf of a new tree each row of x [n, d] lies, int [n], and the columns asked."""
+    """The leaf of each row of x [n, d] in a new random tree, int [n], and the columns it uses."""
     leaves = np.zeros(len(x), dtype=int)
     nodes, columns, fresh = [np.arange(len(x))], set(), 1
     for _ in range(depth):
@@ -56,7 +56,7 @@ def random_leaves(
 def _classes_of_leaves(
     rng: np.random.Generator, leaves: np.ndarray, counts: ClassCounts
 ) -> np.ndarray:
-    """Leaves become negative in random order until a random share of the rows is."""
+    """Make leaves negative in random order until about a random share of the rows is negative."""
     lowest, highest = counts.negative, len(leaves) - counts.positive
     wanted = rng.integers(lowest, highest, endpoint=True)
     sizes = np.bincount(leaves)

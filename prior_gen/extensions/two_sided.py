@@ -1,7 +1,7 @@
-"""Two-sided classes: healthy is what lies in the middle, and too much is as bad as too little.
+"""Two-sided classes: healthy values lie in the middle, and too much is as bad as too little.
 
-The paper's classes are the two ends of a score. Here one class is the middle, the other both ends:
-the score's distance from a quantile of its own takes the score's place.
+The paper's classes are the two ends of a score. Here one class is the middle and the other both
+ends: the score is replaced by its distance from one of its quantiles.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ _CENTER = (0.3, 0.7)
 
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict:
-    """The quantile that the middle lies around, and the class that it belongs to."""
+    """The quantile at the centre of the middle, and the class of the middle."""
     return {
         "center": round(float(rng.uniform(*_CENTER)), 4),
         "middle": ("positive", "negative")[int(rng.integers(2))],
@@ -20,7 +20,7 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
 
 
 def two_sided(parameters: dict, score: np.ndarray) -> np.ndarray:
-    """The score [n] that puts the middle at one end: large for negatives, as the SCM's is."""
+    """A new score [n] with the middle at one end; like the SCM's, it is large for negatives."""
     ranked = np.sort(score)
     distance = np.abs(score - ranked[int(parameters["center"] * len(ranked))])
     return distance if parameters["middle"] == "positive" else -distance

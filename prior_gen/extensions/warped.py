@@ -1,7 +1,7 @@
-"""Warped columns: incomes, counts, concentrations: skewed or heavy-tailed, but in the same order.
+"""Warped columns: skewed or heavy-tailed, such as incomes, counts and concentrations.
 
-A strictly increasing function of the standardised column, so that ranks, labels and what a tree
-could find stay as they are; only the marginal changes.
+A warp is a strictly increasing function of the standardised column. Ranks, labels and what a tree
+could find stay the same; only the marginal distribution changes.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ IDENTITY = ["identity", 0.0, 0.0]
 
 
 def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict) -> dict | None:
-    """For each column the warp and its two numbers; discrete columns have no use for one."""
+    """The warp of each column and its two parameters; discrete columns are not warped."""
     levels = drawn.get("discrete", {}).get("levels", [0] * d)
     chosen = rng.random(d) < rng.uniform(0.2, 1.0)
     chosen[int(rng.integers(d))] = True
@@ -24,9 +24,9 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
 
 
 def warp_columns(parameters: dict, x: np.ndarray, portable: bool = False) -> np.ndarray:
-    """Warp the standardised columns of x [n, d]; the result is not standardised.
+    """Warp the standardised columns of x [n, d]; returns float64 [n, d], not standardised.
 
-    portable: with the functions of `prior_gen.elementary` instead of numpy's.
+    portable: use the functions of `prior_gen.elementary` instead of numpy's.
     """
     library = elementary if portable else np
     out = x.astype(np.float64)
@@ -39,9 +39,9 @@ def warp_columns(parameters: dict, x: np.ndarray, portable: bool = False) -> np.
 WARPS = {
     # Jones and Pewsey's: a skews, b < 1 makes both tails heavy.
     "sinh_arcsinh": lambda lib, z, a, b: lib.sinh((lib.arcsinh(z) + a) / b),
-    # Log-normal-like to the side of a's sign.
+    # Log-normal-like, with the long tail on the side of a's sign.
     "exp": lambda lib, z, a, b: np.sign(a) * lib.exp(a * z),
-    # Powers above 1 stretch both tails, those below 1 open a gap around the mean.
+    # Powers above 1 stretch both tails; powers below 1 open a gap around the mean.
     "power": lambda lib, z, a, b: (
         np.sign(z) * (np.abs(z) ** a if lib is np else lib.power(np.abs(z), a))
     ),
@@ -60,6 +60,6 @@ def _warp(rng: np.random.Generator) -> list:
 
 
 def warped_sample(portable: bool = False) -> np.ndarray:
-    """Every warp at fixed places: what a machine with another mathematical library gets wrong."""
+    """Every warp at fixed places, which differ on a machine with another mathematical library."""
     z = np.linspace(-5, 5, 1001, dtype=np.float32)[:, None].repeat(len(WARPS), axis=1)
     return warp_columns({"warps": [[kind, 0.7, 0.6] for kind in WARPS]}, z, portable)

@@ -1,4 +1,4 @@
-"""Pictures of what a folder of shards holds, to look at before spending GPU hours on it."""
+"""Pictures of the content of a folder of shards, to look at before spending GPU hours on it."""
 
 from prior_gen.preview.write import write_preview
 

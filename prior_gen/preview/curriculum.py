@@ -1,4 +1,4 @@
-"""The curriculum as it came out: eta, pi and the causal share of each sampled stage."""
+"""The realised curriculum: eta, pi and the causal share of each sampled stage."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from prior_gen.preview.sample import Sample
 
 @dataclass(frozen=True)
 class Spread:
-    """Five numbers and the mean."""
+    """Minimum, quartiles, maximum and mean of some numbers."""
 
     low: float
     lower_quartile: float
@@ -22,7 +22,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class RealisedStage:
-    """One stage: eta = n_u / P over microbatches, pi = 1 - mean(y) over tasks."""
+    """One stage: spread of eta = n_u / P over microbatches and of pi = 1 - mean(y) over tasks."""
 
     stage: int
     microbatches: int
@@ -34,18 +34,21 @@ class RealisedStage:
 
     @property
     def causal_share(self) -> float:
-        """Share of the stage's sampled microbatches with an SCM that are causal; NaN for none."""
+        """Share of causal microbatches among those sampled with an SCM; NaN if there are none."""
         return self.causal / self.with_scm if self.with_scm else float("nan")
 
 
 def spread(values) -> Spread:
-    """Least, quartiles, greatest and mean of some numbers."""
+    """Minimum, quartiles, maximum and mean of some numbers."""
     five = np.percentile(values, [0, 25, 50, 75, 100])
     return Spread(*(float(value) for value in (*five, np.mean(values))))
 
 
 def realised(sample: Sample) -> list[RealisedStage]:
-    """Every sampled stage in order; from shapes and stored labels, not from the tags."""
+    """Measure every sampled stage, in order.
+
+    eta and pi come from shapes and stored labels, not from the tags.
+    """
     stages = []
     for stage in sample.stages:
         here = sample.of_stage(stage)
@@ -64,10 +67,10 @@ def realised(sample: Sample) -> list[RealisedStage]:
 
 
 def rows_outside(sample: Sample) -> tuple[float, float]:
-    """How far eta and pi lie outside the plan's ranges at most, in rows of a task.
+    """The largest deviations of eta and pi from the plan's ranges, in rows of a task.
 
-    The plan rounds to whole rows, so anything below one row of each is right. Microbatches of
-    `prior.extensions` have ranges of their own and are left out.
+    Row counts are rounded, so anything below one row is correct. Extended microbatches have their
+    own ranges and are left out.
     """
     eta, pi = 0.0, 0.0
     for seen in sample.seen:
@@ -81,7 +84,7 @@ def rows_outside(sample: Sample) -> tuple[float, float]:
 
 
 def wilson(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
-    """The 95 % Wilson interval of a share."""
+    """The Wilson interval of a share; 95 % at the default z."""
     share = successes / trials
     centre = (share + z * z / (2 * trials)) / (1 + z * z / trials)
     half = z * np.sqrt(share * (1 - share) / trials + z * z / (4 * trials**2))

@@ -1,4 +1,4 @@
-"""How hard the prior is: two plain baselines ranking the unlabelled rows of sampled tasks."""
+"""Difficulty of the prior: AUC of two plain baselines on the unlabelled rows of sampled tasks."""
 
 import warnings
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from prior_gen.preview.sample import Sample, generator, stage_groups
 
 FOLDS = 3
-# Rows a baseline is fitted on in one fold, at most: bounds the time of plans with large tasks.
+# Most rows that a baseline is fitted on in one fold: bounds the time for plans with large tasks.
 MAX_TRAINING_ROWS = 1500
 MAX_GROUPS = 8
 TREES = 48
@@ -30,7 +30,7 @@ BASELINES: dict[str, Callable] = {
 
 @dataclass(frozen=True)
 class ScoredTask:
-    """A task's AUC by baseline: rank of hidden positives over hidden negatives."""
+    """A task and the AUC of each baseline on it; NaN if the task cannot be scored."""
 
     address: tuple[int, int, int]
     task: int
@@ -45,7 +45,7 @@ class ScoredTask:
 
 @dataclass(frozen=True)
 class Summary:
-    """AUC of one baseline over some tasks."""
+    """AUC of one baseline over some tasks: their number, mean and quartiles."""
 
     tasks: int
     mean: float
@@ -55,10 +55,10 @@ class Summary:
 
 
 def cross_fitted_scores(make: Callable, x: np.ndarray, s: np.ndarray, seed: int) -> np.ndarray:
-    """P(s = 1) of every row from a model `make(seed)` that was fitted without it, [n].
+    """P(s = 1) of every row [n], from a model `make(seed)` that was fitted without that row.
 
-    x: [n, d]; s: [n], the binary target. Folds are stratified by s. Raises `ValueError` where
-    a class of s has fewer than two rows.
+    x: [n, d]; s: [n], the binary target. Folds are stratified by s. Raises `ValueError` if a class
+    of s has fewer than two rows.
     """
     folds = min(FOLDS, int(s.sum()), int((1 - s).sum()))
     if folds < 2:
@@ -80,10 +80,10 @@ def cross_fitted_scores(make: Callable, x: np.ndarray, s: np.ndarray, seed: int)
 
 
 def pu_auc(baseline: str, x: np.ndarray, y: np.ndarray, seed: int) -> float:
-    """AUC of a labelled-against-unlabelled baseline on the unlabelled rows' hidden labels.
+    """AUC on the hidden labels of the unlabelled rows, of a baseline fitted to tell labelled rows.
 
-    x: [P + n_u, d], labelled positives first; y: [n_u], 1 = positive. NaN where a task is too
-    small to be cross-fitted or its unlabelled rows are of one class.
+    x: [P + n_u, d], labelled positives first; y: [n_u], 1 = positive. NaN if a task is too small to
+    be cross-fitted or all its unlabelled rows are of one class.
     """
     n_labeled = len(x) - len(y)
     s = np.zeros(len(x), dtype=int)
@@ -95,9 +95,10 @@ def pu_auc(baseline: str, x: np.ndarray, y: np.ndarray, seed: int) -> float:
 
 
 def choose_tasks(sample: Sample, count: int) -> list[tuple[int, int]]:
-    """(place in `sample.seen`, task): the same number from each group of stages, at random.
+    """Choose tasks at random, the same number from each group of stages.
 
-    No microbatch is taken twice in a group before all of its others were.
+    Returns pairs (index into `sample.seen`, task). Within a group, a second task of a microbatch is
+    taken only after one of every other microbatch.
     """
     rng = sample.rng("difficulty")
     groups = stage_groups(sample.stages, min(MAX_GROUPS, count))
@@ -118,7 +119,7 @@ def choose_tasks(sample: Sample, count: int) -> list[tuple[int, int]]:
 
 
 def score_tasks(sample: Sample, count: int, advance: Callable[[], None]) -> list[ScoredTask]:
-    """Score `count` tasks of the sample, fewer where it has fewer; `advance` after each."""
+    """Score up to `count` tasks of the sample; calls `advance` after each."""
     scored = []
     for place, task in choose_tasks(sample, count):
         seen = sample.seen[place]
@@ -131,12 +132,12 @@ def score_tasks(sample: Sample, count: int, advance: Callable[[], None]) -> list
 
 
 def task_seed(seed: int, address: tuple[int, int, int], task: int) -> int:
-    """Seed of one task's folds and trees: no task depends on which others are scored."""
+    """Seed of one task's folds and trees, independent of which other tasks are scored."""
     return int(generator(seed, *address, task).integers(2**31))  # scikit-learn takes 32 bits
 
 
 def summarise(values) -> Summary | None:
-    """Mean and quartiles of the AUCs that could be measured, or None where there is none."""
+    """Mean and quartiles of the AUCs that are not NaN, or None if all are."""
     measured = [value for value in values if not np.isnan(value)]
     if not measured:
         return None

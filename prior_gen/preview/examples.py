@@ -1,4 +1,4 @@
-"""Tasks to show as pictures: random ones, of every source of features and time of the run."""
+"""Random example tasks, for every source of features and every third of the stages."""
 
 from dataclasses import dataclass
 
@@ -13,9 +13,9 @@ MAX_COLUMNS = 3
 
 @dataclass(frozen=True)
 class Example:
-    """One task in full: x [P + n_u, d] float64, labelled positives first, and y [n_u].
+    """One whole task: x [P + n_u, d] float64, labelled positives first, and y [n_u].
 
-    `auc` is what the tree baseline reaches on it.
+    `auc` is that of the tree baseline.
     """
 
     seen: Seen
@@ -40,9 +40,10 @@ class Example:
 
 
 def choose_examples(sample: Sample) -> tuple[list[list[int]], dict[tuple[str, int], Example]]:
-    """Up to three runs of stages, and a random task by (source, number of the run).
+    """Divide the stages into up to three runs and choose a random task for each source in each run.
 
-    A source that does not occur among the sampled microbatches of a run has no example there.
+    Returns the runs, and examples by (source, index of the run). A source without sampled
+    microbatches in a run has no example there.
     """
     rng = sample.rng("examples")
     columns = stage_groups(sample.stages, MAX_COLUMNS)
@@ -63,7 +64,7 @@ def choose_examples(sample: Sample) -> tuple[list[list[int]], dict[tuple[str, in
 
 
 def choose_pairs(examples: dict[tuple[str, int], Example]) -> list[Example]:
-    """The latest non-causal and causal examples and the latest without an SCM, where there are."""
+    """The latest non-causal, causal and SCM-free example, as far as these exist."""
     chosen = []
     for sources in (SCM_SOURCES[:2], SCM_SOURCES[2:], WITHOUT_SCM):
         fitting = [key for key in examples if key[0] in sources]
@@ -75,9 +76,10 @@ def choose_pairs(examples: dict[tuple[str, int], Example]) -> list[Example]:
 
 
 def first_components(x: np.ndarray) -> np.ndarray:
-    """[n, 2] scores on the first two principal components; zero where there is only one.
+    """Scores [n, 2] of x [n, d] on its first two principal components.
 
-    Signs are fixed: the largest loading of a component is positive.
+    If there is only one component, the second score is zero. The largest loading of each component
+    is positive.
     """
     centred = x - x.mean(axis=0)
     _, _, axes = np.linalg.svd(centred, full_matrices=False)

@@ -1,4 +1,4 @@
-"""The realised curriculum against stage, over the ranges of the plan."""
+"""Figure of the realised curriculum by stage, with the plan's ranges."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from prior_gen.preview.style import BAND, INK, POSITIVE, QUIET, Picture, new_fig
 
 
 def draw_curriculum(sample: Sample) -> Picture:
-    """Three panels over all stages of the plan: eta, pi, and the causal share."""
+    """Draw three panels over all stages of the plan: eta, pi, and the causal share."""
     stages = realised(sample)
     prior = sample.prior
     x = np.arange(1, prior.total_stages + 1)

@@ -1,4 +1,4 @@
-"""AUC of two plain baselines by stage and by source."""
+"""Figure of the AUC of two plain baselines by stage and by source."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ LOOKS = {
 
 
 def draw_difficulty(sample: Sample, scored: Sequence[ScoredTask]) -> Picture:
-    """Above, AUC against stage: tasks, mean and quartiles; below, AUC by source."""
+    """Draw AUC by stage (tasks, mean and quartiles) above AUC by source."""
     figure = new_figure(6.9)
     above, below = figure.subplots(2, 1)
     groups = groups_of(sample, scored)
@@ -61,7 +61,7 @@ def draw_difficulty(sample: Sample, scored: Sequence[ScoredTask]) -> Picture:
 
 
 def groups_of(sample: Sample, scored: Sequence[ScoredTask]) -> list[list[int]]:
-    """Runs of stages that tasks were scored in, in order."""
+    """The stages with scored tasks, divided into runs, in order."""
     stages = [stage for stage in sample.stages if any(t.stage == stage for t in scored)]
     return stage_groups(stages, MAX_GROUPS)
 
@@ -99,7 +99,7 @@ def _by_source(axes: Axes, scored, present, name, colour, marker, side) -> None:
         if not len(values):
             continue
         centre = place + (-0.2 if side == 0 else 0.2)
-        # Spread by rank, not at random: the same picture every time.
+        # Offsets depend on ranks and are not random, so that the picture is reproducible.
         ranks = np.argsort(np.argsort(values, kind="stable"), kind="stable")
         offsets = ((ranks * 0.618034) % 1 - 0.5) * 0.24
         axes.plot(centre + offsets, values, marker, color=colour, ms=2.6, alpha=0.4, mew=0)

@@ -1,4 +1,4 @@
-"""The first few features of a task against each other."""
+"""Scatter plots of the first few features of a task against each other."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ MAX_FEATURES = 4
 
 
 def draw_pairs(example: Example, number: int) -> Picture:
-    """Lower triangle: pairs of features; diagonal: each feature by group of rows."""
+    """Draw pairs of features below the diagonal; on it, histograms of a feature by row group."""
     count = min(MAX_FEATURES, example.x.shape[1])
     figure = new_figure(max(1.45 * count, 2.6), width=max(1.6 * count, 4.2))
     grid = figure.subplots(count, count, squeeze=False)
@@ -62,7 +62,7 @@ def draw_pairs(example: Example, number: int) -> Picture:
 
 
 def _origin(example: Example) -> str:
-    """How the features were made, and what `prior.extensions` made of them."""
+    """Describe how the features were made and which extensions changed them."""
     tags = example.seen.tags
     words = [f"source {example.source}"]
     if example.seen.has_scm:
@@ -71,7 +71,7 @@ def _origin(example: Example) -> str:
         words += [f"h = {tags['hidden_width']}"]
         words += [f"activations {', '.join(tags['activations'][: layers - 1])}"]
         words += [f"noise {tags['sigma_noise']}", f"{tags['ordering']} order"]
-    told = (example.source, "ranges")  # the latter are of sizes, which the caption gives
+    told = (example.source, "ranges")  # the caption gives the sizes that "ranges" changes
     more = [name for name in tags.get("extensions") or () if name not in told]
     return ", ".join(words) + (f"; extended by {', '.join(more)}" if more else "")
 

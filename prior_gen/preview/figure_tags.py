@@ -23,7 +23,7 @@ HEADINGS = {
 
 
 def draw_tags(sample: Sample) -> Picture:
-    """Eleven panels and the legend in the twelfth."""
+    """Draw eleven panels of counts, and the legend in the twelfth."""
     counts = tag_counts(sample)
     figure = new_figure(8.2)
     panels = figure.subplots(4, 3).ravel()
@@ -47,8 +47,8 @@ def draw_tags(sample: Sample) -> Picture:
     extended = ""
     if sample.prior.extensions.share:
         extended = (
-            f" {models:,} of them have a structural causal model, of which architecture, noise, "
-            "activations and modes are told; what extensions there are, `prior-gen info` counts."
+            f" {models:,} of them have a structural causal model, for which architecture, noise, "
+            "activations and modes are shown; `prior-gen info` counts the extensions."
         )
     return Picture(
         name="tags",
@@ -66,9 +66,9 @@ def draw_tags(sample: Sample) -> Picture:
 
 
 def _draw_numbers(axes: Axes, tag: TagCounts) -> None:
-    """Bars of one or several whole numbers each; expected counts as a step line.
+    """Draw a bar for each whole number or few adjacent ones, and expected counts as a step line.
 
-    Where a bar holds one number more than its neighbour, heights are those of a mean bar.
+    If some bars cover more numbers than others, heights are scaled to the average number.
     """
     values = np.array(tag.values)
     places = np.linspace(0, len(values), min(MAX_BARS, len(values)) + 1).round()
@@ -87,7 +87,7 @@ def _draw_numbers(axes: Axes, tag: TagCounts) -> None:
 
 
 def _draw_names(axes: Axes, tag: TagCounts) -> None:
-    """Lying bars, first value on top, with the expected count as a stroke across each."""
+    """Draw horizontal bars, the first value on top, each with its expected count as a stroke."""
     places = np.arange(len(tag.values))[::-1]
     axes.barh(places, tag.counts, height=0.72, color=BAR)
     axes.vlines(tag.expected or (), places - 0.36, places + 0.36, color=INK, lw=1.3)

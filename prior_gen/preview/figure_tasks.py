@@ -21,7 +21,7 @@ SOURCE_WORDS = {
 def draw_tasks(
     sample: Sample, columns: list[list[int]], examples: dict[tuple[str, int], Example]
 ) -> Picture:
-    """A grid: a row a source of features, a column a third of the sampled stages."""
+    """Draw a grid with a row for each source of features and a column for each run of stages."""
     sources = [s for s in SOURCES if any((s, column) in examples for column in range(len(columns)))]
     figure = new_figure(0.75 + 1.95 * len(sources), width=max(2.35 * len(columns), 4.6))
     grid = figure.subplots(len(sources), len(columns), squeeze=False)

@@ -1,4 +1,4 @@
-"""One page with all pictures in it, that opens anywhere and asks the network for nothing."""
+"""One self-contained HTML page with all pictures, which needs no network."""
 
 import base64
 import html
@@ -51,7 +51,7 @@ thead th { border-bottom: 1px solid #999; font-weight: 600; }
 
 
 def build_page(sample: Sample, numbers: dict[str, Any], pictures: Sequence[Picture]) -> str:
-    """HTML with style and images inlined; depends on nothing but its arguments."""
+    """HTML with inlined style and images; depends only on its arguments."""
     digest = numbers["plan_digest"]
     body = [
         "<h1>Preview of a prior</h1>",

@@ -1,4 +1,4 @@
-"""Which microbatches of a folder the preview looks at: bounded, seeded, spread over stages."""
+"""The sample of microbatches that the preview reads: bounded, seeded and spread over stages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from prior_gen.structure import has_scm, source_of
 from puicl_config import InputError, PriorConfig
 from shard_io import Microbatch, PartId, ShardReader, Store, open_shards
 
-# A part is hashed when it is opened, so bytes bound the time a large folder takes.
+# Opening a part hashes it, so a bound on bytes bounds the time for a large folder.
 MAX_BYTES = 1_500_000_000
 MAX_MICROBATCHES = 2000
-# Seed words of the independent choices made here and elsewhere in the preview.
+# Seed words of the preview's independent random choices.
 PURPOSES = {"parts": 0, "microbatches": 1, "examples": 2, "difficulty": 3}
 
 
@@ -22,8 +22,8 @@ PURPOSES = {"parts": 0, "microbatches": 1, "examples": 2, "difficulty": 3}
 class Seen:
     """A sampled microbatch without its features.
 
-    `negatives` holds for each of its tasks how many of the `n_unlabeled` rows are negative,
-    counted from the stored labels.
+    `negatives` holds the number of negatives among the `n_unlabeled` rows of each task, counted
+    from the stored labels.
     """
 
     address: tuple[int, int, int]
@@ -39,18 +39,21 @@ class Seen:
 
     @property
     def source(self) -> str:
-        """Where the features come from."""
+        """Where the features come from: one of `prior_gen.structure.SOURCES`."""
         return source_of(self.tags)
 
     @property
     def has_scm(self) -> bool:
-        """Whether they come from a structural causal model."""
+        """Whether the features come from a structural causal model."""
         return has_scm(self.tags)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What was looked at: `seen` in order of address, and what the folder holds and lacks."""
+    """The sampled microbatches `seen`, in order of address, and what the folder holds and lacks.
+
+    `stages` are the sampled stages; `missing` are the missing parts of stages that were begun.
+    """
 
     reader: ShardReader
     seed: int
@@ -80,27 +83,27 @@ class Sample:
         return [seen for seen in self.seen if seen.stage == stage]
 
     def read(self, seen: Seen) -> Microbatch:
-        """The whole microbatch; not by the reader's own addresses, which a slice counts anew."""
+        """Read the whole microbatch, located by the plan's layout: a slice renumbers addresses."""
         part, position = self.reader.layout.locate(*seen.address)
         return self.reader.part(part)[position]
 
     def rng(self, purpose: str) -> np.random.Generator:
-        """The stream of one purpose: choices for one picture never move another's."""
+        """The random stream of one purpose; no picture's choices affect another's."""
         return generator(self.seed, PURPOSES[purpose])
 
 
 def generator(seed: int, *key: int) -> np.random.Generator:
-    """A local stream keyed by the preview's seed and what it is for."""
+    """A local random stream with the preview's seed and a key for its purpose."""
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(seed, spawn_key=key)))
 
 
 def take_sample(folder: Path | Store, seed: int) -> Sample:
     """Open some parts of `folder` and count the labels of some of their microbatches.
 
-    All parts and microbatches where they are few; else parts of at most `MAX_BYTES` (never less
-    than one) spread evenly over the stages, and `MAX_MICROBATCHES` microbatches spread evenly
-    over those parts. Raises `InputError` where the folder holds no finished part, and
-    `ShardError` where a part that is opened is damaged.
+    If there are few, all parts and microbatches are read. Otherwise, parts of about `MAX_BYTES` in
+    total (at least one) are spread evenly over the stages, and about `MAX_MICROBATCHES`
+    microbatches over those parts. Raises `InputError` if the folder holds no finished part, and
+    `ShardError` if a part that is opened is damaged.
     """
     if isinstance(folder, Path) and not folder.is_dir():
         raise InputError(f"{folder} is not a folder of shards; give one that prior-gen wrote")
@@ -136,7 +139,7 @@ def take_sample(folder: Path | Store, seed: int) -> Sample:
 def choose_parts(
     reader: ShardReader, published: Sequence[PartId], rng: np.random.Generator
 ) -> list[PartId]:
-    """Parts to open, in order: the same number of every stage, or one of evenly spaced stages."""
+    """Parts to open, in order: equally many of every stage, or one of each evenly spaced stage."""
     sizes = [reader.entry(part).n_bytes for part in published]
     affordable = min(int(MAX_BYTES // max(float(np.mean(sizes)), 1)), MAX_MICROBATCHES)
     if affordable >= len(published):
@@ -154,7 +157,10 @@ def choose_parts(
 
 
 def evenly(values: Sequence, count: int) -> list:
-    """`count` of `values` (or all of them), evenly spaced, the first and the last included."""
+    """`count` evenly spaced `values` including the first and last; all if there are fewer.
+
+    A `count` of one gives the last value.
+    """
     if count >= len(values):
         return list(values)
     if count == 1:
@@ -163,12 +169,12 @@ def evenly(values: Sequence, count: int) -> list:
 
 
 def stage_groups(stages: Sequence[int], count: int) -> list[list[int]]:
-    """`stages` cut into at most `count` runs of near-equal length, in order."""
+    """Divide `stages`, in order, into at most `count` runs of nearly equal length."""
     return [list(map(int, group)) for group in np.array_split(stages, min(count, len(stages)))]
 
 
 def missing_in_words(missing: Sequence[PartId]) -> str:
-    """`stages 1, 4: parts 1-7` and the like; stages that lack the same parts are told together."""
+    """Text such as `stages 1, 4: parts 1-7`; stages that lack the same parts are grouped."""
     numbers: dict[int, list[int]] = {}
     for part in missing:
         numbers.setdefault(part.stage, []).append(part.number)

@@ -1,4 +1,4 @@
-"""How all pictures look: one size of type, colours that colour-blind readers tell apart."""
+"""Common style of all pictures: one font size, and colours that suit colour-blind readers."""
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ ROW_MARKS = (
 
 @dataclass(frozen=True)
 class Picture:
-    """A finished figure: `name`.png, a heading, what one sees, and a short text for no eyes."""
+    """A finished figure: `png` for the file `name`.png, with heading, caption and alt text."""
 
     name: str
     title: str
@@ -41,12 +41,12 @@ class Picture:
 
 
 def house_style() -> AbstractContextManager[None]:
-    """Matplotlib's defaults and ours, whatever the user's own matplotlibrc says."""
+    """Matplotlib's defaults with our settings, regardless of the user's matplotlibrc."""
     return in_style(_SETTINGS)
 
 
 def new_figure(height: float, width: float = WIDTH) -> Figure:
-    """A figure that no global state knows of; inches."""
+    """A figure outside pyplot's global state; height and width in inches."""
     return blank_figure(width, height)
 
 
@@ -56,7 +56,10 @@ def png_of(figure: Figure) -> bytes:
 
 
 def scatter_rows(axes: Axes, points: np.ndarray, groups: np.ndarray, scale: float = 1.0) -> None:
-    """Rows of a task as marks by group, [n, 2]; the labelled last, so that none is hidden."""
+    """Plot rows of a task as marks by group, labelled rows last, so that none of these is hidden.
+
+    points: [n, 2]; groups: [n], as in `Example.groups`.
+    """
     for group, label, colour, marker, filled, size in ROW_MARKS:
         here = points[groups == group]
         axes.scatter(
@@ -73,7 +76,7 @@ def scatter_rows(axes: Axes, points: np.ndarray, groups: np.ndarray, scale: floa
 
 
 def bulk_limits(values: np.ndarray, share: float = 0.98, margin: float = 0.08):
-    """Axis limits around the middle `share` of the values, so that outliers do not rule."""
+    """Axis limits (low, high) around the middle `share` of the values, to ignore outliers."""
     low, high = np.quantile(values, [(1 - share) / 2, (1 + share) / 2])
     room = (high - low) * margin or 1.0
     return low - room, high + room

@@ -1,4 +1,4 @@
-"""How often each value of a tag occurs, and how often the plan says it should."""
+"""How often each value of a tag occurs, and how often the plan expects it."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -28,24 +28,25 @@ class TagCounts:
 
     @property
     def numeric(self) -> bool:
-        """Whether the values are counts to be binned rather than names."""
+        """Whether the values are whole numbers, to be binned, and not names."""
         return self.name in ("d", "P", "n_u", "L_g", "h")
 
 
 def tag_counts(sample: Sample) -> list[TagCounts]:
-    """All tags worth a look, in a fixed order; those of an SCM where there is one.
+    """Counts of the tags that the preview shows, in a fixed order.
 
-    What is expected of an extended microbatch is what `prior.extensions` says of it.
+    Tags of an SCM are counted only for microbatches that have one. Expected counts of extended
+    microbatches follow `prior.extensions`.
     """
     prior, seen = sample.prior, sample.seen
     tags = [one.tags for one in seen if one.has_scm]
     causal = [tag for tag in tags if tag["causal"]]
     layers = [activation for tag in tags for activation in tag["activations"]]
-    # `shallow` has an L_g of its own, and is no word on its stage's.
+    # A `shallow` microbatch has its own L_g, which says nothing about its stage's.
     plain = [one for one in seen if one.has_scm and "shallow" not in _extensions(one)]
     by_stage = [[one.tags for one in plain if one.stage == stage] for stage in sample.stages]
     by_stage = [here for here in by_stage if here]
-    # A causal microbatch may have raised h to find room for d + 1 nodes: the least is the stage's.
+    # A causal microbatch may raise h to make room for d + 1 nodes; the stage's h is the smallest.
     widths = [min(tag["hidden_width"] for tag in here) for here in by_stage]
     depths = [here[0]["hidden_layers"] for here in by_stage]
     batches = "microbatches"
@@ -80,7 +81,7 @@ def _extensions(one: Seen) -> Collection[str]:
 
 
 def _sizes(seen: Sequence[Seen], prior: PriorConfig, size: str) -> list[Interval | None]:
-    """What d or P was drawn from in each microbatch; None of a handful of labelled rows."""
+    """The interval that d or P of each microbatch was drawn from; None for P of `few_labeled`."""
     key = {"d": "n_features", "P": "n_labeled"}[size]
     own = getattr(prior.extensions, key) or getattr(prior, key)
     few = [size == "P" and "few_labeled" in _extensions(one) for one in seen]
@@ -93,7 +94,10 @@ def _sizes(seen: Sequence[Seen], prior: PriorConfig, size: str) -> list[Interval
 def _whole(
     name: str, unit: str, numbers: list[int], intervals: Sequence[Interval | None] | None
 ) -> TagCounts:
-    """Every whole number that occurs or may, uniform within each one's interval where given."""
+    """Counts of every whole number between the least and the greatest that occurs or may occur.
+
+    Expected counts are uniform within each microbatch's interval; None if an interval is missing.
+    """
     ends = [end for interval in intervals or () if interval for end in interval]
     if not numbers:
         return TagCounts(name, unit, (), (), None)

@@ -1,4 +1,4 @@
-"""From a folder of shards to a folder of pictures, a page and the numbers behind them."""
+"""Writing of the preview: pictures, a page and the numbers behind them."""
 
 import json
 import os
@@ -32,18 +32,19 @@ PAGE, NUMBERS = "index.html", "preview.json"
 def write_preview(
     folder: Path | Store, out: Path, tasks: int = 160, seed: int = 0
 ) -> dict[str, Any]:
-    """Draw what `folder` holds into `out`: index.html, one PNG a figure, and preview.json.
+    """Write pictures of what `folder` holds to `out`: index.html, one PNG per figure, preview.json.
 
-    Reads shards only; generates nothing. `tasks` is how many are scored for difficulty. A pure
-    function of the folder's content, `tasks` and `seed`, on one set of software. Everything is
-    computed before anything is written. Returns what preview.json holds.
+    Only reads shards and generates none. `tasks` is the number of tasks scored for difficulty. The
+    result depends only on the folder's content, `tasks`, `seed` and the versions of the software.
+    Everything is computed before anything is written. Returns the content of preview.json.
 
-    Raises `InputError` where `folder` has no finished part or `out` is no place for pictures.
+    Raises `InputError` if `folder` has no finished part or `out` is unsuitable (not a folder, not
+    writable, or inside `folder`), and `ShardError` if a part is damaged or writing fails.
     """
     _check_out(folder, out)
     sample = take_sample(folder, seed)
     n_tasks = min(tasks, sample.n_tasks)
-    # A number of threads could change the order of a sum, hence a last digit.
+    # The number of threads could change the order of a sum, and with it the last digit.
     with ThreadpoolController().limit(limits=1), house_style():
         with ProgressReport("prior-gen preview", n_tasks, "tasks") as progress:
             scored = score_tasks(sample, n_tasks, progress.advance)
@@ -67,7 +68,7 @@ def write_preview(
 
 
 def collect_numbers(sample: Sample, scored: Sequence[ScoredTask]) -> dict[str, Any]:
-    """Everything the pictures show, as JSON values; an AUC that has no value is null."""
+    """Everything that the pictures show, as JSON values; an AUC that is NaN becomes null."""
     eta_rows, pi_rows = rows_outside(sample)
     groups = groups_of(sample, scored)
     return {

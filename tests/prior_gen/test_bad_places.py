@@ -144,7 +144,7 @@ def test_a_folder_begun_elsewhere_is_refused_by_name_of_library_and_instruction_
     )
     for arguments in commands:
         told = fails(*arguments)
-        assert "makes other bits" in told
+        assert "produces different bits" in told
         assert ", 0.9 there" in told
         assert ", SSE2 there" in told
         assert told.count(" there") == 2

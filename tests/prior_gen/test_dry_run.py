@@ -171,7 +171,7 @@ def test_what_is_there_already_is_not_counted_again(dry_run, own_shards, tmp_pat
     code, told = dry_run("--stages", "1-5", *there)
     assert code == 0
     assert "stages 1-5, 2 parts, " in told
-    assert f"{own_shards}: 13 parts more are there already and would be kept" in told
+    assert f"{own_shards}: 13 more parts exist already and would be kept" in told
     _, told = dry_run("--tail", *there, "--part-range", "1/2")
     assert "stages 4-5, 2 parts, " in told
     assert "1 parts more" in told

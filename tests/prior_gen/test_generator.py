@@ -98,7 +98,7 @@ def test_a_machine_that_makes_other_bits_refuses_to_write_and_says_what_differs(
     here = {**prior_gen.generator.software(), "numpy": "0.1"}
     monkeypatch.setattr(prior_gen.generator, "software", lambda: here)
     prior_gen.generator._canary_here.cache_clear()
-    with pytest.raises(ShardError, match=r"other bits .*numpy is 0.1 here"):
+    with pytest.raises(ShardError, match=r"different bits .*numpy is 0.1 here"):
         generate_shards(tiny, own_shards, [1], jobs=1)
     monkeypatch.undo()
     prior_gen.generator._canary_here.cache_clear()
@@ -123,7 +123,7 @@ def test_a_machine_that_sums_small_products_in_another_order_refuses_to_write(
     here.cache_clear()
     monkeypatch.setattr(prior_gen.scm, "multiply_rows", otherwise)
     assert here(tiny.prior) != there
-    with pytest.raises(ShardError, match=r"makes other bits .*the recorded software is the same"):
+    with pytest.raises(ShardError, match=r"different bits .*the recorded software is the same"):
         generate_shards(tiny, own_shards, [2], jobs=1)
     manifest = open_shards(own_shards).manifest
     software = {name: what for name, what in manifest.software.items() if name != "sample"}
@@ -175,7 +175,7 @@ def test_bad_input_to_the_command_is_one_sentence_and_writes_nothing(tiny_yaml, 
             "did you mean prior.sigma_init?"
         ),
         ("--stages", "1", *shards, *tiny, "prior.seed=7"): (
-            "prior.seed=7 is no command; to override the config, give --set prior.seed=7"
+            "prior.seed=7 is not a command; to override the config, give --set prior.seed=7"
         ),
         ("--stages", "1", "--config", "nowhere.yaml", *shards): "no config 'nowhere.yaml'",
         # Without any argument the command shows its help.

@@ -50,7 +50,7 @@ def test_the_split_is_that_of_the_folder_whose_manifest_is_the_config(
     generate_shards(tiny, folder, [1], "heldout", jobs=1)
     there = ("--config", folder / "manifest.json", "--stages", 1, "--out", folder, "--dry-run")
     status, said, _ = prior_gen_command(*there)
-    assert (status, "3 parts more are there already" in said) == (0, True)
+    assert (status, "3 more parts exist already" in said) == (0, True)
     assert prior_gen_command(*there, "--split", "train")[0] == 2
 
 
@@ -63,7 +63,7 @@ def test_a_dry_run_of_stages_and_the_tail_is_of_both_and_notes_what_is_idle(told
 def test_an_override_of_two_lines_is_told_to_be_one_of_the_config(prior_gen_command):
     code, _, said = prior_gen_command("train.where=d < 3\nand d > 1")
     assert code == 2
-    assert "is no command; to override the config, give --set train.where=d < 3\n" in said
+    assert "is not a command; to override the config, give --set train.where=d < 3\n" in said
 
 
 def test_what_was_made_is_told_in_parts_tasks_megabytes_and_tasks_a_second(all_shards, capsys):

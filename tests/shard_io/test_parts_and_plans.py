@@ -189,7 +189,7 @@ def test_what_verify_finds_by_the_seeds_the_repair_that_it_names_mends(own_shard
     refresh_manifest(own_shards, [victim])
     code, told = command("verify", own_shards, "--regenerate", 50, "--seed", 3, "--jobs", 1)
     assert code == 1
-    assert "stage-0002-part-001 holds other content than its seeds give" in told
+    assert "stage-0002-part-001 differs from what its seeds give" in told
     advice = f"prior-gen repair {own_shards} --regenerate 50 --seed 3"
     assert f"`{advice}` mends bad parts" in told
     assert command("repair", own_shards)[1].endswith("made 0 parts again\n")

@@ -170,7 +170,7 @@ def test_a_dry_run_into_a_bucket_knows_what_is_there_and_writes_nothing(
     code, told = command("--config", plan, "--stages", "1-5", "--out", remote, "--dry-run")
     assert code == 0
     assert "1 parts, " in told
-    assert "4 parts more are there already" in told
-    assert "room is not looked at behind a URL" in told
+    assert "4 more parts exist already" in told
+    assert "free space cannot be checked behind a URL" in told
     assert objects(bucket) == before
     assert folder_of(remote).listing() == sorted(path.removeprefix("shards/") for path in before)
