@@ -1,4 +1,4 @@
-"""The shard format: manifest, parts, reader, verification; zarr and webdataset alike."""
+"""The shard format: manifest, parts, reader and verification, for both zarr and webdataset."""
 
 from shard_io.commands import as_ranges, command_for
 from shard_io.errors import (

@@ -1,7 +1,8 @@
-"""Files that were hashed once and are read piece by piece, long after.
+"""Files that are hashed once and read piece by piece later.
 
-While a file is hashed, a checksum of each of its blocks is kept; every later read, also by a part
-that is opened anew, compares the blocks it touches. What was altered meanwhile is never returned.
+While a file is hashed, a checksum of each of its blocks is kept. Every later read, even by a part
+that was opened again, compares the checksums of the blocks it touches. Bytes that were altered in
+the meantime are never returned.
 """
 
 import array
@@ -23,12 +24,13 @@ import numpy as np
 from shard_io.errors import ShardError, repairing
 
 _BLOCK = 1 << 15
-_PIECE = 16 * _BLOCK  # read at once to be hashed
-# Seven times as fast as zlib's where it is compiled; the sums never leave the process.
+_PIECE = 16 * _BLOCK  # bytes read at once for hashing
+# The compiled version is seven times as fast as zlib's. Checksums never leave the process and its
+# workers, so they need not be the same everywhere.
 _checksum: Callable[[Any], int] = (
     google_crc32c.value if google_crc32c.implementation == "c" else zlib.crc32
 )
-# What libraries say of bytes that they cannot decode.
+# Exceptions that libraries raise on bytes that they cannot decode.
 _UNREADABLE = (
     *(RuntimeError, ValueError, TypeError, LookupError, EOFError, ArithmeticError),
     *(struct.error, tarfile.TarError, zlib.error),
@@ -37,7 +39,10 @@ _UNREADABLE = (
 
 @dataclass(frozen=True)
 class Seal:
-    """A file as it was hashed: bytes, SHA-256, and a checksum of each block, the last one short."""
+    """A file as it was hashed: size in bytes, SHA-256, and a checksum of each block.
+
+    The last block may be short.
+    """
 
     size: int
     sha256: str
@@ -45,11 +50,11 @@ class Seal:
 
 
 def seal_of(path: Path) -> Seal:
-    """Hash a file, in one pass over its bytes."""
+    """Hash a file in one pass over its bytes."""
     digest, blocks, size = hashlib.sha256(), array.array("I"), 0
     with path.open("rb", buffering=0) as file:
         while piece := file.read(_PIECE):
-            # A short read that is not the last would shift the blocks.
+            # Complete a short read, since it would shift all later blocks.
             while len(piece) % _BLOCK and (more := file.read(_PIECE - len(piece))):
                 piece += more
             digest.update(piece)
@@ -60,10 +65,10 @@ def seal_of(path: Path) -> Seal:
 
 
 class CheckedFiles:
-    """Files of one part in a folder of this machine, to be read as they were sealed.
+    """Files of one part in a local folder, checked against their seals on every read.
 
-    `seals` are by path relative to `root`; where there are none, nothing is compared. `mend` ends
-    a sentence on a damaged file.
+    `seals` maps paths relative to `root` to seals; if it is None, nothing is checked. `mend` is the
+    end of an error message on a damaged file.
     """
 
     def __init__(self, root: Path, seals: Mapping[str, Seal] | None = None, mend: str = ""):
@@ -71,24 +76,24 @@ class CheckedFiles:
         self.mend = mend or f"{repairing(root)} makes it again"
 
     def open(self, path: Path) -> "CheckedFile":
-        """A file at `path`, below the root; raises `ShardError` where it is gone."""
+        """Open a file below the root; raises `ShardError` if it is missing or has no seal."""
         seal = None
         if self.seals is not None:
             seal = self.seals.get(path.relative_to(self.root).as_posix())
             if seal is None:
-                raise ShardError(f"{path} is no file of its part's entry; {self.mend}")
+                raise ShardError(f"{path} is not listed in its part's entry; {self.mend}")
         return CheckedFile(path, seal, self.mend)
 
     def content(self, path: Path) -> bytes:
-        """All bytes of a file."""
+        """All bytes of a file; raises `ShardError` if it is missing or altered."""
         with contextlib.closing(self.open(path)) as file:
             return file.read(0, file.size).tobytes()
 
     @contextlib.contextmanager
     def decoding(self, path: Path) -> Iterator[None]:
-        """Tell what a library says of bytes it cannot decode as a `ShardError` that names `path`.
+        """Turn a library's decoding errors into a `ShardError` that names `path`.
 
-        Whole files may say nonsense, where whoever wrote them did.
+        A file that matches its hash can still be undecodable, if it was written so.
         """
         try:
             yield
@@ -111,7 +116,10 @@ class CheckedFile:
         self.size = seal.size if seal else os.fstat(self._file.fileno()).st_size
 
     def read(self, offset: int, size: int) -> np.ndarray:
-        """`size` bytes from `offset`, as uint8; raises `ShardError` unless they are as sealed."""
+        """Read `size` bytes at `offset`, as uint8 [size].
+
+        Raises `ShardError` if the file is too short or the bytes do not match the seal.
+        """
         if not 0 <= offset <= offset + size <= self.size:
             raise self._altered(f"it ends before byte {offset + size}")
         if self._seal is None:
@@ -130,11 +138,11 @@ class CheckedFile:
             blocks = self._seal.blocks[first // _BLOCK : -(-end // _BLOCK)]
             for start, block in zip(range(0, len(read), _BLOCK), blocks, strict=True):
                 if _checksum(read[start : start + _BLOCK]) != block:
-                    raise self._altered(f"bytes from {first + start} on are others")
+                    raise self._altered(f"bytes from {first + start} on differ")
         return read[offset - first : offset - first + size]
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         self._file.close()
 
     def _altered(self, how: str) -> ShardError:
@@ -143,34 +151,34 @@ class CheckedFile:
 
 
 class CheckedStream(io.RawIOBase):
-    """A `CheckedFile` as a stream, for libraries that want one."""
+    """A `CheckedFile` as a binary stream, for libraries that need one."""
 
     def __init__(self, file: CheckedFile):
         self._checked, self._place = file, 0
 
     def readable(self) -> bool:
-        """Yes."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Yes."""
+        """Return True."""
         return True
 
     def tell(self) -> int:
-        """Bytes from the start."""
+        """The position, in bytes from the start."""
         return self._place
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Go to a byte; returns which."""
+        """Move to a position and return it, in bytes from the start."""
         start = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._checked.size}[whence]
         self._place = max(start + offset, 0)
         return self._place
 
     def readinto(self, buffer) -> int:
-        """Fill `buffer` as far as the file reaches; returns the bytes read."""
+        """Fill `buffer` as far as the file reaches; returns the number of bytes read."""
         view = memoryview(buffer).cast("B")
         size = min(len(view), max(self._checked.size - self._place, 0))
-        if size:  # beyond the end there is nothing, which is no damage
+        if size:  # reading beyond the end gives nothing, and is not a sign of damage
             view[:size] = self._checked.read(self._place, size).data
             self._place += size
         return size

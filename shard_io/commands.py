@@ -1,4 +1,4 @@
-"""The `prior-gen` command that makes what a folder lacks, ready to paste."""
+"""The `prior-gen` command that makes what a folder lacks, quoted for a shell."""
 
 import shlex
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from shard_io.store import Store
 
 
 def as_ranges(numbers: Iterable[int]) -> str:
-    """Numbers as `prior-gen --stages` takes them, and a slice's manifest keeps them: `1-3,7`."""
+    """Numbers as `1-3,7`: the form of `prior-gen --stages` and of a slice's manifest."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and number == runs[-1][1] + 1:
@@ -20,6 +20,6 @@ def as_ranges(numbers: Iterable[int]) -> str:
 
 
 def command_for(folder: Path | Store, stages: Iterable[int], rest: str = "") -> str:
-    """The command that makes what `folder` lacks of `stages`, by the folder's own plan."""
+    """The command that makes what `folder` lacks of `stages`, with the folder's own plan."""
     place, own = shlex.quote(str(folder)), shlex.quote(f"{folder}/{MANIFEST}")
     return f"prior-gen --config {own} --stages {as_ranges(stages)} --out {place}{rest}"

@@ -1,4 +1,4 @@
-"""What can be wrong with a folder of shards, told in one sentence."""
+"""Errors about folders of shards, each with a message of one sentence."""
 
 import contextlib
 import os
@@ -17,17 +17,20 @@ class ManifestLost(ShardError):
 
 
 class NoShards(ManifestLost):
-    """There is no manifest, as a rule since nobody has made shards there yet."""
+    """There is no manifest; usually, since no shards have been made there yet."""
 
 
 def repairing(folder: object, rest: str = "") -> str:
-    """The command that mends `folder`, to be pasted from a sentence: paths may hold spaces."""
+    """The command that repairs `folder`, quoted so that it can be pasted from a message."""
     return f"`prior-gen repair {shlex.quote(str(folder))}{rest}`"
 
 
 @contextlib.contextmanager
 def told_as_shard_error(folder: object) -> Iterator[None]:
-    """Tell in one sentence what the system refuses to do in `folder`: permissions, room, names."""
+    """Turn an `OSError` that the user can fix into a `ShardError` that names `folder`.
+
+    Such errors concern permissions, disk space or file names; others are passed on.
+    """
     try:
         yield
     except OSError as error:

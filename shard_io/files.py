@@ -1,4 +1,4 @@
-"""Publishing on a file system: exclusive creation, private staging, files moved when synced."""
+"""Publishing on a file system: exclusive creation, private staging, moving of synced files."""
 
 import contextlib
 import errno
@@ -16,9 +16,9 @@ from shard_io.checked import CheckedFiles, seal_of
 from shard_io.errors import ShardError, repairing
 from shard_io.layout import STAGING
 
-# A file in every private folder, locked while its owner lives.
+# A file in every private folder, locked while its owner is alive.
 LOCK = "lock"
-# How file systems say that they have no second names for a file (exFAT, some network folders).
+# Errors of file systems without hard links (exFAT, some network folders).
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
@@ -29,7 +29,7 @@ def sha256_file(path: Path) -> str:
 
 
 def check_sizes(folder: Path, files: Iterable[dict[str, Any]]) -> None:
-    """Raise `ShardError` naming the first of an entry's files that is gone or of another size."""
+    """Raise `ShardError` naming the first of an entry's files that is missing or of wrong size."""
     for file in files:
         path = folder / file["path"]
         if not path.is_file():
@@ -43,7 +43,7 @@ def check_sizes(folder: Path, files: Iterable[dict[str, Any]]) -> None:
 
 
 def check_files(folder: Path, files: Sequence[dict[str, Any]]) -> CheckedFiles:
-    """An entry's files, hashed, to be read as they are now.
+    """Hash an entry's files and return them, sealed as they are now.
 
     Raises `ShardError` naming the first that is missing, truncated or altered.
     """
@@ -57,7 +57,7 @@ def check_files(folder: Path, files: Sequence[dict[str, Any]]) -> CheckedFiles:
 
 
 def create_exclusively(root: Path, name: str, content: bytes) -> bool:
-    """Create ROOT/NAME as a whole file, or return False and leave it alone where one exists."""
+    """Create ROOT/NAME as a whole file; if it exists, leave it alone and return False."""
     with staging_folder(root) as staging:
         write_synced(staging / "content", content)
         try:
@@ -67,7 +67,7 @@ def create_exclusively(root: Path, name: str, content: bytes) -> bool:
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
-            # Here a kill at the wrong moment leaves a file cut short, which readers refuse.
+            # A kill during this fallback leaves a truncated file, which readers refuse.
             try:
                 file = (root / name).open("xb")
             except FileExistsError:
@@ -85,9 +85,9 @@ def create_exclusively(root: Path, name: str, content: bytes) -> bool:
 
 
 def replace_whole(root: Path, name: str, content: bytes) -> None:
-    """Write ROOT/NAME so that a reader sees the old content or the new.
+    """Write ROOT/NAME so that a reader sees either the old content or the new.
 
-    Unlike `puicl_config.write_atomically`, a writer killed half way leaves nothing but staging.
+    Unlike with `puicl_config.write_atomically`, a killed writer leaves files only in staging.
     """
     target = root / name
     with staging_folder(root) as staging:
@@ -99,10 +99,10 @@ def replace_whole(root: Path, name: str, content: bytes) -> None:
 
 @contextlib.contextmanager
 def staging_folder(root: Path) -> Iterator[Path]:
-    """A private folder under ROOT/.staging, gone afterwards.
+    """A private folder under ROOT/.staging, which is removed afterwards.
 
-    It is locked while its owner lives, so that `sweep_staging` can tell a dead writer's leavings
-    from a live writer's work.
+    It is locked while its owner is alive, so that `sweep_staging` can distinguish what a dead
+    writer left from a live writer's work.
     """
     folder, lock = _locked_folder(root / STAGING)
     with lock:
@@ -115,10 +115,10 @@ def staging_folder(root: Path) -> Iterator[Path]:
 
 
 def sweep_staging(root: Path) -> None:
-    """Remove what writers that were killed left in ROOT/.staging.
+    """Remove what killed writers left in ROOT/.staging.
 
-    No link is followed, which no writer makes: a folder that somebody else has packed could have
-    one that leads anywhere.
+    Symbolic links are not followed. No writer makes any, so a link comes from elsewhere (an
+    unpacked archive, say) and could lead anywhere.
     """
     if (root / STAGING).is_symlink():
         return
@@ -132,30 +132,30 @@ def sweep_staging(root: Path) -> None:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 _remove(folder)
         except FileNotFoundError:
-            # Already gone, or its owner is between two steps; a dead owner's folder is empty.
+            # Gone already, or without a lock: its owner will make one, or died before it did.
             with contextlib.suppress(OSError):
                 folder.rmdir()
         except OSError:
-            continue  # its owner is alive, or this file system keeps no locks
+            continue  # its owner is alive, or this file system has no locks
     with contextlib.suppress(OSError):
         (root / STAGING).rmdir()
 
 
 def _locked_folder(staging: Path) -> tuple[Path, IO[str]]:
-    """A new folder and its lock, taken. Another process may sweep at any of these steps."""
+    """Make a new folder and take its lock. Another process may sweep between any two steps."""
     for patience in reversed(range(100)):
         folder = staging / uuid.uuid4().hex
         try:
             folder.mkdir(parents=True)
             lock = (folder / LOCK).open("w")
-        except (FileNotFoundError, FileExistsError):  # the latter: gone when looked at again
+        except (FileNotFoundError, FileExistsError):  # mkdir may raise either if a parent vanishes
             if not patience:
                 raise
-            continue  # what was empty a moment ago has been swept
+            continue  # another process swept a folder while it was empty
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
         except OSError:
-            return folder, lock  # no locks on this file system: nor will anybody sweep
+            return folder, lock  # without locks on this file system, nobody sweeps either
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(lock.fileno()), (folder / LOCK).stat()):
                 return folder, lock
@@ -164,7 +164,7 @@ def _locked_folder(staging: Path) -> tuple[Path, IO[str]]:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder whose lock is held, the lock last: killed meanwhile, it can be swept."""
+    """Remove a folder whose lock is held; the lock goes last, so that a sweep can finish this."""
     for path in folder.iterdir():
         if path.is_dir():
             shutil.rmtree(path)
@@ -175,11 +175,11 @@ def _remove(folder: Path) -> None:
 
 
 def publish_files(source: Path, target: Path) -> list[Path]:
-    """Move every file under `source` to the same place under `target`, synced, one by one.
+    """Sync every file under `source` and move it to the same place under `target`, one by one.
 
-    Durable afterwards are the names that lead to them, too, from the folder that `target` lies in.
-    Files that stand there already are replaced: what a killed writer left, or another writer's
-    equal bytes. Returns the paths relative to `target`, sorted.
+    Afterwards, the names that lead to the files are durable, too, from the parent of `target` down.
+    Existing files are replaced: a killed writer left them, or another writer wrote the same bytes.
+    Returns the paths relative to `target`, sorted.
     """
     relative = sorted(path.relative_to(source) for path in source.rglob("*") if path.is_file())
     for path in relative:
@@ -191,7 +191,7 @@ def publish_files(source: Path, target: Path) -> list[Path]:
 
 
 def _sync_folders(paths: Iterable[Path], root: Path) -> None:
-    """Make the names durable that lead from ROOT to `paths`: any of the folders may be new."""
+    """Make the names from ROOT to `paths` durable, since any of the folders may be new."""
     above = {folder for path in paths for folder in path.parents if folder.is_relative_to(root)}
     for folder in sorted(above, reverse=True):
         sync_folder(folder)

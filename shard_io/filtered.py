@@ -1,4 +1,4 @@
-"""A folder read as its slice would be, without making the slice."""
+"""Reading a folder as if it had been sliced, without making the slice."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -16,13 +16,14 @@ from shard_io.where import Tags, parse_where
 
 
 class FilteredReader(ShardReader):
-    """Every address is answered by a microbatch that `where` is true of, as in `slice_shards`.
+    """A reader that answers every address with a microbatch that satisfies `where`.
 
-    A stage's survivors are counted, from all its parts, when the stage is first asked for.
+    It returns what a reader of the slice by `slice_shards` would return. A stage's survivors are
+    determined from all its parts on first access.
     """
 
     def __init__(self, folder: Path | Store, where: str):
-        """Raises `InputError` for a bad expression, `ShardError` where there are no shards."""
+        """Raise `InputError` for a bad expression, `ShardError` if there are no shards."""
         self._test = parse_where(where)
         self._where = where
         super().__init__(folder)
@@ -40,7 +41,7 @@ class FilteredReader(ShardReader):
         self._counting, self._test = threading.Lock(), parse_where(self._where)
 
     def survivors(self, stage: int) -> tuple[int, ...]:
-        """See `ShardReader`; raises `ShardError` where the stage has none, or lacks parts."""
+        """See `ShardReader`; raises `ShardError` if the stage has no survivors or lacks parts."""
         with self._counting:
             if stage not in self._index.survivors:
                 numbers = surviving_numbers(self._source, stage, self._test, self._where)
@@ -50,16 +51,16 @@ class FilteredReader(ShardReader):
             return self._index.survivors[stage]
 
     def missing_parts(self, stages: Iterable[int]) -> list[PartId]:
-        """Parts of these stages that are not published: survivors are counted in whole stages."""
+        """All unpublished parts of these stages, since survivors are counted in whole stages."""
         return self._source.missing_parts(stages)
 
     def awaited_parts(self, address: tuple[int, int, int]) -> list[PartId]:
-        """See `ShardReader`: the whole stage, until its survivors are counted."""
+        """See `ShardReader`; all of the stage's missing parts until its survivors are counted."""
         stage = address[0]
         return [] if stage in self._index.survivors else self.missing_parts([stage])
 
     def part(self, part_id: PartId) -> Part:
-        """See `ShardReader`; opened and checked once, for tags and arrays."""
+        """See `ShardReader`; the part is opened and checked once for both tags and arrays."""
         return self._source.part(part_id)
 
     def entry(self, part_id: PartId) -> PartEntry:
@@ -70,9 +71,10 @@ class FilteredReader(ShardReader):
 def surviving_numbers(
     reader: ShardReader, stage: int, test: Callable[[Tags], bool], where: str
 ) -> tuple[int, ...]:
-    """Numbers of the stage's microbatches that `test` is true of, ascending.
+    """Numbers of the stage's microbatches that satisfy `test`, ascending.
 
-    Raises `ShardError` where the stage lacks parts or none is left; `where` is for the message.
+    Raises `ShardError` if the stage lacks parts or no microbatch is left; `where` is the text of
+    `test` for this message.
     """
     missing = reader.missing_parts([stage])
     if missing:
@@ -94,5 +96,5 @@ def surviving_numbers(
 
 
 def joined(former: SliceIndex | None, where: str) -> str:
-    """What is true of the microbatches that `where` leaves of a slice, or of the whole plan."""
+    """The condition of a slice by `where` of a slice with index `former`, or of the whole plan."""
     return f"({former.where}) and ({where})" if former else where

@@ -1,9 +1,9 @@
-"""Where things lie in a shard folder, and which part holds a microbatch. Pure functions only.
+"""The layout of a folder of shards, and which part holds a microbatch. Pure functions only.
 
 manifest.json                              the plan, how it is stored, and all entries merged
 entries/stage-0001-part-000.json           published last: the part exists once this exists
 parts/stage-0001-part-000.zarr/            zarr: x, y, and the tags as attributes
-parts/stage-0001-part-000.tar              webdataset: one sample a microbatch
+parts/stage-0001-part-000.tar              webdataset: one sample per microbatch
 """
 
 import re
@@ -17,14 +17,14 @@ ENTRIES = "entries"
 PARTS = "parts"
 STAGING = ".staging"
 SUFFIXES = {"zarr": ".zarr", "webdataset": ".tar"}
-# What a folder may hold beside shards, so that a README and a .gitignore can live in it.
+# Other files that a folder of shards may hold.
 BYSTANDERS = frozenset({"README.md", ".gitignore"})
-# What of a folder of shards lies in folders.
+# Subfolders of a folder of shards.
 OURS = frozenset({ENTRIES, PARTS, STAGING})
 
 
 def other_homes(listing: Iterable[str]) -> set[str]:
-    """Names of folders in a folder of shards, of its files' `listing`, that hold other shards."""
+    """Names of subfolders that hold other shards, from the `listing` of all files of a folder."""
     end = f"/{MANIFEST}"
     homes = {path.removesuffix(end) for path in listing if path.endswith(end)}
     return {home for home in homes if "/" not in home} - OURS
@@ -32,10 +32,10 @@ def other_homes(listing: Iterable[str]) -> set[str]:
 
 @dataclass(frozen=True)
 class PlanId:
-    """Which data a part or a folder holds: the plan's digest, and the split drawn from it.
+    """Identity of the data in a part or folder: the plan's digest and the split.
 
-    Whatever may differ between writers of one folder, or after a conversion (stages, format,
-    codec, machine), is not in it.
+    It does not include what may differ between writers of one folder or after a conversion (stages,
+    format, codec, machine).
     """
 
     digest: str
@@ -64,7 +64,7 @@ class PartId:
 
     @staticmethod
     def of_entry(path: str) -> "PartId | None":
-        """The part whose entry has this path; None where it is no entry's."""
+        """The part whose entry has this path; None if it is not the path of an entry."""
         match = re.fullmatch(rf"{ENTRIES}/stage-(\d{{4,9}})-part-(\d{{3,9}})\.json", path)
         part = match and PartId(int(match[1]), int(match[2]))
         return part if part and part.entry_path == path else None
@@ -76,17 +76,17 @@ class PartId:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a plan is cut into parts: a number of parts a stage, near-equal, in order."""
+    """Division of a plan into parts: a number of nearly equal parts per stage, in order."""
 
     prior: PriorConfig
     parts_per_stage: int
 
     def microbatches_in_stage(self, stage: int) -> int:
-        """Microbatches of one stage; the last one of the tail may be short."""
+        """Number of microbatches of one stage; the last stage of the tail may be short."""
         return self.prior.steps_in_stage(stage) * self.prior.microbatches_per_step
 
     def parts_of_stage(self, stage: int) -> list[PartId]:
-        """The stage's parts: never more than it has microbatches."""
+        """The stage's parts, never more than it has microbatches."""
         count = min(self.parts_per_stage, self.microbatches_in_stage(stage))
         return [PartId(stage, number) for number in range(count)]
 
@@ -106,9 +106,9 @@ class Layout:
         return [self.address(part.stage, number) for number in self.span(part)]
 
     def locate(self, stage: int, step: int, index: int) -> tuple[PartId, int]:
-        """The part that holds [stage, step, index] and its place within the part.
+        """The part that holds microbatch [stage, step, index], and its position within the part.
 
-        Raises `KeyError` where the plan has no such microbatch.
+        Raises `KeyError` if the plan has no such microbatch.
         """
         prior = self.prior
         if not (

@@ -1,4 +1,4 @@
-"""The manifest: which plan a folder holds, how it is stored, and who may write to it."""
+"""The manifest: which plan a folder holds and how it is stored; it decides who may write there."""
 
 import json
 from dataclasses import dataclass
@@ -24,19 +24,20 @@ from shard_io.slice_index import SliceIndex, slice_from_plain
 from shard_io.store import Store, store_of
 
 FORMAT_VERSION = 1
-# What folders that began before a storage setting existed have in its place. They keep their
-# manifest's bytes: the setting is not written where it has that value.
+# Values that stand for storage settings in folders older than these settings. A setting with this
+# value is not written, so that the manifests of such folders keep their bytes.
 _BEFORE = {"shuffle": "bits"}
-# A folder's own affair: the content is the same, and its first writer's choice holds.
+# Settings that do not change the content: a folder keeps its first writer's choice.
 _PACKING = {"zstd_level", "shuffle"}
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a folder holds. `canary` and `software` are those of the folder's first writer, or of
-    the machine that rebuilt a lost manifest and made the same bits.
+    """What a folder holds.
 
-    `slice` is None where the folder holds the plan itself and not a subset of it.
+    `canary` and `software` are those of the folder's first writer, or of the machine that rebuilt a
+    lost manifest and produced the same bits. `slice` is None if the folder holds the plan itself
+    and not a subset of it.
     """
 
     config: Config
@@ -47,22 +48,22 @@ class Manifest:
 
     @property
     def plan_digest(self) -> str:
-        """Name of the data."""
+        """Digest that names the data."""
         return plan_digest(self.config.prior)
 
     @property
     def plan_id(self) -> PlanId:
-        """What the folder's parts must be of."""
+        """The plan and split that all parts of the folder must belong to."""
         return PlanId(self.plan_digest, self.split)
 
     @property
     def storage(self) -> ShardsConfig:
-        """Format, codec, dtype and parts a stage of this folder."""
+        """Format, codec, dtype and parts per stage of this folder."""
         return self.config.shards
 
     @property
     def layout(self) -> Layout:
-        """How the plan is cut into parts here."""
+        """How the plan is divided into parts here."""
         return Layout(self.config.prior, self.storage.parts_per_stage)
 
     def header(self) -> dict[str, Any]:
@@ -94,15 +95,15 @@ class Manifest:
 def read_manifest(folder: Path | Store) -> Manifest:
     """Read and check a folder's manifest.
 
-    Raises `NoShards` where there is none, `ManifestLost` where it is damaged, and `ShardError`
-    where it cannot be read, or another version of the format or of the prior's algorithm wrote it.
+    Raises `NoShards` if there is none, `ManifestLost` if it is damaged, and `ShardError` if it
+    cannot be read, or if another version of the format or of the prior's algorithm wrote it.
     """
     path = folder / MANIFEST
     try:
         raw = json.loads(store_of(folder).read(MANIFEST))
         header = {key: raw[key] for key in raw if key not in ("parts", "header_digest")}
         if not isinstance(raw["parts"], dict):
-            raise ValueError("its parts are no mapping")
+            raise ValueError("its parts are not a mapping")
         if raw["header_digest"] != sha256_of(header):
             raise ValueError("its header's digest does not match")
         version, stored_digest = header["format_version"], header["plan_digest"]
@@ -114,7 +115,7 @@ def read_manifest(folder: Path | Store) -> Manifest:
         raise ShardError(f"{folder} is a file; give a folder of shards") from None
     except OSError as error:
         raise ShardError(f"{path} cannot be read: {error.strerror or error}") from None
-    except ShardError:  # a ValueError, too: where nothing could be read, nothing is damaged
+    except ShardError:  # a ValueError, too, but a failed read does not mean damage
         raise
     except (ValueError, KeyError, TypeError) as error:
         raise ManifestLost(
@@ -141,9 +142,9 @@ def read_manifest(folder: Path | Store) -> Manifest:
 
 
 def recorded_config(folder: Path | Store) -> Config | None:
-    """Plan and storage as a damaged manifest still has them, unchecked; None where it has none.
+    """Plan and storage that a damaged manifest still holds, unchecked; None if it holds none.
 
-    Raises `ShardError` where it is a slice's: what was sliced out stands nowhere else.
+    Raises `ShardError` if it is the manifest of a slice, which cannot be rebuilt from its parts.
     """
     try:
         raw = json.loads(store_of(folder).read(MANIFEST))
@@ -153,16 +154,16 @@ def recorded_config(folder: Path | Store) -> Config | None:
     except (OSError, ValueError, KeyError, TypeError):
         return None
     if is_slice:
-        raise ShardError(f"{folder} is a slice, which its parts do not tell: slice it again")
+        raise ShardError(f"{folder} is a slice, and its parts do not tell which: slice it again")
     return config
 
 
 def claim_folder(folder: Path | Store, manifest: Manifest) -> Manifest:
-    """Make `folder` a home of this plan, or check that it is one already.
+    """Begin a folder of this plan, or check that `folder` is one already.
 
-    Safe against other writers of the same plan: the manifest is created exclusively.
-    Returns the folder's manifest, with the packing that the folder began with. Raises
-    `ShardError` where the folder holds anything else.
+    Other writers may do so at the same time, since the manifest is created exclusively. Returns the
+    folder's manifest, with the compression settings that the folder began with. Raises `ShardError`
+    if the folder holds anything else, and `InputError` if it is a read-only URL.
     """
     store = store_of(folder)
     if check_claim(folder, manifest) is None:
@@ -172,11 +173,10 @@ def claim_folder(folder: Path | Store, manifest: Manifest) -> Manifest:
 
 
 def check_claim(folder: Path | Store, manifest: Manifest) -> Manifest | None:
-    """The folder's manifest, or None where `claim_folder` would begin it; nothing is written.
+    """The folder's manifest, or None if `claim_folder` would begin the folder; writes nothing.
 
-    Folders in it that have a manifest of their own, other shards, do not matter to it.
-    Raises `ShardError` where the folder holds anything else, `InputError` where it is a URL that
-    can only be read.
+    Subfolders with their own manifest hold other shards and are ignored. Raises `ShardError` if the
+    folder holds anything else, and `InputError` if it is a read-only URL.
     """
     store = store_of(folder)
     names = store.names()
@@ -189,8 +189,8 @@ def check_claim(folder: Path | Store, manifest: Manifest) -> Manifest | None:
                 f"{folder} holds other files ({', '.join(strangers[:3])}) and no manifest; "
                 "give an empty folder"
             )
-        # Whether they are of one plan, and of which, is `repair`'s to find out. Another writer
-        # publishes only after it made the manifest, so that is looked for once more.
+        # Entries without a manifest: `repair` finds out which plan they belong to. Or another
+        # writer has just begun the folder; it made the manifest first, so look for it again.
         orphans = [path for path in listing if path.startswith(f"{ENTRIES}/")]
         if not orphans:
             return None
@@ -198,7 +198,7 @@ def check_claim(folder: Path | Store, manifest: Manifest) -> Manifest | None:
             raise ShardError(
                 f"{folder} holds parts ({Path(orphans[0]).stem}, ...) and no manifest: rebuild it "
                 f"with {repairing(folder, ' --config CONFIG')}, or give an empty folder, where "
-                "the plan's parts are made again to the same digests"
+                "the plan's parts are made again with the same digests"
             )
     present = read_manifest(folder)
     differences = describe_differences(manifest.header(), present.header())
@@ -210,13 +210,13 @@ def check_claim(folder: Path | Store, manifest: Manifest) -> Manifest | None:
 
 
 def describe_differences(wanted: dict[str, Any], present: dict[str, Any]) -> list[str]:
-    """What another plan, split or storage differs in, key by key."""
+    """Differences between two headers in plan, split, storage or slice: one phrase per key."""
     pairs = {"split": (present["split"], wanted["split"])}
     for key, value in wanted["storage"].items():
         if key not in _PACKING:
             pairs[f"shards.{key}"] = present["storage"].get(key), value
     there, here = present["plan"], wanted["plan"]
-    for key in there.keys() & here.keys() - {"prior"}:  # of extensions where both have some
+    for key in there.keys() & here.keys() - {"prior"}:  # versions of algorithms that both use
         pairs[key] = there[key], here[key]
     pairs |= {
         f"prior.{key}": pair
@@ -231,7 +231,7 @@ def describe_differences(wanted: dict[str, Any], present: dict[str, Any]) -> lis
     if here.get("where") != there.get("where"):
         found.append(f"{_say_slice(there)} there, {_say_slice(here)} wanted")
     elif here != there:
-        found.append("the slice's survivors are others there")
+        found.append("the slice's survivors differ")
     return found
 
 

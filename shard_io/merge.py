@@ -1,4 +1,4 @@
-"""The entries merged into the manifest, for readers that cannot list a folder."""
+"""Merging of all entries into the manifest, for readers that cannot list a folder."""
 
 import json
 from collections.abc import Iterable
@@ -14,11 +14,12 @@ from shard_io.store import Store, store_of
 def refresh_manifest(folder: Path | Store, made: Iterable[PartId] = ()) -> None:
     """Merge the entries of all published parts into the folder's manifest.
 
-    Several writers may do so at once: each looks again after it wrote, so whoever writes last
-    leaves nothing out. What the manifest says of a part stays where it `is_disputed`, but for parts
-    that the caller has just `made`: `verify` tells of it, and `repair` decides by the seeds.
+    Several writers may do so at once: each looks again after writing, so the last one leaves
+    nothing out. If a record in the manifest and an entry have different content digests
+    (`is_disputed`), the record is kept: `verify` reports the difference, and `repair` uses the
+    seeds to decide. For parts that the caller has just `made`, the entry replaces the record.
 
-    Raises `ShardError` where an entry is damaged or another plan's; nothing is written then.
+    Raises `ShardError`, and writes nothing, if an entry is damaged or of another plan.
     """
     store, made = store_of(folder), frozenset(made)
     while True:
@@ -37,14 +38,14 @@ def refresh_manifest(folder: Path | Store, made: Iterable[PartId] = ()) -> None:
 
 
 def merged_entries(folder: Path | Store) -> dict[str, Any]:
-    """What the manifest says of the parts, by their names; any JSON values where it was altered."""
+    """The manifest's records of the parts, by name; may be any JSON values if it was altered."""
     return json.loads(store_of(folder).read(MANIFEST))["parts"]
 
 
 def is_disputed(record: Any, entry: PartEntry) -> bool:
-    """Whether the manifest's `record` of a part says that its content is another than `entry` does.
+    """Whether the manifest's `record` of a part and its `entry` have different content digests.
 
-    Other files with the same content are no dispute: a part may have been packed again.
+    Different files with the same content do not count: a part may have been compressed again.
     """
     known = isinstance(record, dict) and "content_digest" in record
     return known and record["content_digest"] != entry.content_digest

@@ -1,4 +1,4 @@
-"""A part on disk: publishing it with its entry last, and opening it with its hashes checked."""
+"""Parts on disk: a part's entry is published last, and its hashes are checked on opening."""
 
 import contextlib
 import hashlib
@@ -25,11 +25,11 @@ _READERS: dict[str, type[Part]] = {"zarr": ZarrPart, "webdataset": WebdatasetPar
 
 @dataclass(frozen=True)
 class PartEntry:
-    """A published part: what it holds and what its files must hash to.
+    """A published part: what it holds, and the hashes of its files.
 
-    `content_digest` is over the stored arrays and tags before compression, so it is the same in
-    every format; `files` lists path, bytes and SHA-256 of each file. `plan` is None in entries that
-    were written before parts named their plan: of which plan they are, nobody can tell.
+    `content_digest` covers the stored arrays and tags before compression, so it is the same in
+    every format. `files` lists path, bytes and SHA-256 of each file. `plan` is None in older
+    entries, which did not record it: their plan is unknown.
     """
 
     stage: int
@@ -49,7 +49,7 @@ class PartEntry:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes on disk."""
+        """Bytes of all files."""
         return sum(file["bytes"] for file in self.files)
 
     def to_bytes(self) -> bytes:
@@ -72,9 +72,9 @@ def publish_part(
     storage: ShardsConfig,
     plan: PlanId | None,
 ) -> PartEntry:
-    """Write a part and, last, its entry. Whatever happens before that, the part does not exist.
+    """Write a part and, last, its entry; until the entry is written, the part does not exist.
 
-    `plan` is that of the microbatches; None where it is not known.
+    `plan` is the plan of the microbatches, or None if it is unknown. Returns the entry.
     """
     store = store_of(folder)
     with store.staging() as staging:
@@ -117,15 +117,15 @@ def describe_part(
 
 
 def publish_entry(folder: Path | Store, entry: PartEntry) -> None:
-    """Make a part exist: its files must lie in `folder`, whole, already."""
+    """Write a part's entry, which makes the part exist; its files must already be complete."""
     store_of(folder).replace(entry.id.entry_path, entry.to_bytes())
 
 
 def read_entry(folder: Path | Store, part: PartId) -> PartEntry | None:
-    """The part's entry, or None where the part is not published.
+    """The part's entry, or None if the part is not published.
 
-    Raises `ShardError` where the entry is damaged, cannot be read, or speaks of another part.
-    Whether the part is one of the folder's own, `own_entry` says.
+    Raises `ShardError` if the entry is damaged, cannot be read or describes another part. This does
+    not check whether the part fits the folder's manifest; `own_entry` does.
     """
     with told_as_shard_error(folder):
         try:
@@ -149,7 +149,7 @@ def read_entry(folder: Path | Store, part: PartId) -> PartEntry | None:
 
 
 def entries_of(folder: Path | Store) -> list[PartEntry]:
-    """The entries that lie in the folder and are not damaged, whatever its manifest says."""
+    """All undamaged entries in the folder, regardless of its manifest."""
     entries = []
     for path in store_of(folder).listing() or ():
         part = PartId.of_entry(path)
@@ -160,16 +160,16 @@ def entries_of(folder: Path | Store) -> list[PartEntry]:
 
 
 def open_part(files: Path | CheckedFiles, part: PartId, shard_format: str) -> Part:
-    """Open a part's data; those in a mere folder are not compared with anything.
+    """Open a part's data; files given as a plain folder are not checked against hashes.
 
-    Raises `ShardError` where they cannot be read as a part.
+    Raises `ShardError` if they cannot be read as a part.
     """
     checked = CheckedFiles(files) if isinstance(files, Path) else files
     return _READERS[shard_format](checked.root / part.data_path(shard_format), checked)
 
 
 def _plan_of(raw: dict[str, Any]) -> PlanId:
-    """The plan from an entry's JSON values; raises `ValueError` or `TypeError` where it is none."""
+    """The plan from an entry's JSON values; raises `ValueError` or `TypeError` if it is none."""
     plan = PlanId(**raw)
     if not isinstance(plan.digest, str) or not isinstance(plan.split, str):
         raise ValueError("its plan is not named by a digest and a split")
@@ -177,7 +177,7 @@ def _plan_of(raw: dict[str, Any]) -> PlanId:
 
 
 def _check_file_records(entry: PartEntry) -> None:
-    """Raise `ValueError` where an entry's files are not described, or lie outside the part."""
+    """Raise `ValueError` if an entry does not describe its files, or one lies outside the part."""
     homes = {entry.id.data_path(shard_format) for shard_format in SUFFIXES}
     if not entry.files:
         raise ValueError("it lists no files")
@@ -186,4 +186,4 @@ def _check_file_records(entry: PartEntry) -> None:
             raise ValueError("a file is not described by path, bytes and sha256")
         steps = str(file["path"]).split("/")
         if "/".join(steps[:2]) not in homes or not {"", ".", ".."}.isdisjoint(steps):
-            raise ValueError(f"it lists {file['path']!r}, which is no file of this part")
+            raise ValueError(f"it lists {file['path']!r}, which is not a file of this part")

@@ -23,17 +23,18 @@ _OPEN_PARTS = 64
 def open_shards(path: str | Path | Store) -> "ShardReader":
     """Open a folder of shards, or an s3:// or http(s):// URL, for reading.
 
-    Raises `ShardError` where it holds none.
+    Raises `ShardError` if it holds no shards, and `InputError` for an unsupported URL.
     """
     return ShardReader(folder_of(path) if isinstance(path, str) else path)
 
 
 class ShardReader:
-    """Random access by address, safe to use from several threads.
+    """Random access to microbatches by address; thread-safe.
 
-    A part's files are hashed against its entry when the part is first opened, and whatever is read
-    of them later must still be the same, so bytes that were altered are never returned. A reader
-    that is pickled, for workers of another process, holds its copies to what it has seen.
+    A part's files are checked against the hashes in its entry when the part is first opened, and
+    later reads are checked against what was hashed then: altered bytes are never returned. A
+    pickled reader takes entries and checksums along, so copies in other processes must find the
+    same files.
     """
 
     def __init__(self, folder: Path | Store):
@@ -44,16 +45,16 @@ class ShardReader:
         self._lock = threading.Lock()
         self._open: OrderedDict[PartId, Part] = OrderedDict()
         self._entries: dict[PartId, PartEntry] = {}
-        self._checked: dict[PartId, CheckedFiles] = {}  # of parts that were open once
+        self._checked: dict[PartId, CheckedFiles] = {}  # of all parts opened so far
 
-    # Addresses are three numbers: without this Python would iterate by asking for 0, 1, 2, ...
+    # Addresses are triples; without this, Python would iterate by asking for 0, 1, 2, ...
     __iter__ = None
 
     def __getitem__(self, address: tuple[int, int, int]) -> Microbatch:
         """The microbatch at [stage, step, index].
 
-        Raises `KeyError` where the plan has no such address, and `ShardError` where its part is
-        not published or damaged.
+        Raises `KeyError` if the plan has no such address, and `ShardError` if its part is not
+        published or is damaged, or if a slice does not cover its stage.
         """
         part_id, position = self.part_of(address)
         microbatch = self.part(part_id)[position]
@@ -61,7 +62,7 @@ class ShardReader:
         return microbatch
 
     def __getstate__(self) -> dict[str, Any]:
-        # Locks and open files stay in their process: workers that are not forked get a pickle.
+        # Locks and open files cannot be pickled for another process.
         with self._lock:
             state = {**self.__dict__, "_entries": {**self._entries}, "_checked": {**self._checked}}
         return {name: kept for name, kept in state.items() if name not in ("_lock", "_open")}
@@ -71,10 +72,10 @@ class ShardReader:
         self._lock, self._open = threading.Lock(), OrderedDict()
 
     def part_of(self, address: tuple[int, int, int]) -> tuple[PartId, int]:
-        """The part whose microbatch answers `address`, and that microbatch's place in it.
+        """The part whose microbatch answers `address`, and the microbatch's position in it.
 
-        In a slice that is a survivor, which keeps its own address in its tags. Raises `KeyError`
-        where the plan has no such address, `ShardError` where the slice does not cover its stage.
+        In a slice, a survivor answers; its tags keep its own address. Raises `KeyError` if the plan
+        has no such address, and `ShardError` if the slice does not cover its stage.
         """
         part, position = self.layout.locate(*address)
         survivors = self.survivors(part.stage)
@@ -85,9 +86,9 @@ class ShardReader:
         return self.layout.locate(*self.layout.address(part.stage, survivor))
 
     def survivors(self, stage: int) -> tuple[int, ...] | None:
-        """Numbers of the stage's microbatches that answer its addresses; None where all do.
+        """Numbers of the stage's microbatches that answer its addresses; None if all do.
 
-        Raises `ShardError` where the slice does not cover the stage.
+        Raises `ShardError` if the slice does not cover the stage.
         """
         index = self.manifest.slice
         if index is None:
@@ -97,19 +98,19 @@ class ShardReader:
         return index.survivors[stage]
 
     def awaited_parts(self, address: tuple[int, int, int]) -> list[PartId]:
-        """Parts that are not published and without which the address cannot be read."""
+        """Unpublished parts that are needed to read the address."""
         part_id, _ = self.part_of(address)
         return [] if part_id in self._entries else self._unpublished([part_id])
 
     @property
     def look_every(self) -> float:
-        """Seconds between two looks at what a writer has published."""
+        """Seconds to wait between two checks for newly published parts."""
         return self._store.look_every
 
     def parts_of_stage(self, stage: int) -> list[PartId]:
         """The parts that the stage's addresses are read from, in order.
 
-        All of the stage, but in a slice only those that hold survivors.
+        These are all parts of the stage or, in a slice, those that hold survivors.
         """
         index = self.manifest.slice
         if index is None or stage not in index.survivors:
@@ -118,7 +119,7 @@ class ShardReader:
         return sorted({self.layout.locate(*address)[0] for address in addresses})
 
     def positions(self, part_id: PartId) -> list[int]:
-        """Places in the part that some address reads: all, but in a slice only the survivors."""
+        """Positions in the part that some address reads: all or, in a slice, the survivors."""
         index, span = self.manifest.slice, self.layout.span(part_id)
         if index is None or part_id.stage not in index.survivors:
             return list(range(len(span)))
@@ -126,7 +127,10 @@ class ShardReader:
         return [position for position, number in enumerate(span) if number in survivors]
 
     def entry(self, part_id: PartId) -> PartEntry:
-        """The part's entry; raises `ShardError` where it is not published, or another folder's."""
+        """The part's entry.
+
+        Raises `ShardError` if it is not published, damaged, or does not fit the manifest.
+        """
         entry = self._entries.get(part_id) or own_entry(self.folder, part_id, self.manifest)
         if entry is None:
             raise ShardError(f"{self.folder} lacks {part_id.name}")
@@ -134,7 +138,10 @@ class ShardReader:
         return entry
 
     def entries(self, parts: Sequence[PartId]) -> list[PartEntry]:
-        """Their entries in order; behind a URL, many are asked for at once."""
+        """The entries of `parts`, in order; behind a URL, many are requested in parallel.
+
+        Raises `ShardError` as `entry` does.
+        """
         if isinstance(self.folder, Path):
             return [self.entry(part) for part in parts]
         with ThreadPoolExecutor(16) as pool:
@@ -143,9 +150,8 @@ class ShardReader:
     def tags(self, part_id: PartId) -> list[dict[str, Any]]:
         """Tags of the part's microbatches that some address reads, in order.
 
-        Reads, and checks the hashes of, no more of the part than its format forces it to: the
-        metadata of zarr, the whole of a webdataset tar. Raises `ShardError` where the part is not
-        published or damaged.
+        Reads and hashes only what the format requires: the metadata of zarr, or the whole tar of
+        webdataset. Raises `ShardError` if the part is not published or is damaged.
         """
         if self.manifest.storage.format == "zarr":
             files = self.entry(part_id).files
@@ -161,21 +167,22 @@ class ShardReader:
         return found
 
     def missing_parts(self, stages: Iterable[int]) -> list[PartId]:
-        """Parts of these stages that are not published, in order."""
+        """Unpublished parts of these stages, in order."""
         return self._unpublished([part for stage in stages for part in self.parts_of_stage(stage)])
 
     def check_sizes(self, parts: Iterable[PartId]) -> None:
-        """Raise `ShardError` naming the first file of `parts` that is gone or truncated.
+        """Raise `ShardError` naming the first file of `parts` that is missing or of another size.
 
-        Cheap: contents are hashed when a part is opened. Behind a URL nothing is asked: entries
-        are uploaded last there, and to ask for every file would take minutes.
+        This is cheap, since contents are hashed only when a part is opened. Behind a URL, nothing
+        is checked: entries are uploaded last there, and a request for every file would take
+        minutes.
         """
         if isinstance(self.folder, Path):
             for part in parts:
                 check_sizes(self.folder, self.entry(part).files)
 
     def published_parts(self) -> list[PartId]:
-        """All parts that are published, in order."""
+        """All published parts, in order."""
         stages = range(1, self.manifest.config.prior.total_stages + 1)
         missing = set(self.missing_parts(stages))
         return [
@@ -183,7 +190,10 @@ class ShardReader:
         ]
 
     def part(self, part_id: PartId) -> Part:
-        """The opened part, its files checked once."""
+        """The part, opened, with its files checked once; up to 64 parts are kept open.
+
+        Raises `ShardError` if the part is not published or is damaged.
+        """
         with self._lock:
             if part_id not in self._open:
                 self._open[part_id] = open_own(
@@ -195,13 +205,13 @@ class ShardReader:
             return self._open[part_id]
 
     def _files_of(self, part_id: PartId) -> CheckedFiles:
-        """The part's files, hashed the first time that one asks; `_lock` is held."""
+        """The part's files, hashed on first access; the caller holds `_lock`."""
         if part_id not in self._checked:
             self._checked[part_id] = self._store.bring(self.entry(part_id).files)
         return self._checked[part_id]
 
     def _check_place(self, part_id: PartId, position: int, tags: dict[str, Any]) -> None:
-        """Raise `ShardError` unless the microbatch that stands at `position` belongs there."""
+        """Raise `ShardError` unless the tags of the microbatch at `position` have its address."""
         stored = self.layout.address(part_id.stage, self.layout.span(part_id)[position])
         found = tags["stage"], tags["step"], tags["index"]
         if found != stored:

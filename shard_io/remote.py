@@ -1,7 +1,7 @@
 """Shards behind a URL: s3:// to write and read, http:// and https:// to read, with a cache.
 
-Credentials, region and endpoint come from the environment alone (AWS_ACCESS_KEY_ID,
-AWS_ENDPOINT_URL and so on); a URL that carries any is refused.
+Credentials, region and endpoint come only from the environment (AWS_ACCESS_KEY_ID,
+AWS_ENDPOINT_URL and so on); a URL that contains any is refused.
 """
 
 import contextlib
@@ -30,15 +30,15 @@ _KINDS = ("s3", *_READ_ONLY)
 class RemoteStore:
     """A prefix of an object store, or a folder behind a web server.
 
-    Nothing is ever renamed there: a part's files are uploaded first, its entry last, and an
-    object appears when its upload is complete. What is read is kept under `cache_folder`.
+    Objects are never renamed: a part's files are uploaded first and its entry last, and an object
+    appears only when its upload is complete. Parts that are read are kept under `cache_folder`.
     """
 
     look_every = 5.0
 
     def __init__(self, url: str):
         parts = urlsplit(url)
-        if "@" in parts.netloc or parts.query:  # first: any other sentence would show them
+        if "@" in parts.netloc or parts.query:  # checked first, as other messages show the URL
             raise InputError(
                 f"{parts.scheme}://{parts.hostname}: credentials belong in the environment, not "
                 "in the URL"
@@ -55,7 +55,7 @@ class RemoteStore:
         return f"{self._url}/{path}"
 
     def prepare(self) -> None:
-        """Nothing: an object store has no folders."""
+        """Do nothing: an object store has no folders."""
 
     def check_writable(self) -> None:
         """See `Store`."""
@@ -63,7 +63,7 @@ class RemoteStore:
             raise InputError(f"{self} can only be read; write to a folder or to s3://")
 
     def names(self) -> list[str]:
-        """Names under the prefix; raises `InputError` where the store is one to read from."""
+        """Names under the prefix; raises `InputError` if the store is read-only."""
         self.check_writable()
         return sorted({path.split("/")[0] for path in self.listing() or ()})
 
@@ -73,10 +73,10 @@ class RemoteStore:
             return self._files().cat_file(self._path(path))
 
     def present(self, paths: Sequence[str], since: float | None = None) -> set[str]:
-        """See `Store`; an object store's folders are listed, a web server asked for each path.
+        """See `Store`; `since` is ignored.
 
-        So is an object store for what lies in no folder: all that it holds would be listed.
-        `since` cannot be told from here.
+        Folders of an object store are listed, and a web server is asked for each path. An object
+        store is also asked for each path without a folder, since a listing would be of everything.
         """
         folders = {path.rpartition("/")[0] for path in paths} - {""}
         if self._kind in _READ_ONLY:
@@ -109,11 +109,11 @@ class RemoteStore:
             self._files().pipe_file(self._path(path), content)
 
     def staging(self) -> AbstractContextManager[Path]:
-        """In this machine's folder for temporary files."""
+        """A private folder among this machine's temporary files."""
         return _temporary_folder()
 
     def publish(self, staged: Path, path: str) -> None:
-        """See `Store`; whoever finds the files before the entry is there knows nothing of them."""
+        """See `Store`; files appear one by one, but readers ignore them until the entry exists."""
         for file in sorted(staged.rglob("*")):
             if file.is_file():
                 target = f"{path}/{file.relative_to(staged).as_posix()}"
@@ -121,7 +121,7 @@ class RemoteStore:
                     self._files().put_file(str(file), self._path(target))
 
     def bring(self, files: Sequence[dict[str, Any]]) -> CheckedFiles:
-        """In the cache of this URL, after what it lacks, or holds altered, has been downloaded."""
+        """See `Store`; files come from this URL's cache; missing or altered ones are downloaded."""
         root = cache_folder() / hashlib.sha256(self._url.encode()).hexdigest()[:32]
         seals = {}
         with told_as_shard_error(cache_folder()):
@@ -141,7 +141,7 @@ class RemoteStore:
             yield CheckedFiles(folder, seals, self._mend)
 
     def listing(self) -> list[str] | None:
-        """See `Store`; a web server is not asked, since few of them list."""
+        """See `Store`; None for web servers, few of which list their folders."""
         if self._kind in _READ_ONLY:
             return None
         start = len(self._path(""))
@@ -152,7 +152,7 @@ class RemoteStore:
 
     @property
     def _mend(self) -> str:
-        # What lies here is a copy: where it was altered, the next command fetches it again.
+        # The cached file is a copy, which the next command fetches again if it was altered.
         return (
             f"the same command fetches it again from {self}, which `prior-gen verify "
             f"{shlex.quote(str(self))}` checks and {repairing(self)} mends"
@@ -161,7 +161,7 @@ class RemoteStore:
     def _download(self, file: dict[str, Any], root: Path) -> Seal:
         target, path = root / file["path"], file["path"]
         target.parent.mkdir(parents=True, exist_ok=True)
-        for left in root.glob(".incoming-*"):  # by a download that was killed
+        for left in root.glob(".incoming-*"):  # left by a killed download
             with contextlib.suppress(FileNotFoundError):
                 if time.time() - left.stat().st_mtime > _A_DAY:
                     left.unlink()
@@ -188,12 +188,12 @@ class RemoteStore:
         return True
 
     def _path(self, path: str) -> str:
-        """As the file system names it: URLs for a web server, BUCKET/KEY for an object store."""
+        """`path` as fsspec names it: a URL for a web server, BUCKET/KEY for an object store."""
         url = f"{self._url}/{path}"
         return url if self._kind in _READ_ONLY else url.partition("://")[2]
 
     def _files(self) -> Any:
-        """The file system; fsspec keeps one for a process, and a listing is never remembered."""
+        """The fsspec file system, which fsspec caches per process; listings are not cached."""
         try:
             import fsspec
 
@@ -203,7 +203,7 @@ class RemoteStore:
 
     @contextlib.contextmanager
     def _told(self, url: str) -> Iterator[None]:
-        """Whatever goes wrong on the way there, but for a missing file, in one sentence."""
+        """Turn any error except a missing file into a `ShardError` of one sentence."""
         try:
             yield
         except (FileNotFoundError, InputError):
@@ -222,7 +222,7 @@ class RemoteStore:
 
 
 def cache_folder() -> Path:
-    """Where remote parts are kept: PUICL_CACHE, or `puicl` in the user's folder for caches."""
+    """The folder for remote parts: PUICL_CACHE, or `puicl` in the user's cache folder."""
     if chosen := os.environ.get("PUICL_CACHE"):
         return Path(chosen)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "puicl"

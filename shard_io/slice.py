@@ -1,4 +1,4 @@
-"""Slicing: a subset of a folder by tags, that links the data instead of copying it."""
+"""Slicing: a subset of a folder by tags, which links the data instead of copying it."""
 
 import contextlib
 import os
@@ -21,15 +21,17 @@ from shard_io.where import parse_where
 
 
 def slice_shards(source: Path | Store, where: str, out: Path) -> Manifest:
-    """Make `out` the slice of `source` that `where` is true of; returns its manifest.
+    """Make `out` the slice of `source` by `where`, and return its manifest.
 
-    Covers the stages that `source` has begun; these must be whole. Parts that hold survivors are
-    linked (copied where the file system cannot link; from a URL, downloaded into the cache and
-    linked from there), so `out` outlives `source`. Started again
-    it goes on; after `source` has got more stages, it adds them.
+    The slice covers the stages that `source` has begun, which must be complete. Parts that hold
+    survivors are hard-linked, or copied if the file system cannot link; parts behind a URL are
+    downloaded into the cache and linked from there. Hence `out` does not depend on `source`
+    afterwards. An interrupted call can be repeated to resume, and a later call adds stages that
+    `source` has got in the meantime.
 
-    Raises `InputError` for a bad expression, and `ShardError` where a stage has no survivors or
-    lacks parts, and where `out` holds anything else or cannot be written to.
+    Raises `InputError` for a bad expression. Raises `ShardError` if `source` holds no parts, if a
+    stage has no survivors or lacks parts, or if `out` is `source`, holds anything else or cannot be
+    written to.
     """
     reader = ShardReader(source)
     if isinstance(source, Path) and out.resolve() == source.resolve():
@@ -61,7 +63,7 @@ def _index(reader: ShardReader, where: str) -> SliceIndex:
 
 
 def _grows(old: Manifest, new: Manifest) -> bool:
-    """Whether `new` is the slice `old` and more stages."""
+    """Whether `new` is the slice `old` with the same or more stages."""
     if old.slice is None or new.slice is None or old.slice.where != new.slice.where:
         return False
     if not old.slice.survivors.items() <= new.slice.survivors.items():
@@ -70,7 +72,7 @@ def _grows(old: Manifest, new: Manifest) -> bool:
 
 
 def _link_part(source: Path, folder: Path, entry: PartEntry) -> None:
-    """Publish a part whose files lie in `source`: in `folder` are the same files, not copies."""
+    """Publish a part in `folder` by linking its files from `source`, or copying if need be."""
     with staging_folder(folder) as staging:
         for file in entry.files:
             target = staging / file["path"]

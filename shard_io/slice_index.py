@@ -1,4 +1,4 @@
-"""The index of a slice: which microbatches of each stage survived, and which one answers."""
+"""The index of a slice: the surviving microbatches of each stage and the addresses they answer."""
 
 import re
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ from shard_io.layout import Layout
 class SliceIndex:
     """A subset of a plan's microbatches that still answers every address of its stages.
 
-    `survivors` holds for each stage the numbers of the microbatches that `where` is true of,
-    ascending. Microbatch number m of the stage is answered by survivor m modulo their count.
+    `survivors` holds for each stage the numbers of the microbatches that satisfy `where`,
+    ascending. The survivor at index m modulo their count answers microbatch number m of the stage.
     """
 
     where: str
     survivors: dict[int, tuple[int, ...]]
 
     def reuse(self, layout: Layout, stage: int) -> float:
-        """How often, on average, one pass over the stage reads each of its survivors."""
+        """How often one pass over the stage reads each survivor, on average."""
         return layout.microbatches_in_stage(stage) / len(self.survivors[stage])
 
     def to_plain(self, layout: Layout) -> dict[str, Any]:
-        """As JSON values, for the manifest."""
+        """The index as JSON values, for the manifest."""
         return {
             "where": self.where,
             "stages": {
@@ -40,7 +40,10 @@ class SliceIndex:
 
 
 def slice_from_plain(raw: Any, layout: Layout) -> SliceIndex | None:
-    """The index from a manifest's JSON values; raises `ValueError` where it is none."""
+    """The index from a manifest's JSON values; None if these are None.
+
+    Raises `ValueError`, `KeyError`, `TypeError` or `AttributeError` if it is malformed.
+    """
     if raw is None:
         return None
     index = SliceIndex(

@@ -1,4 +1,4 @@
-"""Where a folder of shards lies: on a file system, or behind a URL. One small set of deeds."""
+"""Stores: the operations that folders of shards need, on a file system or behind a URL."""
 
 import contextlib
 import os
@@ -20,55 +20,58 @@ from shard_io.files import (
 
 
 class Store(Protocol):
-    """What the format needs of a place. Paths are relative to it, with forward slashes.
+    """The operations that the format needs. Paths are relative to the store, with forward slashes.
 
-    Whatever `publish`, `replace` and `create` write appears whole or not at all.
+    Each file that `publish`, `replace` or `create` writes appears whole or not at all.
     """
 
-    # Seconds between two looks at what other writers have published.
+    # Seconds to wait between two checks for what other writers have published.
     look_every: float
 
     def __truediv__(self, path: str) -> object:
-        """A file's place, for messages."""
+        """The full path or URL of a file, for messages."""
 
     def check_writable(self) -> None:
-        """Raise `InputError` where nobody can ever write."""
+        """Raise `InputError` if the store is of a read-only kind."""
 
     def names(self) -> list[str]:
-        """Names that lie in the place; raises `InputError` where nobody can ever write there."""
+        """Names at the top of the store; raises `InputError` if it is of a read-only kind."""
 
     def prepare(self) -> None:
-        """Make the place ready for a writer."""
+        """Prepare the store for writing."""
 
     def read(self, path: str) -> bytes:
-        """A file's content; raises `FileNotFoundError`."""
+        """A file's content; raises `FileNotFoundError` if there is no such file."""
 
     def present(self, paths: Sequence[str], since: float | None = None) -> set[str]:
-        """Those of `paths` that exist, and were written after `since` where that can be told."""
+        """Those of `paths` that exist and, if the store knows times, were written after `since`.
+
+        `since` is in seconds since the epoch.
+        """
 
     def create(self, path: str, content: bytes) -> bool:
-        """Write a file, or return False and leave alone what exists."""
+        """Write a file; if it exists, leave it alone and return False."""
 
     def replace(self, path: str, content: bytes) -> None:
-        """Write a file; a reader sees the old content or the new."""
+        """Write a file; a reader sees either the old content or the new."""
 
     def staging(self) -> AbstractContextManager[Path]:
-        """A private folder of this machine, gone afterwards."""
+        """A private local folder, which is removed afterwards."""
 
     def publish(self, staged: Path, path: str) -> None:
-        """Put every file under `staged` (from `staging`) to the same place under `path`."""
+        """Move or upload every file under `staged` (from `staging`) to its place under `path`."""
 
     def bring(self, files: Sequence[dict[str, Any]]) -> CheckedFiles:
-        """An entry's files in a folder of this machine, each as its SHA-256 says.
+        """An entry's files in a local folder, checked against their SHA-256.
 
-        Raises `ShardError` naming the first that is missing, truncated, altered or not to be read.
+        Raises `ShardError` naming the first that is missing, truncated, altered or unreadable.
         """
 
     def fresh(self, files: Sequence[dict[str, Any]]) -> AbstractContextManager[CheckedFiles]:
-        """Like `bring`, for as long as the context lasts, and never from a cache."""
+        """Like `bring`, but never from a cache, and valid only within the context."""
 
     def listing(self) -> list[str] | None:
-        """Paths of all files, sorted; None where the place cannot be listed."""
+        """Paths of all files, sorted; None if the store cannot be listed."""
 
 
 class LocalStore:
@@ -84,10 +87,10 @@ class LocalStore:
         return self._root / path
 
     def check_writable(self) -> None:
-        """See `Store`; whether permissions allow it shows when something is written."""
+        """See `Store`; never raises, as permissions only show on writing."""
 
     def names(self) -> list[str]:
-        """See `Store`; none where there is no folder yet. Raises `ShardError` for a file."""
+        """See `Store`; empty if there is no folder yet. Raises `ShardError` for a file."""
         with told_as_shard_error(self._root):
             if not os.path.lexists(self._root):
                 return []
@@ -119,7 +122,7 @@ class LocalStore:
         replace_whole(self._root, path, content)
 
     def staging(self) -> AbstractContextManager[Path]:
-        """On the same file system, so that files can be moved into place."""
+        """See `Store`; on the same file system, so that files can be moved into place."""
         return staging_folder(self._root)
 
     def publish(self, staged: Path, path: str) -> None:
@@ -127,7 +130,7 @@ class LocalStore:
         publish_files(staged, self._root / path)
 
     def bring(self, files: Sequence[dict[str, Any]]) -> CheckedFiles:
-        """Of the folder itself."""
+        """See `Store`; the files of the folder itself."""
         with told_as_shard_error(self._root):
             return check_files(self._root, files)
 
@@ -137,9 +140,9 @@ class LocalStore:
         yield self.bring(files)
 
     def listing(self) -> list[str]:
-        """See `Store`; links are files, whatever they point to.
+        """See `Store`; symbolic links count as files, even those to folders.
 
-        `os.walk` passes over folders that another writer takes away meanwhile.
+        `os.walk` skips folders that another writer removes in the meantime.
         """
         found = []
         for folder, folders, files in os.walk(self._root):
@@ -149,32 +152,35 @@ class LocalStore:
 
     def _exists(self, path: str, since: float | None) -> bool:
         try:
-            # File systems keep coarser times than the clock.
+            # Allow a second, since the times of file systems are coarser than the clock's.
             return (self._root / path).stat().st_mtime >= (since or 0) - 1
         except FileNotFoundError:
             return False
 
 
 def store_of(folder: "Path | Store") -> Store:
-    """The store of a folder; a store is its own."""
+    """The store of a folder; a store is returned as is."""
     return LocalStore(folder) if isinstance(folder, Path) else folder
 
 
 def folder_of(text: str | Path) -> "Path | Store":
-    """`text` as a folder of this machine or, where it is a URL, as a remote store.
+    """`text` as a local folder or, if it is a URL, as a remote store.
 
-    Raises `InputError` for a URL of a kind that is not supported, and for the home of a user that
-    is not there.
+    Raises `InputError` for an unsupported kind of URL, a URL with credentials, and the home of an
+    unknown user.
     """
     if isinstance(text, Path) or "://" not in text:
         return from_home(text)
-    from shard_io.remote import RemoteStore  # only here: fsspec costs every start something
+    from shard_io.remote import RemoteStore  # imported late, to keep the start fast without it
 
     return RemoteStore(text)
 
 
 def local_folder(text: str) -> Path:
-    """`text` as a folder of this machine; raises `ShardError` where it is a URL."""
+    """`text` as a local folder.
+
+    Raises `ShardError` if it is a URL, and `InputError` for the home of an unknown user.
+    """
     if "://" in text:
         raise ShardError(f"{text} is a URL; give a folder of this machine")
     return from_home(text)

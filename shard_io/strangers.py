@@ -1,7 +1,7 @@
-"""Parts that lie in a folder and are none of its own: of another plan, format, cut or dtype.
+"""Parts in a folder that do not belong there: of another plan, format, division or dtype.
 
-Folders that are put together by hand bring them. Nobody may read one: what is hashed would not be
-what is read, or not what the manifest says.
+They appear when folders are merged by hand. Nobody may read them, since the files read would not be
+the files hashed, or their content would not be what the manifest says.
 """
 
 from pathlib import Path
@@ -15,11 +15,10 @@ from shard_io.store import Store
 
 
 def own_entry(folder: Path | Store, part: PartId, manifest: Manifest) -> PartEntry | None:
-    """The part's entry, or None where the part is not published.
+    """The part's entry, or None if the part is not published.
 
-    Raises `ShardError` where the entry is damaged, or its part of another plan or split, stored in
-    another format or cut otherwise than `manifest`, the folder's, says. Entries that name no plan
-    are believed.
+    Raises `ShardError` if the entry is damaged, or if plan, split, format or number of microbatches
+    of the part do not match the folder's `manifest`. Entries that name no plan are accepted.
     """
     entry = read_entry(folder, part)
     if entry is None:
@@ -36,18 +35,19 @@ def own_entry(folder: Path | Store, part: PartId, manifest: Manifest) -> PartEnt
     n_microbatches = len(manifest.layout.span(part))
     if entry.n_microbatches != n_microbatches:
         what = (
-            f"{path} is of {entry.n_microbatches} microbatches, and by "
+            f"{path} is of {entry.n_microbatches} microbatches, and with "
             f"shards.parts_per_stage={manifest.storage.parts_per_stage} of {folder} it has "
             f"{n_microbatches}"
         )
-        raise _stranger(folder, part, what, "cuts")
+        raise _stranger(folder, part, what, "divisions into parts")
     return entry
 
 
 def open_own(folder: Path | Store, part: PartId, manifest: Manifest, files: CheckedFiles) -> Part:
     """Open the part of `folder` whose files are `files`.
 
-    Raises `ShardError` where x is of another dtype than `manifest`, the folder's, says.
+    Raises `ShardError` if they cannot be read, or the dtype of x differs from the folder's
+    `manifest`.
     """
     opened = open_part(files, part, manifest.storage.format)
     if opened.x_dtype != manifest.storage.x_dtype:
@@ -61,6 +61,6 @@ def open_own(folder: Path | Store, part: PartId, manifest: Manifest, files: Chec
 
 def _stranger(folder: Path | Store, part: PartId, what: str, kinds: str) -> ShardError:
     return ShardError(
-        f"{what}: two {kinds}' folders were put together. Keep each in its own; "
-        f"{repairing(folder)} makes {part.name} again by the folder's manifest"
+        f"{what}: folders of two {kinds} were put together. Keep them apart; "
+        f"{repairing(folder)} makes {part.name} again as the folder's manifest says"
     )

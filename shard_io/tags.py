@@ -1,4 +1,4 @@
-"""The tags of a microbatch that `where` may ask for, and what each can be equal to."""
+"""The tags of a microbatch that `where` may use, and the values that each can have."""
 
 import ast
 import difflib
@@ -7,7 +7,7 @@ from typing import get_args
 
 from puicl_config import EXTENSIONS, InputError, PriorConfig
 
-# The paper's symbols, and the tags they stand for.
+# The paper's symbols for tags.
 SYMBOLS = {
     "d": "n_features",
     "P": "n_labeled",
@@ -24,11 +24,11 @@ TAGS = (
 
 
 def _allowed(key: str) -> tuple[str, ...]:
-    """The words that this key of `prior` may list."""
+    """The words that the list `prior.<key>` may contain."""
     return get_args(get_args(PriorConfig.model_fields[key].annotation)[0])
 
 
-# The words that a tag can be, or can list; the other tags are numbers, and `causal`.
+# The words that a tag can be or contain. All other tags are numbers, except `causal`, a bool.
 WORDS = {
     "input_distribution": _allowed("input_distributions"),
     "activations": _allowed("activations"),
@@ -42,10 +42,10 @@ _NUMBER, _TEXT, _LIST, _TRUTH = "a number", "a text", "a list", "true or false"
 
 
 def check_comparable(left: ast.expr, operation: ast.cmpop, right: ast.expr, text: str) -> None:
-    """Raise `InputError` where `==`, `!=`, `in` or `not in` has one answer for all microbatches.
+    """Raise `InputError` if `==`, `!=`, `in` or `not in` has the same result for all microbatches.
 
-    Because the two are of different kinds, or a tag never has the word. None is comparable with
-    everything, 0 and 1 with true and false.
+    This is so if the two sides are of different kinds, or if a tag never has the word. None is
+    comparable with everything, and 0 and 1 are comparable with true and false.
     """
     match operation, right:
         case ast.Eq() | ast.NotEq(), _:
@@ -60,7 +60,10 @@ def check_comparable(left: ast.expr, operation: ast.cmpop, right: ast.expr, text
 def _check_equal(
     left: ast.expr, right: ast.expr, text: str, pair: ast.Compare | None = None
 ) -> None:
-    """`pair` is the comparison by `==` or `!=`, None where `right` is one of several."""
+    """Check a comparison for equality.
+
+    `pair` is the comparison by `==` or `!=`; None if `right` is an item of a list.
+    """
     kinds = _kind(left), _kind(right)
     tag, other = (left, right) if isinstance(left, ast.Name) else (right, left)
     if None in kinds or (set(kinds) == {_TRUTH, _NUMBER} and _is_bit(left, right)):
@@ -79,7 +82,7 @@ def _check_equal(
 
 
 def _check_item(item: ast.expr, tag: ast.Name, text: str) -> None:
-    """Whether the list `tag` can hold `item`."""
+    """Raise `InputError` unless the list `tag` can contain `item`."""
     if _kind(item) not in (None, _TEXT):
         raise InputError(
             f"where {text!r}: {tag.id} is a list of words, which never holds {ast.unparse(item)}; "
@@ -100,7 +103,7 @@ def _check_word(node: ast.expr, tag: ast.Name, text: str) -> None:
 
 
 def _kind(node: ast.expr) -> str | None:
-    """What the value of an expression of the language is; None where it is None."""
+    """The kind of an expression's value; None if the value is None."""
     match node:
         case ast.Name(id=name) if name in _LISTS:
             return _LIST
@@ -120,12 +123,12 @@ def _kind(node: ast.expr) -> str | None:
 
 
 def _is_bit(*nodes: ast.expr) -> bool:
-    """Whether one of the two is 0 or 1, as Python has True and False."""
+    """Whether one of the nodes is 0 or 1, which Python compares with True and False."""
     return any(isinstance(node, ast.Constant) and node.value in (0, 1) for node in nodes)
 
 
 def _remedy(tag: ast.expr, other: ast.expr, pair: ast.Compare | None) -> str:
-    """What would be right instead of a comparison of two kinds."""
+    """A hint at what to write instead of a comparison of different kinds."""
     name, value, kinds = ast.unparse(tag), ast.unparse(other), (_kind(tag), _kind(other))
     negated = pair is not None and isinstance(pair.ops[0], ast.NotEq)
     contained = "not in" if negated else "in"

@@ -1,4 +1,4 @@
-"""Re-reading and re-hashing everything a folder holds, here or behind a URL."""
+"""Verification: reading and hashing everything in a folder again, here or behind a URL."""
 
 import json
 from collections.abc import Iterator
@@ -14,16 +14,16 @@ from shard_io.reader import ShardReader
 from shard_io.store import Store, store_of
 from shard_io.strangers import open_own, own_entry
 
-# Ends the sentences on what no command removes: nobody but its owner knows what it is.
+# End of messages on files that no command removes, since only their owner knows what they are.
 BELONGS_NOWHERE = "belongs to no published part"
 
 
 def problems_of(folder: Path | Store) -> Iterator[str]:
-    """Everything that is wrong with a folder, a sentence each.
+    """Everything that is wrong with a folder, one sentence per problem.
 
-    Every byte of the folder is accounted for, but for a README.md, a .gitignore and what lies in
-    .staging; where the folder cannot be listed (a web server), files that no entry names stay
-    unseen. Raises `ShardError` where the manifest itself cannot be read.
+    Every byte of the folder is covered except a README.md, a .gitignore, the content of .staging
+    and subfolders with their own manifest. If the folder cannot be listed (a web server), files
+    that no entry names go unnoticed. Raises `ShardError` if the manifest itself cannot be read.
     """
     reader = ShardReader(folder)
     for part in reader.published_parts():
@@ -36,9 +36,10 @@ def problems_of(folder: Path | Store) -> Iterator[str]:
 
 
 def verify_part(folder: Path | Store, part: PartId, manifest: Manifest | None = None) -> str | None:
-    """What is wrong with a published part, or None: entry, plan, storage, hashes and content.
+    """What is wrong with a published part (entry, plan, storage, hashes, content), or None.
 
-    Reads the place itself, never a cache. `manifest` is the folder's, where it is read already.
+    Reads the folder or URL itself, never a cache. `manifest` is the folder's, if already read.
+    Raises `ShardError` if the manifest has to be read and cannot be.
     """
     manifest = manifest or read_manifest(folder)
     try:
@@ -51,19 +52,19 @@ def verify_part(folder: Path | Store, part: PartId, manifest: Manifest | None = 
     except ShardError as error:
         return str(error)
     if [batch.address for batch in microbatches] != manifest.layout.addresses(part):
-        return f"{part.name} holds other microbatches than its place in the plan"
+        return f"{part.name} does not hold the microbatches of its place in the plan"
     if content_digest(microbatches) != entry.content_digest:
         return f"{part.name} does not match its content digest"
     if describe_part(part, microbatches, entry.files, entry.plan) != entry:
-        return f"{folder / part.entry_path} counts other microbatches, tasks, rows or cells"
+        return f"{folder / part.entry_path} has wrong counts of microbatches, tasks, rows or cells"
     return None
 
 
 def bad_parts(folder: Path | Store) -> list[PartId]:
-    """Published parts that are to be made again, in order.
+    """Published parts that must be made again, in order.
 
-    Those that `verify_part` finds something wrong with, and those whose content is another one by
-    the manifest: which of the two is right, only the seeds can tell.
+    These are the parts that `verify_part` complains about, and those whose content digest in the
+    manifest differs from that in the entry: only the seeds can tell which of the two is right.
     """
     reader = ShardReader(folder)
     merged = merged_entries(folder)
@@ -76,7 +77,7 @@ def bad_parts(folder: Path | Store) -> list[PartId]:
 
 
 def absent_parts(folder: Path | Store) -> list[PartId]:
-    """Parts that should be there and are not: of stages begun, or named by the manifest."""
+    """Missing parts of stages that were begun, and missing parts that the manifest names."""
     reader = ShardReader(folder)
     begun = {part.stage for part in reader.published_parts()}
     merged = merged_entries(folder)
@@ -87,9 +88,9 @@ def absent_parts(folder: Path | Store) -> list[PartId]:
 
 
 def stray_files(folder: Path | Store) -> Iterator[str]:
-    """Files that belong to no published part, and what the manifest says of parts wrongly.
+    """Problems with files that belong to no published part, and with the manifest's records.
 
-    Folders in it that have a manifest of their own are other shards, and not looked at.
+    Subfolders with their own manifest hold other shards and are ignored.
     """
     reader = ShardReader(folder)
     known = {MANIFEST, *BYSTANDERS}
@@ -126,4 +127,4 @@ def _manifest_problems(folder: Path | Store, published: dict[str, Any]) -> Itera
         )
     text = store_of(folder).read(MANIFEST)
     if (json.dumps(json.loads(text), indent=1, sort_keys=True) + "\n").encode() != text:
-        yield f"{path} is not written as it was: its spaces or the form of a value were altered"
+        yield f"{path} is not formatted as it was: its spaces or the form of a value were altered"

@@ -1,4 +1,4 @@
-"""A part as a webdataset tar: one sample a microbatch, members `.x.npy`, `.y.npy`, `.json`."""
+"""A part as a webdataset tar: one sample per microbatch, members `.x.npy`, `.y.npy`, `.json`."""
 
 import io
 import json
@@ -16,7 +16,7 @@ from shard_io.microbatch import Microbatch
 
 def write_webdataset(path: Path, microbatches: Sequence[Microbatch], storage: ShardsConfig) -> None:
     """Write a part to the file `path`; modification times, owner and mode are fixed."""
-    # Imported here: it pulls in torch, which costs every worker of a zarr run seconds.
+    # Imported here, since it imports torch, which would cost every worker of a zarr run seconds.
     import webdataset
 
     with (
@@ -36,7 +36,7 @@ def write_webdataset(path: Path, microbatches: Sequence[Microbatch], storage: Sh
 
 
 class WebdatasetPart:
-    """Random access to the microbatches of one tar: its members are uncompressed."""
+    """Random access to the microbatches of one uncompressed tar."""
 
     def __init__(self, path: Path, files: CheckedFiles | None = None):
         self._path, self._files = path, files or CheckedFiles(path.parent)
@@ -50,7 +50,7 @@ class WebdatasetPart:
         for member in members:
             key, _, extension = member.name.partition(".")
             self._samples.setdefault(key, {})[extension] = member
-        # As written, in the plan's order: as text, a step's microbatch 1000 would precede 999.
+        # In the order of writing, which is the plan's; sorted as text, 1000 would precede 999.
         self._keys = list(self._samples)
 
     def __len__(self) -> int:
@@ -73,13 +73,15 @@ class WebdatasetPart:
 
     @property
     def x_dtype(self) -> str:
-        """Name of the dtype that x is stored in, by the first microbatch."""
+        """Name of the dtype of x, according to the first microbatch."""
         return self[0].x.dtype.name
 
     def _read(self, key: str, extension: str) -> bytes:
         member = self._samples[key][extension]
         if not member.isreg() or member.issparse():
-            raise ShardError(f"{self._path}: {member.name} is no file; {self._files.mend}")
+            raise ShardError(
+                f"{self._path}: {member.name} is not a regular file; {self._files.mend}"
+            )
         return self._file.read(member.offset_data, member.size).tobytes()
 
 

@@ -1,9 +1,8 @@
-"""`where`: a small language over the tags of a microbatch, `causal and n_features <= 10`.
+"""`where`: a small language over the tags of a microbatch, such as `causal and n_features <= 10`.
 
-Spoken by `prior-gen slice --where` and by the trainer's `train.where`.
-
-Comparisons of tags with numbers, texts, True, False and None, joined by and, or, not and
-parentheses. The expression is parsed by Python and walked here; nothing is ever executed.
+`prior-gen slice --where` and the trainer's `train.where` use it. An expression compares tags with
+numbers, strings, True, False and None, joined by and, or, not and parentheses. Python parses the
+expression and this module evaluates the syntax tree; nothing is ever executed.
 """
 
 import ast
@@ -30,12 +29,14 @@ Tags = Mapping[str, Any]
 
 
 def parse_where(text: str) -> Callable[[Tags], bool]:
-    """The expression as a test of one microbatch's tags; `pi` is the mean over its tasks.
+    """Compile the expression to a test of one microbatch's tags.
 
-    `extensions` are the names of those that the microbatch has, none where it is the paper's.
+    In it, `pi` is the mean over the microbatch's tasks, and `extensions` holds the names of the
+    microbatch's extensions (none for the paper's prior).
 
-    Raises `InputError` in one sentence where the text is no such expression or names an unknown
-    tag; the test raises it where a comparison makes no sense of the tag's value.
+    Raises `InputError` if the text is not such an expression, names an unknown tag, or compares a
+    tag with something it can never be. The test raises `InputError` if a comparison is undefined
+    for a tag's value.
     """
     if len(text) > _LONGEST:
         raise InputError(f"where is {len(text)} characters long; at most {_LONGEST} are read")
@@ -57,7 +58,7 @@ def parse_where(text: str) -> Callable[[Tags], bool]:
 
 
 def _check(node: ast.expr, text: str) -> None:
-    """Refuse whatever is not in the language, and tags that do not exist."""
+    """Raise `InputError` for anything outside the language and for unknown tags."""
     match node:
         case ast.Name(id=name):
             if SYMBOLS.get(name, name) not in TAGS:

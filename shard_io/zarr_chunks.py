@@ -1,8 +1,8 @@
-"""Slices of a flat zarr v3 array without zarr's machinery, several times as fast.
+"""Slices of a flat zarr v3 array, several times as fast as with zarr itself.
 
 zarr fetches and decodes each chunk of each slice on an event loop and its threads, and reads the
-shard's index again every time: that costs more than the decoding. What is read here is exactly
-what `write_zarr` makes: one dimension, one shard file, Blosc chunks, the index at the file's end.
+shard's index again every time, which costs more than the decoding. This module reads exactly what
+`write_zarr` writes: one dimension, one shard file, Blosc chunks, the index at the end of the file.
 Anything else is left to zarr.
 """
 
@@ -17,19 +17,19 @@ from numcodecs.blosc import Blosc
 
 from shard_io.checked import CheckedFiles
 
-# Decoded chunks that an array keeps: microbatches read in order share the chunk they meet in.
+# Decoded chunks that an array keeps: consecutive microbatches share the chunk at their border.
 _KEPT = 2
-_ABSENT = 2**64 - 1  # in the index: a chunk that holds the fill value only
+_ABSENT = 2**64 - 1  # in the index: a chunk that holds only the fill value
 
 
 class ZarrChunks:
-    """A flat array that is read by slices [start:stop]; safe to use from several threads."""
+    """A flat array to be read by slices [start:stop]; thread-safe."""
 
     def __init__(self, path: Path, files: CheckedFiles | None = None):
         """Open the array in the folder `path`.
 
-        Raises `ValueError` where it is another kind of array than `write_zarr` makes, and
-        `ShardError` where what is read of `files` was altered.
+        Raises `ValueError` if it is not an array as `write_zarr` writes it, and `ShardError` if
+        what is read from `files` is missing or altered.
         """
         files = files or CheckedFiles(path)
         about = json.loads(files.content(path / "zarr.json"))
@@ -37,7 +37,7 @@ class ZarrChunks:
         self._dtype = np.dtype(about["data_type"]).newbyteorder("<")
         self._file = files.open(path / "c" / "0")
         index_bytes = 16 * -(-self._size // self._cells)
-        # Then a CRC-32C.
+        # The index is followed by 4 bytes of CRC-32C.
         raw = self._file.read(self._file.size - index_bytes - 4, index_bytes)
         self._index = list(struct.iter_unpack("<QQ", raw.data))
         self._kept: OrderedDict[int, np.ndarray] = OrderedDict()
@@ -72,19 +72,22 @@ class ZarrChunks:
             return np.zeros(self._cells, self._dtype)
         packed = self._file.read(offset, size)
         out = np.empty(self._cells, self._dtype)
-        # Blosc's own header says how much it is, packed and unpacked, and which compressor and
-        # shuffle it was. Blosc believes it, and would read on behind `packed`.
+        # Blosc's header holds the packed and unpacked sizes, compressor and shuffle. Blosc trusts
+        # these sizes and would read beyond the end of `packed`.
         unpacked, _, n_packed = struct.unpack("<III", packed[4:16].tobytes())
         if unpacked != out.nbytes:
-            raise ValueError(f"a chunk at {offset} is not of {self._cells} cells")
+            raise ValueError(f"the chunk at {offset} does not have {self._cells} cells")
         if n_packed != size:
-            raise ValueError(f"a chunk at {offset} is not of {size} bytes, as the index says")
+            raise ValueError(f"the chunk at {offset} does not have {size} bytes, as the index says")
         Blosc().decode(packed, out)
         return out
 
 
 def _geometry(about: dict) -> tuple[int, int]:
-    """Cells of the array and of a chunk, by its metadata; raises `ValueError`."""
+    """Number of cells of the array and of one chunk, according to the metadata.
+
+    Raises `ValueError` if the array is not as `write_zarr` writes it.
+    """
     try:
         (size,), (shard,) = about["shape"], about["chunk_grid"]["configuration"]["chunk_shape"]
         (codec,) = about["codecs"]

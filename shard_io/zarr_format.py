@@ -22,7 +22,7 @@ def write_zarr(path: Path, microbatches: Sequence[Microbatch], storage: ShardsCo
     """Write a part to the folder `path`.
 
     Microbatch i is x[x_offset : x_offset + T * n * d] reshaped to [T, n, d], and likewise y to
-    [T, n_u]; offsets and tags stand in the group's attribute `microbatches`.
+    [T, n_u]; offsets, shapes and tags are in the group's attribute `microbatches`.
     """
     records, x_offset, y_offset = [], 0, 0
     for batch in microbatches:
@@ -32,7 +32,7 @@ def write_zarr(path: Path, microbatches: Sequence[Microbatch], storage: ShardsCo
                 "x_shape": list(batch.x.shape),
                 "y_offset": y_offset,
                 "y_shape": list(batch.y.shape),
-                # Sorted, as the other format has them: converted parts have the same bytes.
+                # Sorted as in the other format, so that converted parts have the same bytes.
                 "tags": dict(sorted(batch.tags.items())),
             }
         )
@@ -54,8 +54,8 @@ def write_zarr(path: Path, microbatches: Sequence[Microbatch], storage: ShardsCo
                 clevel=storage.zstd_level,
                 shuffle="bitshuffle" if by_bits else "shuffle",
                 typesize=flat.itemsize,
-                # One block a chunk: zstd then finds what repeats all over it. 0 lets Blosc choose
-                # small blocks, as in folders that began before `shuffle` was a setting.
+                # One block per chunk lets zstd find repetitions across all of it. 0 lets Blosc
+                # choose small blocks, as in folders older than the setting `shuffle`.
                 blocksize=0 if by_bits else storage.chunk_cells * flat.itemsize,
             ),
             fill_value=0,
@@ -90,11 +90,11 @@ class ZarrPart:
 
     @property
     def x_dtype(self) -> str:
-        """Name of the dtype that x is stored in, by its metadata."""
+        """Name of the dtype of x, according to its metadata."""
         with self._files.decoding(self._path):
             return json.loads(self._files.content(self._path / "x" / "zarr.json"))["data_type"]
 
-    # Opened when first asked for: behind a URL, whoever reads tags alone has no arrays here.
+    # Opened on first access: if only tags are read from a URL, the arrays are not downloaded.
     @functools.cached_property
     def _x(self) -> ZarrChunks | zarr.Array:
         return _open_flat(self._path / "x", self._files)
@@ -112,7 +112,7 @@ def _open_flat(path: Path, files: CheckedFiles) -> ZarrChunks | zarr.Array:
     except ValueError:
         if files.seals is None:
             return zarr.open_array(path, mode="r", zarr_format=3)
-    # zarr reads files by itself, and they may change: it is given their bytes, as sealed.
+    # zarr would read the files itself, unchecked, so it is given their checked bytes instead.
     as_buffer = default_buffer_prototype().buffer.from_bytes
     inside = {
         (files.root / name).relative_to(path).as_posix(): files.root / name

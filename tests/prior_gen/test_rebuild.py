@@ -190,7 +190,7 @@ def test_a_slice_is_to_be_sliced_again(all_shards, tmp_path):
     out = tmp_path / "slice"
     slice_shards(all_shards, "d <= 3", out)
     alter(out / "manifest.json", '"split": "train",', '"split": "trane",')
-    refused(out, "is a slice, which its parts do not tell: slice it again")
+    refused(out, "is a slice, and its parts do not tell which: slice it again")
 
 
 def test_a_whole_manifest_is_left_alone_and_no_other_plan_is_put_in_its_place(

@@ -192,7 +192,7 @@ def test_a_part_with_a_forged_entry_but_anothers_content_is_found(own_shards):
     (own_shards / target.entry_path).write_text(text)
     with pytest.raises(ShardError, match=r"holds \[1, 0, 0\] where \[2, 0, 0\] belongs"):
         open_shards(own_shards)[2, 0, 0]
-    assert "other microbatches" in verify_part(own_shards, target)
+    assert "does not hold the microbatches" in verify_part(own_shards, target)
 
 
 def rewrite(folder, part, entry):
@@ -210,9 +210,9 @@ def test_what_an_entry_leaves_out_is_not_read_though_it_lies_there(own_shards, l
     entry = json.loads((own_shards / part.entry_path).read_text())
     entry["files"] = [file for file in entry["files"] if not file["path"].endswith(left_out)]
     rewrite(own_shards, part, entry)
-    with pytest.raises(ShardError, match=f"{left_out} is no file of its part's entry"):
+    with pytest.raises(ShardError, match=f"{left_out} is not listed in its part's entry"):
         open_shards(own_shards)[2, 0, 0]
-    assert "is no file of its part's entry" in verify_part(own_shards, part)
+    assert "is not listed in its part's entry" in verify_part(own_shards, part)
 
 
 def test_what_an_entry_counts_is_counted_again_and_its_files_are_described(own_shards):
@@ -220,7 +220,7 @@ def test_what_an_entry_counts_is_counted_again_and_its_files_are_described(own_s
     whole = json.loads((own_shards / part.entry_path).read_text())
     for key in ("n_tasks", "n_rows", "n_cells"):
         rewrite(own_shards, part, {**whole, key: whole[key] + 1})
-        assert "counts other microbatches, tasks, rows or cells" in verify_part(own_shards, part)
+        assert "wrong counts of microbatches, tasks, rows or cells" in verify_part(own_shards, part)
     rewrite(own_shards, part, {**whole, "content_digest": "0" * 64})
     assert verify_part(own_shards, part) == f"{part.name} does not match its content digest"
     one, *others = whole["files"]
@@ -251,7 +251,9 @@ def test_a_damaged_manifest_is_refused(own_shards):
     raw = json.loads(text)
     for parts in ([], "parts", None):
         path.write_text(json.dumps({**raw, "parts": parts}))
-        with pytest.raises(ManifestLost, match="is damaged: its parts are no mapping; put a copy"):
+        with pytest.raises(
+            ManifestLost, match="is damaged: its parts are not a mapping; put a copy"
+        ):
             open_shards(own_shards)
 
 

@@ -101,7 +101,7 @@ def test_parts_of_another_plan_are_read_by_nobody_and_merged_by_nobody(mixed, ti
     assert (mixed / "manifest.json").read_bytes() == before
     code, told = command("verify", mixed)
     assert code == 1
-    assert told.count("two plans' folders were put together") == 9  # the parts of stages 3-5
+    assert told.count("folders of two plans were put together") == 9  # the parts of stages 3-5
 
 
 def test_repair_makes_parts_of_another_plan_again_by_the_folders_own(

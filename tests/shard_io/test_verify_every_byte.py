@@ -171,7 +171,7 @@ def test_an_entry_that_points_outside_its_part_is_refused(folder):
     for wrong in ("../" * 2 + name, "/etc/hostname", "parts/../" + name, "manifest.json"):
         content = path.read_text()
         path.write_text(content.replace(name, wrong))
-        with pytest.raises(ShardError, match="is no file of this part"):
+        with pytest.raises(ShardError, match="is not a file of this part"):
             open_shards(folder).entry(PartId(1, 0))
         path.write_text(content)
 
