@@ -1,4 +1,4 @@
-"""What every room stands on: the typed configuration, its digests, and commands' manners."""
+"""Common ground of all packages: the typed configuration, its digests, and tools for commands."""
 
 from puicl_config.atomic import write_atomically
 from puicl_config.differences import differences

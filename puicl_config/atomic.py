@@ -1,4 +1,4 @@
-"""Writing a file so that nobody ever sees half of it: temporary name, fsync, rename."""
+"""Atomic writing of files: temporary name, fsync, rename."""
 
 import errno
 import os
@@ -10,12 +10,13 @@ from puicl_config.errors import InputError
 
 
 def write_atomically(path: Path, content: bytes, writer: str = "") -> None:
-    """Write a file so that a reader sees the old content, the new, or nothing in between.
+    """Write a file so that a reader sees either the old content or the new.
 
-    What a kill leaves is called `.NAME.` and 32 hex digits, before them `writer` and a dot where
-    one is given: whoever alone writes under that name may sweep it. A link is followed and an old
-    file's permissions are kept; what is no regular file (a pipe, a device) cannot be replaced, and
-    is written to. Raises `InputError` where its folder is missing.
+    A killed process leaves a temporary file `.NAME.HEX`, or `.NAME.WRITER.HEX` if `writer` is given
+    (HEX: 32 hex digits); a process that is the only one to use a writer's name may remove these.
+    Symbolic links are followed and the permissions of an existing file are kept. A pipe or device
+    cannot be replaced, so it is written to directly. Raises `InputError` if the file's folder is
+    missing, and `OSError` if writing fails.
     """
     path = path.resolve()
     there = path.exists()
@@ -37,10 +38,10 @@ def write_atomically(path: Path, content: bytes, writer: str = "") -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable, where the system can do that to folders.
+    """Make the names in a folder durable, if the system can sync folders.
 
-    Windows opens none, nor does anyone for those who may write there and not read; some network
-    file systems sync none. A disk that fails is told, as an `OSError`.
+    It cannot on Windows, on some network file systems, or if the folder may be written to but not
+    read; this is not an error. Raises `OSError` if the disk fails.
     """
     try:
         descriptor = os.open(folder, os.O_RDONLY)
@@ -56,7 +57,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_synced(path: Path, content: bytes) -> None:
-    """Write a file and make its bytes durable; not atomic by itself."""
+    """Write a file and make its bytes durable; this is not atomic."""
     with path.open("wb") as file:
         file.write(content)
         file.flush()

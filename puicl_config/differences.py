@@ -1,4 +1,4 @@
-"""What two configs differ in, key by key."""
+"""Differences between two configs, key by key."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,10 +10,9 @@ from puicl_config.fields import Section
 def differences(
     first: Mapping[str, Any], second: Mapping[str, Any], section: type[Section]
 ) -> dict[str, tuple[Any, Any]]:
-    """Dotted key to both values, of two `section`s as plain data.
+    """Map each dotted key that differs to its two values; both `section`s are given as plain data.
 
-    A key that one of them leaves out has its default there: what came later is written only where
-    it is used.
+    A key that one of them lacks has its default there, since newer keys are written only if used.
     """
     found: dict[str, tuple[Any, Any]] = {}
     for key in {**first, **second}:

@@ -8,16 +8,19 @@ from puicl_config.prior import PriorConfig
 from puicl_config.schema import Config
 from puicl_config.train import RUN_DIGEST_EXCLUDES
 
-# Raised whenever the same `prior` section would give other bytes: a new sampler, another order
-# of draws, a changed rule. Shards made by another version are another plan.
+# Raise this whenever the same `prior` section would give different bytes: after a change of the
+# sampler, the order of draws or a rule. Shards of another version belong to another plan.
 PRIOR_ALGORITHM = 2
 
-# The same for what `prior.extensions` adds: raised alone, it leaves the paper's plans as they are.
+# The same for what `prior.extensions` adds; raising only this does not affect the paper's plans.
 EXTENSIONS_ALGORITHM = 1
 
 
 def canonical_json(value: Any) -> str:
-    """JSON with sorted keys and no spaces: equal values give equal text."""
+    """JSON with sorted keys and no spaces, so that equal values give equal text.
+
+    Raises `ValueError` for numbers that are not finite.
+    """
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -29,7 +32,8 @@ def sha256_of(value: Any) -> str:
 def plan_of(prior: PriorConfig) -> dict[str, Any]:
     """The plan as plain data: the `prior` section and the version of the algorithm.
 
-    A plan that extends no microbatch is the paper's, whatever else stands in `extensions`.
+    If no microbatch is extended (`extensions.share` is 0), the whole section `extensions` is left
+    out.
     """
     plain = prior.model_dump(mode="json")
     if not prior.extensions.share:
@@ -40,14 +44,14 @@ def plan_of(prior: PriorConfig) -> dict[str, Any]:
 
 
 def plan_digest(prior: PriorConfig) -> str:
-    """Name of the data: the same for any stage range, format, codec, dtype or place."""
+    """Digest that names the data, independent of stage range, format, codec, dtype and folder."""
     return sha256_of(plan_of(prior))
 
 
 def run_digest(config: Config, lineage: str | None = None) -> str:
-    """Name of the training: plan, model and every `train` key that can change a bit.
+    """Digest that names a training run: plan, model and every `train` key that can change a bit.
 
-    `lineage` is the digest of the checkpoint that the run began from, if any.
+    `lineage` is the digest of the checkpoint or weights that the run began from, if any.
     """
     named = {
         "plan": plan_of(config.prior),

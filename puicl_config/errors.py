@@ -1,4 +1,4 @@
-"""The one exception that means "the user can mend this", and what a system refuses to users."""
+"""The exception for errors that the user can fix, and which errors of the system are such."""
 
 import errno
 import functools
@@ -6,34 +6,35 @@ import os
 import sys
 from collections.abc import Callable
 
-# What a user can mend; anything else that the system refuses is ours to mend.
+# System errors that a user can fix; all others are taken for bugs.
 _USERS = (
     *("EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT", "EFBIG", "EIO", "ESTALE", "EMFILE"),
     *("ENOENT", "ENOTDIR", "EISDIR", "EEXIST", "ELOOP", "ENAMETOOLONG", "EXDEV", "EMLINK"),
 )
 USERS_TO_MEND = frozenset(getattr(errno, name) for name in _USERS if hasattr(errno, name))
 
-# Line ends and tabs aside.
+# All control characters except line feeds and tabs.
 _CONTROLS = {n: f"\\x{n:02x}" for n in (*range(32), *range(127, 160)) if chr(n) not in "\n\t"}
 
 
 def visible(text: str) -> str:
-    """`text` for a terminal, which would obey its control characters: those are written as \\x1b.
+    """Escape `text` for a terminal: control characters become \\x1b and the like.
 
-    Names of columns, files and tasks are whatever somebody has chosen. Bytes of files' names that
-    are no UTF-8 are written as \\udc.. .
+    Names of columns, files and tasks can contain anything. Bytes of file names that are not UTF-8
+    become \\udc.. .
     """
     return text.encode("utf-8", "backslashreplace").decode().translate(_CONTROLS)
 
 
 class InputError(ValueError):
-    """Bad input, told in one sentence: what was wrong, where, and what would be right."""
+    """Bad input; the message says in one sentence what is wrong, where, and what would be right."""
 
 
 def exit_on_input_error(command: Callable) -> Callable:
-    """Wrap a command's entry point: an `InputError` prints its sentence and exits with 2.
+    """Wrap a command's entry point: on `InputError`, print its message to stderr and exit with 2.
 
-    So does an `OSError` that the user can mend, such as a name that is too long or a full disk.
+    The same goes for an `OSError` that the user can fix, such as a file name that is too long or a
+    full disk.
     """
 
     @functools.wraps(command)

@@ -1,4 +1,4 @@
-"""The section `prior.extensions`: what the prior can do beyond the paper, all of it off."""
+"""The section `prior.extensions`: extensions of the paper's prior, all off by default."""
 
 from typing import Annotated, Literal, get_args
 
@@ -22,25 +22,26 @@ from puicl_config.fields import (
 _FirstRules = Literal[
     "equality", "parity", "count", "conjunction", "disjunction", "dnf", "points", "product"
 ]
-# What came later is drawn only where `rule_kinds` names it.
+# Newer rules are drawn only if `rule_kinds` names them.
 _LaterRules = Literal[
     "tally", "terms", "switch", "blocks", "multiplexer", "logistic", "forest", "hierarchy"
 ]
 RuleKind = Literal[_FirstRules, _LaterRules]
 RULE_KINDS: tuple[RuleKind, ...] = get_args(_FirstRules)
-# What reads numbers, not codes alone, and is smooth in them.
+# Rules that read numbers, not only codes, and are smooth in them.
 SMOOTH_RULES = frozenset({"product", "logistic", "forest"})
 
 
 class ExtensionsConfig(Section):
-    """A share of the microbatches is extended; each extension then happens by its own probability.
+    """Extensions of the prior: a `share` of the microbatches is extended.
 
-    docs/prior_extensions.md says what each one stands for. At the defaults nothing is extended.
+    Each extension is applied to an extended microbatch with its own probability. By default,
+    nothing is extended. docs/prior_extensions.md describes each extension.
     """
 
     share: Probability = 0.0
 
-    # Ranges of every extended microbatch; null keeps the plan's own.
+    # Ranges of every extended microbatch; null keeps the plan's range.
     n_features: IntInterval | None = None
     n_labeled: IntInterval | None = None
     eta: Interval | None = None
@@ -56,34 +57,34 @@ class ExtensionsConfig(Section):
     duplicated: Probability = 0.0
     tree_labels: Probability = 0.0
     rule_labels: Probability = 0.0
-    free_border: Probability = 0.0  # of those whose labels are cut from a score
+    free_border: Probability = 0.0  # only if labels are cut from a score
     label_noise: Probability = 0.0
     sar: Probability = 0.0
     missing: Probability = 0.0
     proportional: Probability = 0.0
-    factorial: Probability = 0.0  # of those with labels from a tree or a rule
+    factorial: Probability = 0.0  # only if labels come from a tree or a rule
     few_labeled: Probability = 0.0
-    soft_border: Probability = 0.0  # of those whose labels are cut from a score
+    soft_border: Probability = 0.0  # only if labels are cut from a score
     cluster_labels: Probability = 0.0
-    two_sided: Probability = 0.0  # of those whose labels are cut from a score
+    two_sided: Probability = 0.0  # only if labels are cut from a score
     factor_model: Probability = 0.0
     censored: Probability = 0.0
     normal_scores: Probability = 0.0
     graph: Probability = 0.0
     principal_axes: Probability = 0.0
     mirrored: Probability = 0.0
-    grouped: Probability = 0.0  # not of designs, clusters and rules that read codes alone
-    mixed_orders: Probability = 0.0  # of those with discrete columns in layout "own"
-    # In place of factorial where a rule reads codes alone: all kinds but SMOOTH_RULES.
+    grouped: Probability = 0.0  # not with designs, clusters, or rules that read only codes
+    mixed_orders: Probability = 0.0  # only with discrete columns in layout "own"
+    # Replaces `factorial` if a rule reads only codes: all kinds except SMOOTH_RULES.
     factorial_coded: Probability | None = None
 
-    # How much of it, drawn uniformly where it happens unless it says otherwise.
+    # Parameters of the extensions, drawn uniformly from these ranges unless noted otherwise.
     shallow_layers: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (2, 3)
     levels: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (2, 6)
     irrelevant_share: FractionInterval = (0.1, 0.6)
     duplicated_share: FractionInterval = (0.05, 0.3)
     tree_depth: IntInterval = (1, 5)
-    # A kind that is named twice is drawn twice as often.
+    # A kind listed twice is drawn twice as often.
     rule_kinds: Annotated[tuple[RuleKind, ...], NotEmpty] = RULE_KINDS
     rule_arity: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (2, 4)
     border: FractionInterval = (0.2, 0.8)
@@ -97,7 +98,7 @@ class ExtensionsConfig(Section):
     )
     missing_share: Annotated[tuple[NotNegative, Fraction], Ordered] = (0.02, 0.3)
     proportional_size: ScaleInterval = (1.0, 20.0)  # log-uniform
-    # Combinations of a design per row of the task: at least as many as there are rows. Log-uniform.
+    # Combinations of a design per row of the task, at least 1; log-uniform.
     factorial_size: Annotated[tuple[AtLeastOne, AtLeastOne], Ordered] = (2.0, 8.0)
     # Drawn log-uniformly, in place of n_labeled and eta.
     few_labeled_rows: IntInterval = (4, 24)
@@ -116,12 +117,12 @@ class ExtensionsConfig(Section):
 
     @model_serializer(mode="wrap")
     def _without_later_defaults(self, dump):
-        """Plain data; what came later is written only where it is used: older plans keep names."""
+        """Plain data; newer keys are written only if used: older plans keep their digests."""
         plain = dump(self)
         kept = set()
         usual = type(self).model_fields["factorial_size"].default
         if self.factorial_coded and self.factorial_size != usual:
-            kept.add("factorial_size")  # the designs of rules that read codes have it, too
+            kept.add("factorial_size")  # designs for rules that read codes use it, too
         for name, parameters in _LATER.items():
             if not getattr(self, name):
                 for key in {name, *parameters} - kept:
@@ -166,17 +167,19 @@ class ExtensionsConfig(Section):
                     "nothing about independent columns"
                 )
         if self.factorial_coded and not self.rule_labels:
-            raise ValueError("factorial_coded needs rule_labels above 0: it is a share of these")
+            raise ValueError(
+                "factorial_coded needs rule_labels above 0: it applies only to labels from rules"
+            )
         return self
 
     @model_validator(mode="after")
     def _mixed_orders_need_discrete_columns(self):
         if self.mixed_orders and not self.discrete:
-            raise ValueError("mixed_orders needs discrete above 0: it is a share of these")
+            raise ValueError("mixed_orders needs discrete above 0: it applies to discrete columns")
         return self
 
 
-# What came after plans had names, and its parameters.
+# Extensions that are newer than the first plan digests, with their parameters.
 _LATER = {
     "proportional": ("proportional_size",),
     "factorial": ("factorial_size",),
@@ -193,7 +196,7 @@ _LATER = {
     "grouped": ("group_size", "group_closeness"),
     "mixed_orders": (),
 }
-# What takes the place of the SCM's labels.
+# Extensions that replace the SCM's labels.
 LABEL_SOURCES = ("tree_labels", "rule_labels", "cluster_labels")
 RANGES = ("n_features", "n_labeled", "eta", "pi", "max_rows")
 EXTENSIONS = (

@@ -1,4 +1,4 @@
-"""What sections are made of: the frozen base and the kinds of values that several of them hold."""
+"""The frozen base class of config sections, and value types that several sections use."""
 
 from typing import Annotated, Any
 
@@ -34,7 +34,7 @@ AtLeastTwo = Annotated[int, Field(ge=2)]
 AtLeastOne = Annotated[float, Field(ge=1)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
-# Squares of what is some times as large must stay finite in float32.
+# Squares of values some times as large must stay finite in float32.
 Scale = Annotated[float, Field(gt=0, le=1e6)]
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -45,27 +45,27 @@ IntInterval = Annotated[tuple[Positive, Positive], Ordered]
 
 
 class Section(BaseModel):
-    """A frozen mapping that refuses keys it does not know and values that are not finite."""
+    """A frozen section that refuses unknown keys and values that are not finite."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @field_validator("*", mode="before")
     @classmethod
     def _no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
-        """Python takes true for 1, and YAML takes yes and on for true."""
+        """Refuse booleans for numbers: Python takes true for 1, and YAML takes yes, on for true."""
         values = value if isinstance(value, list | tuple) else [value]
         field = cls.model_fields[str(info.field_name)]
         if any(isinstance(one, bool) for one in values) and field.annotation is not bool:
-            raise ValueError("neither true nor false has a place here")
+            raise ValueError("true and false are not allowed here")
         return value
 
     def model_dump(self, **options: Any) -> dict[str, Any]:
-        """As pydantic's, but for a signal that comes meanwhile: it stays what it is."""
+        """Pydantic's `model_dump`, except that a signal's exception keeps its type."""
         try:
             return super().model_dump(**options)
         except PydanticSerializationError as error:
-            # Whatever is raised within a serializer of ours comes out so; of one that another calls
-            # the words alone are left.
+            # Pydantic wraps any exception raised within our serializers; from nested ones, only the
+            # text is left.
             kinds: list[type[KeyboardInterrupt]] = [KeyboardInterrupt]
             for kind in kinds + KeyboardInterrupt.__subclasses__():
                 if f": {kind.__name__}: " in str(error):

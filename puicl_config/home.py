@@ -1,4 +1,4 @@
-"""Paths that begin at somebody's home folder."""
+"""Paths that begin with a home folder."""
 
 from pathlib import Path
 
@@ -6,9 +6,9 @@ from puicl_config.errors import InputError
 
 
 def from_home(text: str | Path) -> Path:
-    """`text` as a path, `~` and `~name` being home folders.
+    """`text` as a path, with `~` and `~name` expanded to home folders.
 
-    Raises `InputError` where there is no such user.
+    Raises `InputError` if there is no such user.
     """
     try:
         return Path(text).expanduser()

@@ -1,4 +1,4 @@
-"""Settings that are accepted and do nothing beside the others, for whoever expects them to."""
+"""Warnings about settings that have no effect in combination with the others."""
 
 from pydantic import BaseModel
 
@@ -9,7 +9,7 @@ from puicl_config.train import TrainConfig
 
 
 def idle_in_prior(prior: PriorConfig) -> list[str]:
-    """A sentence where extensions are set that no microbatch gets."""
+    """One sentence if extensions are set but no microbatch is extended; else nothing."""
     extensions = prior.extensions
     if extensions.share:
         return []
@@ -23,7 +23,7 @@ def idle_in_prior(prior: PriorConfig) -> list[str]:
 
 
 def idle_in_run(config: Config) -> list[str]:
-    """Sentences on keys of `train` that change nothing of this run, and on warm-ups cut short."""
+    """Sentences on keys of `train` without effect on this run, and on warm-ups cut short."""
     train, prior = config.train, config.prior
     told = [
         f"{_list([f'train.{name}' for name in names])} "
@@ -41,7 +41,7 @@ def idle_in_run(config: Config) -> list[str]:
         ("phase1", train.phase1, prior.curriculum_steps),
         ("phase2", train.phase2, prior.tail_steps),
     ):
-        # A phase may be a warm-up for the next; one of less than half of it is hardly meant.
+        # A phase may consist of a warm-up only, but less than half a warm-up is hardly intended.
         if steps and 2 * steps < phase.warmup_steps:
             told.append(
                 f"train.{name}.warmup_steps is {phase.warmup_steps:,}, and the phase ends after "

@@ -13,20 +13,21 @@ from pydantic import BaseModel, ValidationError
 from puicl_config.errors import InputError
 from puicl_config.schema import Config
 
-# Keys whose values are expressions, written as they are.
+# Keys whose values are expressions, which need not be valid YAML.
 _EXPRESSIONS = ("train.where",)
-# Written out, a list of lists that YAML's aliases make of a few lines could fill all memory.
+# Abbreviates values in messages: with YAML's aliases, a few lines can make a list that would fill
+# all memory when written out.
 _SHOWN = reprlib.Repr()
 _SHOWN.maxlevel, _SHOWN.maxlist, _SHOWN.maxtuple = 2, 20, 20
 _SHOWN.maxstring = _SHOWN.maxlong = _SHOWN.maxother = 200
-# Inside an installed wheel the shipped configs lie in the package; in a checkout beside it.
+# The shipped configs are inside the package in an installed wheel, and beside it in a checkout.
 _SHIPPED = (Path(__file__).parent / "configs", Path(__file__).parent.parent / "configs")
 
 
 def find_config(name: str | Path) -> Path:
-    """Resolve `name`: a path, `configs/NAME[.yaml]` here, or a shipped one, in this order.
+    """Resolve `name`: a path, `configs/NAME[.yaml]` here, or a shipped config, in this order.
 
-    Raises `InputError` where there is none.
+    Raises `InputError` if there is no such config.
     """
     wanted = Path(name)
     file_name = wanted.name if wanted.suffix else f"{wanted.name}.yaml"
@@ -56,13 +57,14 @@ def _is_file(path: Path) -> bool:
 def load_config(name: str | Path = "paper", overrides: Sequence[str] = ()) -> Config:
     """Read a config, apply `section.key=value` overrides, and check everything at once.
 
-    Raises `InputError` where the file cannot be read, and one that lists every unknown key (with
-    the nearest right one) and every value out of range.
+    Raises `InputError` if the file is missing or cannot be read, if an override is malformed, or if
+    the config is invalid; the message then lists every unknown key (with the most similar known
+    one) and every invalid value.
     """
     path = find_config(name)
     try:
         raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_YamlLoader)
-    except (yaml.YAMLError, ValueError) as error:  # no text; no date, too long a number
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: not UTF-8, a bad date or number
         raise InputError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
     except RecursionError:
         raise InputError(f"{path} is not valid YAML: it is nested too deeply") from None
@@ -78,8 +80,12 @@ def load_config(name: str | Path = "paper", overrides: Sequence[str] = ()) -> Co
 
 
 def parse_config(raw: dict[str, Any], where: str, overrides: Sequence[str] = ()) -> Config:
-    """Validate plain data; `where` names its origin in error messages, `overrides` what of it was
-    given with the command. Raises `InputError` as `load_config` does."""
+    """Validate plain data.
+
+    In error messages, `where` names the origin of the data; those of `overrides` (already applied)
+    that set an invalid key are named, too. Raises `InputError` listing every problem, as
+    `load_config` does.
+    """
     try:
         return Config.model_validate(raw)
     except ValidationError as error:
@@ -104,14 +110,14 @@ _INT, _FLOAT = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
 
 
 class _YamlLoader(yaml.SafeLoader):
-    """Safe loading without YAML 1.1's surprising numbers that refuses a key written twice.
+    """A safe loader that refuses duplicate keys and reads numbers without YAML 1.1's surprises.
 
-    1e-4 is a number (YAML 1.1 wants 1.0e-4); 010 is text, which where a number is wanted is ten,
-    not eight; 1:30 is no number.
+    1e-4 is a number (YAML 1.1 requires 1.0e-4). 010 is text, which counts as ten, not eight, where
+    a number is expected. 1:30 is not a number.
     """
 
     def construct_mapping(self, node, deep=False):
-        merge = "tag:yaml.org,2002:merge"  # `<<`, which several mappings may be given to
+        merge = "tag:yaml.org,2002:merge"  # `<<`, which may occur several times
         keys = [self.construct_object(k, deep=True) for k, _ in node.value if k.tag != merge]
         twice = [key for key in keys if keys.count(key) > 1]
         if twice:
@@ -151,18 +157,18 @@ def _apply(raw: dict[str, Any], override: str) -> None:
     if not equals or not all(steps):
         raise InputError(f"override {override!r} is not of the form section.key=value")
     if not text.strip():
-        raise InputError(f"override {override!r} has no value; null is one")
+        raise InputError(f"override {override!r} has no value; write null for none")
     try:
         value = yaml.load(text, Loader=_YamlLoader)
     except (yaml.YAMLError, ValueError, RecursionError):
         if key.strip() not in _EXPRESSIONS:
             raise InputError(f"override {override!r}: {text!r} is not a YAML value") from None
-        value = text  # 'tanh' in activations, say, which YAML takes for a quoted text and more
+        value = text  # such as 'tanh' in activations: to YAML, a quoted string and trailing text
     for step in steps[:-1]:
         section = raw.get(step, {})
         if not isinstance(section, dict):
             raise InputError(f"override {override!r}: {step} is a value, not a section")
-        # A copy: with YAML's aliases, several keys may have one and the same.
+        # A copy, since YAML's aliases may let several keys share one mapping.
         raw[step] = dict(section)
         raw = raw[step]
     raw[steps[-1]] = value
@@ -174,7 +180,7 @@ def _sentences(error: ValidationError) -> Iterator[str]:
         if problem["type"] == "extra_forbidden":
             known = _known_keys(path[:-1])
             near = difflib.get_close_matches(path[-1], known, n=1, cutoff=0.5)
-            # A key of another section, most often written without its own: `sampler=shuffled`.
+            # Most often a key of another section, written without it: `sampler=shuffled`.
             meant = list(_places_of(path[-1])) or [".".join([*path[:-1], word]) for word in near]
             hint = (
                 f"did you mean {' or '.join(meant)}?"
@@ -199,7 +205,7 @@ def _known_keys(path: Sequence[str]) -> list[str]:
 
 
 def _places_of(key: str, model: Any = Config, above: str = "") -> Iterator[str]:
-    """Every key of this name, with the sections above it."""
+    """The dotted paths of all keys with this name."""
     for name, field in model.model_fields.items():
         if name == key:
             yield above + name
@@ -208,5 +214,5 @@ def _places_of(key: str, model: Any = Config, above: str = "") -> Iterator[str]:
 
 
 def _readable(path: Sequence[str]) -> list[str]:
-    """Drop what pydantic adds to a location to name the branch of a union."""
+    """Drop the parts of a location that pydantic adds to name the branch of a union."""
     return [step for step in path if not any(sign in step for sign in "[(-")]

@@ -1,17 +1,18 @@
-"""Locks on files, where the file system keeps any."""
+"""File locks, on file systems that support them."""
 
 import errno
 import fcntl
 from typing import IO
 
-# How file systems say that they keep no locks (some network folders and containers).
+# Errors of file systems without locks (some network folders and containers).
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 
 
 def take_lock(file: IO | int, wait: bool) -> bool:
-    """Hold a file's lock for as long as it is open; False where the file system keeps none.
+    """Take a file's exclusive lock, held until the file is closed.
 
-    Raises `BlockingIOError` where another process holds it and `wait` is false.
+    Returns False if the file system has no locks. Raises `BlockingIOError` if another process holds
+    the lock and `wait` is false.
     """
     try:
         fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""How all pictures are drawn: Matplotlib without the user's settings, as PNG of the same bytes."""
+"""Drawing of all pictures: Matplotlib without the user's settings, saved as reproducible PNG."""
 
 import contextlib
 import io
@@ -14,7 +14,7 @@ INK = "#222222"
 
 
 def quiet_settings(size: float, legend: float, lines: str) -> dict[str, Any]:
-    """Matplotlib's settings for type of `size` points and thin axes of the colour `lines`."""
+    """Matplotlib settings: fonts of `size` and `legend` points, thin axes in the colour `lines`."""
     return {
         "font.family": "DejaVu Sans",
         "font.size": size,
@@ -37,20 +37,20 @@ def quiet_settings(size: float, legend: float, lines: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def in_style(settings: Mapping[str, Any]) -> Iterator[None]:
-    """Matplotlib's defaults and these, whatever the user's own matplotlibrc says."""
+    """Apply Matplotlib's defaults and `settings`, regardless of the user's matplotlibrc."""
     with style.context(["default", dict(settings)]):
         yield
 
 
 def blank_figure(width: float, height: float) -> Figure:
-    """A figure drawn by Agg that no global state knows of; inches."""
+    """A figure for Agg outside pyplot's global state; width and height in inches."""
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 
 
 def as_png(figure: Figure, dpi: float) -> bytes:
-    """The figure as PNG of 128 colours, a third of the size; no date or version in it."""
+    """The figure as PNG without date or version; 128 colours reduce it to a third of the size."""
     full, small = io.BytesIO(), io.BytesIO()
     figure.savefig(full, format="png", dpi=dpi)
     image = Image.open(full).convert("RGB")

@@ -1,4 +1,4 @@
-"""The section `prior`: what data this is.
+"""The section `prior`: which data is generated.
 
 Defaults are the paper's values and, where the paper is silent, the choices listed in
 `docs/paper_map.md`. Symbols follow the paper: P labelled positives, n_u unlabelled rows,
@@ -30,7 +30,7 @@ ACTIVATIONS: tuple[Activation, ...] = get_args(Activation)
 
 
 class PriorConfig(Section):
-    """What data this is: geometry, curriculum, SCM prior and root seed (paper, Sections 2 and 4).
+    """Geometry, curriculum, SCM prior and root seed of the data (paper, Sections 2 and 4).
 
     This section alone is the *plan*; `puicl_config.plan_digest` names it.
     """
@@ -44,7 +44,7 @@ class PriorConfig(Section):
     microbatches_per_step: Positive = 2
     tasks_per_microbatch: Positive = 24
 
-    # Composition of a task, drawn once a microbatch (pi: see `pi_drawn_per`).
+    # Composition of a task, drawn once per microbatch (pi: see `pi_drawn_per`).
     n_features: IntInterval = (5, 20)
     n_labeled: IntInterval = (100, 300)
     eta_first: Interval = (1.0, 1.0)
@@ -54,7 +54,7 @@ class PriorConfig(Section):
     pi_drawn_per: Literal["task", "microbatch"] = "task"
     p_causal_final: float = Field(default=0.5, ge=0, le=1)
 
-    # The SCM: L_g and h once a stage, weights once a task, the rest once a microbatch.
+    # The SCM: L_g and h are drawn once per stage, weights per task, the rest per microbatch.
     hidden_layers: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (4, 12)
     hidden_width: IntInterval = (12, 36)
     n_causes: Literal["n_features"] | Positive = "n_features"
@@ -91,21 +91,22 @@ class PriorConfig(Section):
     state_clamp: float = Field(default=1e6, gt=0, le=1e12)
     value_clip: PositiveFloat = 20.0
 
-    # "portable": the same bytes on every x86-64 processor. "libraries": numpy and BLAS functions,
-    # whose last bit differs between instruction sets; then left out, as older plans lack the key.
+    # "portable": the same bytes on every x86-64 processor. "libraries": functions of numpy and
+    # BLAS, whose last bit differs between instruction sets. The latter is not written to plain
+    # data, since older plans lack the key.
     arithmetic: Literal["libraries", "portable"] = "libraries"
 
-    # Beyond the paper, off by default; the last key.
+    # Beyond the paper, off by default. Keep this key last.
     extensions: ExtensionsConfig = ExtensionsConfig()
 
     @property
     def portable(self) -> bool:
-        """Whether tasks are computed with `prior_gen.elementary` and sums in one order."""
+        """Whether tasks are computed with `prior_gen.elementary` and a fixed order of summation."""
         return self.arithmetic == "portable"
 
     @model_serializer(mode="wrap")
     def _without_later_keys(self, dump):
-        """Plain data; `arithmetic` and `extensions` are written only where not the default."""
+        """Plain data; `arithmetic` and `extensions` are written only if not at their defaults."""
         plain = dump(self)
         if not self.portable:
             plain.pop("arithmetic", None)
@@ -159,11 +160,11 @@ class PriorConfig(Section):
 
     @property
     def total_stages(self) -> int:
-        """Number of stages, the tail's included; its last stage may be short."""
+        """Number of stages including the tail's, the last of which may be short."""
         return self.stages + -(-self.tail_steps // self.steps_per_stage)
 
     def steps_in_stage(self, stage: int) -> int:
-        """Steps of one stage (1-based); 0 where the plan has no such stage."""
+        """Steps of one stage (1-based); 0 if the plan has no such stage."""
         if not 1 <= stage <= self.total_stages:
             return 0
         return min(self.steps_per_stage, self.total_steps - (stage - 1) * self.steps_per_stage)

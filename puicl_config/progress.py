@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, a plain line now and then elsewhere."""
+"""Progress of long work: a bar on a terminal, elsewhere a plain line every few seconds."""
 
 import sys
 import time
@@ -20,9 +20,10 @@ def duration(seconds: float) -> str:
 
 
 class ProgressReport:
-    """Counts `unit`s up to `total`; shows the rate, the time left and a note.
+    """Count `unit`s up to `total` and show the rate, the time left and a note.
 
-    `done` units were done before this start and count for the position, not for the rate.
+    `done` units were finished before this start: they count for the position, not for the rate.
+    Without a terminal, at most one line is printed per `every` seconds.
     """
 
     def __init__(self, label: str, total: int, unit: str, done: int = 0, every: float = 5.0):
@@ -58,12 +59,12 @@ class ProgressReport:
 
     @property
     def rate(self) -> float:
-        """Units a second since the start."""
+        """Units per second since the start."""
         elapsed = self.seconds
         return (self.done - self._before) / elapsed if elapsed > 0 else 0.0
 
     def advance(self, amount: int = 1, note: str = "") -> None:
-        """Count `amount` more units; `note` stands at the end of the line."""
+        """Count `amount` more units; `note` is shown after the rate."""
         self.done += amount
         rate = self.rate
         note = f"{rate:.4g} {self.unit}/s" + (f", {note}" if note else "")

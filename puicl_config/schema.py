@@ -10,16 +10,16 @@ from puicl_config.train import TrainConfig
 
 
 class ShardsConfig(Section):
-    """How the plan is stored: outside the plan's digest, fixed for one folder."""
+    """How a plan is stored: not part of the plan's digest, but fixed within one folder."""
 
     format: Literal["zarr", "webdataset"] = "zarr"
     parts_per_stage: Positive = 8
     x_dtype: Literal["float16", "float32"] = "float16"
-    # How zarr packs. Of the first two a folder keeps what it began with, whatever a later config
-    # says; another `chunk_cells` is refused.
+    # Compression of zarr. A folder keeps the `zstd_level` and `shuffle` that it began with,
+    # whatever a later config says; a different `chunk_cells` is refused.
     zstd_level: int = Field(default=1, ge=1, le=22)
-    shuffle: Literal["bytes", "bits"] = "bytes"  # what of `x` is regrouped before zstd
-    chunk_cells: int = Field(default=2**17, ge=2**10, le=2**28)  # of one chunk
+    shuffle: Literal["bytes", "bits"] = "bytes"  # what Blosc regroups in `x` before zstd
+    chunk_cells: int = Field(default=2**17, ge=2**10, le=2**28)
 
 
 class ModelConfig(Section):
@@ -32,14 +32,14 @@ class ModelConfig(Section):
     standardize_by: Literal["labeled", "all"] = "labeled"
     feature_clip: PositiveFloat = 100.0
 
-    # Beyond the paper, each off by default and switchable alone.
+    # Beyond the paper: each is off by default and can be switched on alone.
     norm: Literal["layernorm", "rmsnorm"] = "layernorm"
     feature_heads: Positive | None = None  # heads of the attention within rows; None: `heads`
     row_heads: Positive | None = None  # heads of the attention within columns; None: `heads`
     thinking_rows: int = Field(default=0, ge=0)
     feature_group: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Distinct] = (0,)
     reveals_negatives: bool = False
-    scalable_softmax: bool = False  # of the attention within columns
+    scalable_softmax: bool = False  # in the attention within columns
 
     @model_validator(mode="after")
     def _heads_divide_embedding(self):
@@ -53,7 +53,7 @@ class ModelConfig(Section):
 
 
 class Config(Section):
-    """One experiment. `name` is where its run goes by default (`runs/<name>`)."""
+    """One experiment. By default, its run is written to `runs/<name>`."""
 
     name: str = Field(default="paper", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     prior: PriorConfig = PriorConfig()
@@ -64,7 +64,7 @@ class Config(Section):
     @model_validator(mode="before")
     @classmethod
     def _showing_both_classes_brings_the_token(cls, raw):
-        """train.reveal=both is one override: the negatives' token comes with it."""
+        """Switch on the token for negatives with train.reveal=both: one override suffices."""
         train = raw.get("train") if isinstance(raw, dict) else None
         if isinstance(train, dict) and train.get("reveal") == "both":
             model = raw.get("model") or {}

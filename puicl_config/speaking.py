@@ -1,4 +1,4 @@
-"""What is said on the way, which may be lost: work does not end because nobody listens any more."""
+"""Messages that may get lost: work does not end because they cannot be printed."""
 
 import contextlib
 import os
@@ -11,10 +11,11 @@ from puicl_config.errors import visible
 
 @contextlib.contextmanager
 def heard_or_not(stream: TextIO | None) -> Iterator[None]:
-    """Let what is printed to `stream` inside be lost where that cannot be written to.
+    """Ignore failures to print to `stream` within this context.
 
-    A terminal that was closed, a pipe without a reader, a full disk. What the stream still holds
-    is dropped: Python would write it as it ends, fail again, and exit with 120.
+    Causes are a closed terminal, a pipe without a reader or a full disk. What the stream still
+    buffers is then dropped, since otherwise Python would try to write it at exit, fail again, and
+    exit with 120.
     """
     try:
         yield
@@ -26,26 +27,26 @@ def heard_or_not(stream: TextIO | None) -> Iterator[None]:
 
 
 def speak(sentence: str, stream: TextIO | None) -> None:
-    """Print a line at once, if anybody can read it."""
-    if stream is None:  # `print` would take stdout, where answers may go
+    """Print a line and flush it; a failure to print is ignored."""
+    if stream is None:  # `print` would use stdout, which may carry results
         return
     with heard_or_not(stream):
         print(visible(sentence), file=stream, flush=True)
 
 
 def is_terminal(stream: Any) -> bool:
-    """Whether somebody watches `stream`.
+    """Whether `stream` is a terminal.
 
-    Services have none, or a log in its place that can be written to and nothing else.
+    A service may have None in its place, or a log object that can only be written to.
     """
     try:
         return stream.isatty()
-    except (AttributeError, ValueError):  # the latter where it was closed
+    except (AttributeError, ValueError):  # ValueError: the stream is closed
         return False
 
 
 def drop_unheard() -> None:
-    """Before the process ends: what stdout and stderr hold and cannot write is dropped."""
+    """Flush stdout and stderr before the process ends, and drop what cannot be written."""
     for stream in (sys.stdout, sys.stderr):
         with heard_or_not(stream):
             if stream is not None:
@@ -57,7 +58,7 @@ def _drop_rest(stream: TextIO | None) -> None:
         return
     try:
         place = stream.fileno()
-    except OSError:  # of no file: it keeps nothing back
+    except OSError:  # not backed by a file, so nothing is buffered
         return
     kept, nowhere = os.dup(place), os.open(os.devnull, os.O_WRONLY)
     try:

@@ -1,4 +1,4 @@
-"""What a result's environment says of the machine and of this code."""
+"""Facts on the machine and this code that are recorded with results."""
 
 import platform
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def cpu_name() -> str:
-    """The processor's model, as far as the system tells."""
+    """The processor's model, as far as the system tells; may be empty."""
     if sys.platform == "linux":
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
@@ -16,11 +16,14 @@ def cpu_name() -> str:
 
 
 def git_commit() -> str | None:
-    """The checkout's commit, "-dirty" where files differ from it; None outside a checkout."""
+    """The checkout's commit, with "-dirty" appended if files differ from it.
+
+    None outside a checkout or if git fails.
+    """
     root = Path(__file__).resolve().parent.parent
     if not (root / ".git").exists():
         return None
-    # Without tags: "v1.0-5-g..." would name no commit to who cuts it off.
+    # Without tags, since a truncated "v1.0-5-g..." would not name a commit.
     what = ["describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     command = ["git", "-C", str(root), *what]
     try:

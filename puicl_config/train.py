@@ -8,7 +8,7 @@ from puicl_config.fields import Fraction, Positive, PositiveFloat, Section
 
 
 class PhaseConfig(Section):
-    """One phase's learning rate: warm-up to `peak`, polynomial decay to `floor`."""
+    """Learning rate of one phase: warm-up to `peak`, then polynomial decay to `floor`."""
 
     peak: PositiveFloat
     floor: float = Field(ge=0)
@@ -22,9 +22,9 @@ class PhaseConfig(Section):
 
 
 class RevealConfig(Section):
-    """A share of the true negatives shown with their label, falling linearly to none.
+    """Share of the true negatives that are shown with their label.
 
-    `share` at the first step, zero from `until` times all steps on.
+    It falls linearly from `share` at the first step to zero at `until` times the number of steps.
     """
 
     share: float = Field(default=0.0, ge=0, lt=1)
@@ -32,10 +32,11 @@ class RevealConfig(Section):
 
 
 class SelfDistillationConfig(Section):
-    """Soft targets from the moving average of the weights, which sees each task in several views.
+    """Soft targets from the moving average of the weights, applied to several views of each task.
 
-    Each unlabelled row's target is (1 - weight) times its class plus `weight` times the probability
-    that the averaged weights give it: of `passes` readings, as `PUICLClassifier` reads a table.
+    An unlabelled row's target is (1 - weight) times its class plus `weight` times its probability
+    according to the averaged weights. This probability comes from `passes` forward passes, as in
+    `PUICLClassifier`.
     """
 
     weight: float = Field(default=0.0, ge=0, lt=1)
@@ -50,10 +51,10 @@ class TrainConfig(Section):
     """The optimizer's two phases, precision, and when to stop, log and save."""
 
     seed: int = Field(default=0, ge=0, lt=2**63)
-    # The order of the plan's steps (`trainer/sampler.py`), and which of its microbatches: an
-    # expression over their tags such as "causal and n_features <= 10".
+    # `sampler` is the order of the plan's steps (`trainer/sampler.py`); `where` selects
+    # microbatches by an expression over their tags such as "causal and n_features <= 10".
     sampler: Sampler = "curriculum"
-    fixed_stage: Positive | None = None  # the stage of sampler: fixed_stage
+    fixed_stage: Positive | None = None  # the stage of sampler=fixed_stage
     where: str | None = None
     phase1: PhaseConfig = PhaseConfig(peak=1.6e-4, floor=1.6e-5, warmup_steps=4000)
     phase2: PhaseConfig = PhaseConfig(peak=4e-5, floor=4e-6, warmup_steps=2000)
@@ -65,11 +66,11 @@ class TrainConfig(Section):
     clip_norm: PositiveFloat = 1.0
     ema_decay: float = Field(default=0.95, ge=0, lt=1)
     optimizer: Literal["adamw", "muon"] = "adamw"
-    muon_lr_ratio: PositiveFloat = 8.0  # Muon's learning rate over AdamW's
+    muon_lr_ratio: PositiveFloat = 8.0  # Muon's learning rate divided by AdamW's
     muon_momentum: float = Field(default=0.95, ge=0, lt=1)
     reveal_negatives: RevealConfig = RevealConfig()
-    # both: the supervised peer. `reveal_share` of the unlabelled rows of both classes are shown
-    # with their label in every step, and `reveal_negatives` is not used.
+    # "both" trains the supervised counterpart: in every step, `reveal_share` of the unlabelled rows
+    # of both classes are shown with their label, and `reveal_negatives` is not used.
     reveal: Literal["negatives", "both"] = "negatives"
     reveal_share: Fraction = 0.5
     self_distillation: SelfDistillationConfig = SelfDistillationConfig()
@@ -77,20 +78,22 @@ class TrainConfig(Section):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     threads_per_process: int = Field(default=1, ge=1, le=4096)
     tasks_per_forward: Positive | None = None  # None: all on a GPU, few at a time on a CPU
-    # Labelled and unlabelled rows are cut down to multiples of it: fewer shapes for compilers.
+    # Numbers of labelled and unlabelled rows are reduced to multiples of this, so that compilers
+    # see fewer shapes.
     round_rows: Positive = 1
-    # On a GPU: deterministic algorithms, so that the promises about bits hold there, too; a CPU's
-    # always are. compile: torch.compile of the blocks. cuda_graphs: a recording of each shape, for
-    # which rows are cut down to some twenty numbers (`trainer/graphs.py`).
+    # deterministic: use deterministic algorithms on a GPU, so that the guarantees about bits hold
+    # there, too; those on a CPU always are. compile: apply torch.compile to the blocks.
+    # cuda_graphs: record a graph for each shape, for which numbers of rows are reduced to some
+    # twenty values (`trainer/graphs.py`).
     deterministic: bool = True
     compile: bool = False
     cuda_graphs: bool = False
 
-    # Where to begin: a checkpoint of a run under another config, weights (NAME.safetensors), or the
-    # name of shipped ones. Its digest, not its path, is part of the run's digest.
+    # The start: a checkpoint of a run under another config, weights (NAME.safetensors), or the name
+    # of shipped weights. Their digest, not their path, is part of the run's digest.
     init_from: str | None = None
 
-    # Outside the run's digest: they say when to stop, log and save, and never change a bit.
+    # Not part of the run's digest: when to stop, log and save, which never changes a bit.
     max_steps: int | None = Field(default=None, ge=0)
     max_seconds: PositiveFloat | None = None
     log_every: Positive = 50
@@ -98,22 +101,22 @@ class TrainConfig(Section):
     checkpoint_every: Positive = 500
     keep_checkpoints: Positive = 3
     loader_threads: int = Field(default=1, ge=0)
-    # Processes that read instead of threads, so that a GPU's own thread need not wait for them.
+    # Read in processes instead of threads, so that the thread that feeds a GPU need not wait.
     loader_processes: int = Field(default=0, ge=0)
-    # Less memory for more time: activations are computed again for the gradient, to the same bits.
+    # Save memory by computing activations again for the gradient, with the same bits.
     recompute: bool = False
-    # Start while the shards are still written; give up `follow_timeout` seconds after the last
-    # part came.
+    # Start while the shards are still being written; give up `follow_timeout` seconds after the
+    # last new part.
     follow: bool = False
     follow_timeout: PositiveFloat = 1800.0
-    # A folder of `prior-gen --split heldout`, the EMA's figures on which are logged.
+    # A folder made by `prior-gen --split heldout`, on which the EMA weights are evaluated.
     heldout: str | None = None
     heldout_every: Positive = 500
     heldout_microbatches: Positive = 32
 
     @model_validator(mode="after")
     def _graphs_compute_the_plain_loss(self):
-        """Here, as a run that is refused later has its folder, which then wants the same config."""
+        """Refuse early: a later refusal would leave a run folder that requires the same config."""
         shows = self.reveal == "both" or self.reveal_negatives.share
         if self.cuda_graphs and (shows or self.self_distillation.weight):
             raise ValueError(
@@ -124,7 +127,7 @@ class TrainConfig(Section):
 
     @model_serializer(mode="wrap")
     def _without_later_defaults(self, dump):
-        """Plain data; what came later is written only where it is used: older runs keep names."""
+        """Plain data; newer keys are written only if used: older runs keep their digests."""
         plain = dump(self)
         if self.round_rows == 1:
             plain.pop("round_rows", None)
@@ -136,8 +139,8 @@ class TrainConfig(Section):
         return plain
 
 
-# Keys of `train` that never change a bit of the weights, hence no part of the run's digest; and
-# `init_from`, a path: what is there is part of it, by its own digest (`run_digest`).
+# Keys of `train` that are not part of the run's digest, since they never change a bit of the
+# weights. `init_from` is a path; the digest of what it leads to is included instead (`run_digest`).
 RUN_DIGEST_EXCLUDES = frozenset(
     {
         "max_steps",

@@ -1,4 +1,4 @@
-"""Work spread over processes, here or on a cluster, and how it stops without being torn."""
+"""Distribution of work over processes, here or on a cluster, and stopping it cleanly."""
 
 from puicl_config.workers.backends import Backend, check_backend, run_all
 from puicl_config.workers.lifeline import drop_if_told

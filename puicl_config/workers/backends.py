@@ -1,4 +1,4 @@
-"""Where workers live: processes of this machine through joblib, or a cluster's."""
+"""Backends of workers: local processes through joblib, or a cluster."""
 
 import importlib.util
 import multiprocessing.resource_tracker
@@ -20,7 +20,7 @@ _PACKAGES = {"dask": "distributed", "ray": "ray"}
 
 
 def check_backend(backend: Backend, address: str | None = None) -> None:
-    """Raise `InputError` where the backend is not installed, or `address` is not for it."""
+    """Raise `InputError` if the backend is not installed or takes no `address`."""
     if backend == "loky":
         if address:
             raise InputError("--address is for the backends dask and ray")
@@ -35,14 +35,16 @@ def run_all(
     backend: Backend = "loky",
     address: str | None = None,
 ) -> list[Any]:
-    """The results of `work(*call)` for every call, in order, made by `jobs` workers.
+    """Compute `work(*call)` for every call with `jobs` workers; return the results in order.
 
-    The first exception of a call, with the worker's traceback (as its cause, but for Dask), ends
-    the run as a signal does. `address` joins a running cluster: a Dask scheduler's
-    (tcp://host:port) or Ray's ("auto", host:port or ray://host:port); without it, dask and ray
-    start `jobs` local workers. On Ctrl-C or SIGTERM loky's workers drop what they make at the next
-    `drop_if_told`, end as usual, and then the signal takes effect. Raises `InputError` where the
-    backend is not installed, the cluster cannot be reached, or workers were killed from outside.
+    `address` joins a running cluster: a Dask scheduler (tcp://host:port) or Ray ("auto", host:port
+    or ray://host:port). Without it, dask and ray start `jobs` local workers.
+
+    On Ctrl-C or SIGTERM, loky's workers abandon their call at the next `drop_if_told` and finish
+    normally; then the signal takes effect. The first exception of a call ends the run in the same
+    way and is raised here, with the worker's traceback (as its cause, except with Dask). Raises
+    `InputError` if the backend is not installed, the cluster cannot be reached, or workers were
+    killed from outside.
     """
     check_backend(backend, address)
     if backend == "loky":
@@ -54,7 +56,7 @@ def run_all(
 def _run_here(work: Callable[..., Any], calls: Iterable[tuple[Any, ...]], jobs: int) -> list[Any]:
     with lifeline() as line:
         if jobs > 1:
-            # They unblock signals as they start, which those deferred then would not be.
+            # Start these first: they unblock signals on starting, which would undo the deferral.
             multiprocessing.resource_tracker.ensure_running()
             loky_resource_tracker.ensure_running()
         with signals_deferred(line.cut):
@@ -69,7 +71,7 @@ def _run_on(
     failed, answers = None, {}
     try:
         with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1, **where):
-            # As they come, so that the first failure ends the others' work too.
+            # Take results as they come, so that the first failure ends the others' work, too.
             for number, answer in joblib.Parallel(return_as="generator_unordered")(tasks):
                 if isinstance(answer, Failure):
                     failed = failed or answer

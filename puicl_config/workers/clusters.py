@@ -1,8 +1,8 @@
-"""Workers of a Dask or a Ray cluster.
+"""Workers of a Dask or Ray cluster, used through the cluster's own client.
 
-Through their own clients, not as backends of joblib: joblib's of Dask waits for ever once a call is
-lost with its workers, and Ray's gives the run up with the first worker that is killed, where both
-clusters would try again with the next one.
+Joblib's backends are not used: its Dask backend waits forever once a call is lost with its workers,
+and its Ray backend gives up when the first worker is killed, while both clusters would retry with
+another worker.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from typing import Any
 from puicl_config.errors import InputError
 from puicl_config.workers.failures import WorkerTraceback, killed_from_outside
 
-# A call that several workers in turn were killed with is what kills them.
+# If this many workers in turn are killed during one call, the call itself is to blame.
 _TRIES = 4
 _SECONDS_TO_ANSWER = 30.0
 
@@ -46,7 +46,7 @@ def run_on_ray(
         answers = [remote.remote(work, call) for call in calls]
         try:
             pending = answers
-            while pending:  # as they come, so that the first failure ends the run
+            while pending:  # take results as they come, so that the first failure ends the run
                 done, pending = ray.wait(pending)
                 ray.get(done)
             return ray.get(answers)
@@ -57,7 +57,7 @@ def run_on_ray(
 
 
 def _killed_by(ray: Any) -> tuple[type[Exception], ...]:
-    """How Ray tells that workers, or machines of them, are gone."""
+    """Exceptions that Ray raises when workers or their machines are gone."""
     names = ("WorkerCrashedError", "OutOfMemoryError", "NodeDiedError", "ObjectLostError")
     return tuple(getattr(ray.exceptions, name) for name in names)
 
@@ -83,8 +83,8 @@ def _dask_client(jobs: int, address: str | None) -> Iterator[Any]:
         with Client(cluster) as client:
             yield client
     finally:
-        # A killed worker that is just being started again cannot be joined, as Dask asserts, which
-        # must not hide how the run ended. What is left ends with this process.
+        # Dask asserts that a worker can be joined, which fails if a killed one is just being
+        # restarted. That must not hide how the run ended. Remaining workers end with this process.
         with contextlib.suppress(AssertionError):
             cluster.close()
 
@@ -104,7 +104,7 @@ def _ray_session(jobs: int, address: str | None) -> Iterator[None]:
     except (OSError, ValueError) as error:
         raise InputError(f"Ray cannot be reached at {address}: {error}") from None
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, on_sigterm)  # Ray's own writes the C++ stack out and exits
+        signal.signal(signal.SIGTERM, on_sigterm)  # Ray's handler prints a C++ stack and exits
     try:
         yield
     finally:
@@ -112,7 +112,7 @@ def _ray_session(jobs: int, address: str | None) -> Iterator[None]:
 
 
 def _knock(address: str) -> None:
-    """Raise `OSError` where nothing listens at HOST:PORT: Ray would try for minutes."""
+    """Raise `OSError` if nothing listens at HOST:PORT, where Ray would try for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdecimal():
         host = host.strip("[]")  # of an IPv6 address

@@ -1,6 +1,6 @@
-"""The line between a run and its worker processes: when it goes dead, they drop their part.
+"""The lifeline between a run and its worker processes: when it closes, they abandon their part.
 
-A local socket, because it works on every system and closes with the process that holds it,
+It is a local socket, since that works on every system and closes with the process that holds it,
 however that process ends.
 """
 
@@ -17,7 +17,7 @@ from puicl_config.workers.stopping import await_end_of, leave_signals_to_parent
 
 Result = TypeVar("Result")
 
-# Time a worker whose run was killed gets to take its half-written files away.
+# Time for a worker whose run was killed to remove its half-written files.
 _SECONDS_TO_TIDY = 10.0
 
 _dropping = threading.Event()
@@ -25,31 +25,34 @@ _working = threading.Lock()
 
 
 class Dropped(Exception):
-    """The run is over: what is being made is left unfinished."""
+    """The run is over, and the current part is abandoned."""
 
 
 class Lifeline:
-    """The run's end. `cut` makes every worker, and this process, drop what it makes."""
+    """The run's end of the lifeline.
+
+    `cut` makes every worker and this process abandon their current part.
+    """
 
     def __init__(self) -> None:
         self._server = socket.create_server(("127.0.0.1", 0), backlog=128)
         self._lines: list[socket.socket] = []
-        self._lock = threading.RLock()  # `cut` may interrupt itself, as a signal's handler
+        self._lock = threading.RLock()  # as a signal handler, `cut` may interrupt itself
         self._is_cut = False
         threading.Thread(target=self._answer, daemon=True).start()
 
     @property
     def ends(self) -> tuple[int, int]:
-        """What a worker needs to `hold` it: a port, and the process that holds the other end."""
+        """Arguments for a worker's `hold`: the port, and the id of this process."""
         return self._server.getsockname()[1], os.getpid()
 
     @property
     def is_cut(self) -> bool:
-        """Whether everybody was told to drop their part."""
+        """Whether all workers were told to abandon their part."""
         return self._is_cut
 
     def cut(self) -> None:
-        """Make everybody drop their part; whoever calls later is told at once."""
+        """Make all workers abandon their part, including those that connect later."""
         with self._lock:
             self._is_cut = True
             _dropping.set()
@@ -57,7 +60,7 @@ class Lifeline:
                 line.close()
 
     def close(self) -> None:
-        """Give the port back; workers, which must be at rest, go on living."""
+        """Close the port; workers, which must be idle, stay alive."""
         with self._lock:
             if self._is_cut:
                 _dropping.clear()
@@ -65,7 +68,7 @@ class Lifeline:
             for line in self._lines:
                 line.close()
         with contextlib.suppress(OSError):
-            self._server.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits for calls
+            self._server.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits for connections
         self._server.close()
 
     def _answer(self) -> None:
@@ -82,7 +85,7 @@ class Lifeline:
 
 
 def hold(port: int, parent: int) -> None:
-    """In a worker process of `parent`, at its start: listen on the line from now on."""
+    """Connect a new worker process of `parent` to the run's lifeline and listen on it."""
     leave_signals_to_parent()
     try:
         line = socket.create_connection(("127.0.0.1", port))
@@ -92,24 +95,24 @@ def hold(port: int, parent: int) -> None:
 
 
 def drop_if_told() -> None:
-    """Raise `Dropped` where the run is over; to be called between pieces of work."""
+    """Raise `Dropped` if the run is over; call this between pieces of work."""
     if _dropping.is_set():
         raise Dropped
 
 
 @dataclass(frozen=True)
 class Failure:
-    """What a worker's task raised, and where, told to the run instead of thrown at it."""
+    """An exception of a worker's task and its traceback, returned to the run instead of raised."""
 
     error: Exception
     traceback: str
 
 
 def unless_dropped(work: Callable[..., Result], *arguments: object) -> Result | Failure | None:
-    """`work(*arguments)`, or None where the run ended first; the wrapper of a worker's task.
+    """Run a worker's task: return `work(*arguments)`, or None if the run ended first.
 
-    An exception is an answer like any other: one that reached joblib would have it kill the other
-    workers, which could not put their half-written files away.
+    An exception is returned as a `Failure`. If it reached joblib, joblib would kill the other
+    workers, which could then not remove their half-written files.
     """
     with _working, contextlib.suppress(Dropped):
         drop_if_told()
@@ -124,7 +127,7 @@ def unless_dropped(work: Callable[..., Result], *arguments: object) -> Result | 
 
 @contextlib.contextmanager
 def lifeline() -> Iterator[Lifeline]:
-    """A line that lasts as long as the block."""
+    """A lifeline for the duration of the context."""
     line = Lifeline()
     try:
         yield line
@@ -137,7 +140,7 @@ def _listen(line: socket.socket | None, parent: int) -> None:
         with contextlib.suppress(OSError):
             line.recv(1)
     _dropping.set()
-    # An idle worker waits for orders that a killed run never gives: it ends by itself.
+    # If the run was killed, an idle worker would wait for its next task forever, so end it here.
     await_end_of(parent)
     _working.acquire(timeout=_SECONDS_TO_TIDY)
     os._exit(1)

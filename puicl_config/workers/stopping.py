@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: work that cannot be torn apart ends by itself, then the signal counts."""
+"""Ctrl-C and SIGTERM: work that must not be interrupted ends before the signal takes effect."""
 
 import contextlib
 import os
@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# What asks a run to end: these, a terminal that is closed, and what Slurm is often told to send
-# some time before its limit. Windows lacks the last two.
+# Signals that ask a run to end: the two above, SIGHUP from a closed terminal, and SIGUSR1, which
+# Slurm is often told to send some time before its limit. Windows lacks the last two.
 STOPS = tuple(
     getattr(signal, name)
     for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1")
@@ -20,7 +20,7 @@ STOPS = tuple(
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM came."""
+    """SIGTERM was received."""
 
 
 def take_sigterm_for_ctrl_c() -> None:
@@ -34,7 +34,7 @@ def take_sigterm_for_ctrl_c() -> None:
 
 @contextlib.contextmanager
 def stops_with(sentence: str) -> Iterator[None]:
-    """On Ctrl-C or SIGTERM say `sentence` and exit with 130 or 143, as shells expect."""
+    """On Ctrl-C or SIGTERM, print `sentence` and exit with 130 or 143, as shells expect."""
     try:
         yield
     except KeyboardInterrupt as stop:
@@ -44,13 +44,13 @@ def stops_with(sentence: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def signals_deferred(stop: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """While inside, the first Ctrl-C or SIGTERM calls `stop`, which should end the block soon.
+    """Within this context, the first Ctrl-C or SIGTERM calls `stop`, which should end it soon.
 
-    The signal takes its usual effect after the block; a second one takes it at once. Processes
-    started inside do not get these signals at all. Signals without a handler of Python's, and
-    threads other than the main one, are left alone.
+    The signal takes its usual effect after the context; a second one takes effect at once.
+    Processes started within the context do not receive these signals. Signals without a Python
+    handler, and threads other than the main one, are left alone.
     """
-    # Windows has no masks; there, processes of one console all get its Ctrl-C.
+    # Windows has no signal masks; all processes of a console get its Ctrl-C.
     masks = hasattr(signal, "pthread_sigmask")
     if not masks or threading.current_thread() is not threading.main_thread():
         yield
@@ -70,8 +70,9 @@ def signals_deferred(stop: Callable[[], None] = lambda: None) -> Iterator[None]:
 
     for number in before:
         signal.signal(number, note)
-    # Child processes inherit the mask of the thread that starts them. A thread that blocks
-    # nothing takes the signals; Python then calls `note` in the main thread.
+    # Block the signals in this thread, since child processes inherit the mask of the thread that
+    # starts them. Another thread, which blocks nothing, receives the signals; Python then calls
+    # `note` in the main thread.
     over = threading.Event()
     receiver = threading.Thread(target=over.wait, daemon=True)
     receiver.start()
@@ -89,12 +90,15 @@ def signals_deferred(stop: Callable[[], None] = lambda: None) -> Iterator[None]:
 
 
 def leave_signals_to_parent() -> None:
-    """In a worker process: terminals and schedulers signal whole groups; its parent decides."""
+    """Ignore `STOPS` in a worker process, and let its parent decide.
+
+    Terminals and schedulers send signals to whole groups of processes.
+    """
     for number in STOPS:
         signal.signal(number, signal.SIG_IGN)
 
 
 def await_end_of(parent: int) -> None:
-    """Return once the process `parent`, which started this one, is gone, however it ended."""
+    """Return once the parent process `parent` is gone, however it ended."""
     while os.getppid() == parent:
         time.sleep(0.2)
