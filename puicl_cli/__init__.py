@@ -1,1 +1,1 @@
-"""The `puicl` command: argument parsing, one file a subcommand."""
+"""The `puicl` command: argument parsing, one file per subcommand."""

@@ -1,4 +1,4 @@
-"""`python -m puicl_cli`: the `puicl` command, where it is not on the PATH."""
+"""`python -m puicl_cli`: the `puicl` command for environments without it on the PATH."""
 
 from puicl_cli.main import main
 

@@ -1,4 +1,4 @@
-"""`puicl bench`: methods on real tables with known classes, and how they fare."""
+"""`puicl bench`: comparison of methods on real tables with known classes."""
 
 import contextlib
 import signal
@@ -86,7 +86,7 @@ def bench(
 
 @contextlib.contextmanager
 def _says_how_to_go_on(out: Path) -> Iterator[None]:
-    """A stop by the system is a stop by hand: what is finished is kept, and a sentence says so."""
+    """On Ctrl-C or SIGTERM, say how to resume and exit with 130; finished cells are kept."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

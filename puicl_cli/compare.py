@@ -1,4 +1,4 @@
-"""`puicl compare`: where two runs part."""
+"""`puicl compare`: the first difference between two runs."""
 
 import sys
 from pathlib import Path
@@ -16,7 +16,7 @@ def compare(
         Path | None, typer.Option(help="Also draw both runs' curves into this PNG file.")
     ] = None,
 ) -> None:
-    """Name the first step where two runs differ, and what differs first; exit with 1 then."""
+    """Name the first step where two runs differ, and what differs there; exit with 1 if any."""
     from trainer import compare_runs, draw_curves
 
     for run in (run_a, run_b):

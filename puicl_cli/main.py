@@ -1,7 +1,7 @@
 """Entry point of `puicl`.
 
-Each command imports what it needs when it runs: all of it takes seconds, which nobody should wait
-for who asks for `--help` or has misspelled an option.
+Each command imports what it needs only when it runs. Importing everything takes seconds, too long
+for `--help` or a misspelled option.
 """
 
 from importlib.metadata import version
@@ -47,5 +47,5 @@ def _options(
 
 
 def main() -> None:
-    """Run the command; bad input prints one sentence and exits with 2."""
+    """Run the command; on bad input, print one sentence and exit with 2."""
     exit_on_input_error(app)()

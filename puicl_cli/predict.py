@@ -152,7 +152,7 @@ def predict(
         sheet=sheet,
     )
     if data != STREAM and Path(data).is_dir():
-        # Only here: what spreads work over processes takes its time to load.
+        # Imported late, since the packages that distribute work are slow to import.
         from puicl_model.files.folder import score_folder
 
         if report is not None:
@@ -164,7 +164,7 @@ def predict(
     for_folders = {"--backend": backend != "loky", "--jobs": jobs, "--address": address}
     for name, given in {**for_folders, "--one-table": one_table}.items():
         if given:
-            raise InputError(f"{name} is for a folder of tables, but {data} is none")
+            raise InputError(f"{name} is for a folder of tables, but {data} is not a folder")
 
     name = "stdin" if data == STREAM else shown(data)
     table = options.read(data)
@@ -195,7 +195,10 @@ def predict(
 
 
 def _share_or_range(text: str | None) -> float | tuple[float, float] | None:
-    """What --class-prior says: 0.03, or 0:0.5. Raises `InputError` for anything else."""
+    """Parse --class-prior: a share such as 0.03, or a range such as 0:0.5.
+
+    Raises `InputError` for anything else.
+    """
     if text is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""`puicl weights`: what ships, where it comes from, and whether that is so."""
+"""`puicl weights`: list shipped weights, verify their recorded origin, export those of a run."""
 
 import sys
 import tempfile
@@ -38,9 +38,9 @@ def verify(
 ) -> None:
     """Check weights against their card: digest, first shards and, with --replay, first steps.
 
-    Exits with 1 and names the difference where regenerated shards or repeated steps differ. Exits
-    with 2 where nothing could be compared: files are missing or damaged, the digest of the weights
-    is not the card's, or the card contradicts itself.
+    Exits with 1 and names the difference if regenerated shards or repeated steps differ. Exits with
+    2 if nothing could be compared: files are missing or damaged, the digest of the weights is not
+    the card's, or the card contradicts itself.
     """
     from puicl_model import find_weights, load_model
 
@@ -100,17 +100,17 @@ def _verify_origin(card: dict, folder: Path, do_replay: bool, checkpoint: Path |
         on_trust = (
             f"that it was stopped after {card['steps']} of {card['of_steps']} steps, {on_trust}"
         )
-    print(f"card: config, digests and numbers of steps agree ({on_trust} stand there on trust)")
+    print(f"card: config, digests and numbers of steps agree ({on_trust} are taken on trust)")
     start = str(checkpoint) if checkpoint else card["recorded"]["init_from"]
     if do_replay:
-        check_start(card, start)  # before the minutes that making the shards again takes
+        check_start(card, start)  # first, since making the shards again takes minutes
     shards = folder / "shards"
     try:
         generate_shards(config, shards, stages)
     except ShardError as error:
         raise InputError(f"the shards cannot be made again: {error}") from None
     if odd := differing_parts(card, shards):
-        print(f"shards: {odd[0]} is another one here: {_why_shards_differ(config, card)}")
+        print(f"shards: {odd[0]} comes out different here: {_why_shards_differ(config, card)}")
         sys.exit(1)
     print(f"shards: the {len(card['recorded']['parts'])} parts of the first steps are the same")
     if not do_replay:
@@ -120,13 +120,15 @@ def _verify_origin(card: dict, folder: Path, do_replay: bool, checkpoint: Path |
         sys.exit(1)
     same = "the same bits"
     if gave_bits_up(config):
-        same = "the same losses but for rounding: the run gave its bits up (train.deterministic)"
+        same = "the same losses up to rounding: the run gave up exact bits (train.deterministic)"
     print(f"replay: {len(card['recorded']['ledger'])} steps, {same}")
 
 
 def _why_shards_differ(config: Config, card: dict) -> str:
-    """The likeliest reason; the card knows on what the run was trained, as a rule on what made its
-    shards."""
+    """The likeliest reason why regenerated shards differ.
+
+    The card records the machine of the training run, which usually made the shards, too.
+    """
     import torch
 
     from prior_gen import software
@@ -137,11 +139,12 @@ def _why_shards_differ(config: Config, card: dict) -> str:
     here = torch.backends.cpu.get_cpu_capability()
     if then not in (None, here):
         return (
-            f"the run's processor has {then}, this one {here}, and a plan without "
-            "prior.arithmetic=portable has other last bits there; try on one like it"
+            f"the run's processor has {then}, this one {here}, and without "
+            "prior.arithmetic=portable the last bits of a plan depend on that; try a processor "
+            "like the run's"
         )
     return (
         "made by other software, or damaged, or by other kernels: numpy multiplies with "
-        f"{software()['blas']} here, and a plan without prior.arithmetic=portable has other last "
-        "bits with others (OPENBLAS_CORETYPE chooses them)"
+        f"{software()['blas']} here, and without prior.arithmetic=portable the last bits of a plan "
+        "depend on these kernels (OPENBLAS_CORETYPE chooses them)"
     )

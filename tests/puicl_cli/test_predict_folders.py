@@ -120,7 +120,7 @@ def test_a_table_that_went_bad_leaves_no_old_scores(predict_folder, tables, tmp_
         ({"data": "data/a.csv", "jobs": None}, ("--one-table",), "--one-table is for a folder"),
         ({"data": "data/a.csv", "jobs": None, "address": "x"}, (), "--address is for a folder"),
         ({"data": "data/a.csv", "jobs": None, "backend": "dask"}, (), "--backend is for a folder"),
-        ({"data": "nowhere"}, (), "--jobs is for a folder of tables, but nowhere is none"),
+        ({"data": "nowhere"}, (), "--jobs is for a folder of tables, but nowhere is not"),
     ],
 )
 def test_bad_options_are_one_sentence_and_no_scores(

@@ -99,7 +99,7 @@ def test_the_command_exits_with_one_for_what_differs_and_with_two_for_what_is_wr
     code, out, err = exits_with(copied)
     assert code == 1
     assert "error: " not in err
-    assert "shards: stage-0001-part-000 is another one here" in out
+    assert "shards: stage-0001-part-000 comes out different here" in out
     for place in (("weights_digest",), ("plan_digest",)):
         copied.with_suffix(".json").write_text(before)
         change(copied, place, "0" * 64)
@@ -158,7 +158,7 @@ def test_of_a_run_that_gave_its_bits_up_losses_agree_but_for_rounding(copied):
     change(copied, (*place, "weights"), "0" * 64)
     code, told = verify(copied, "--replay")
     assert code == 0, told
-    assert "the same losses but for rounding: the run gave its bits up" in told
+    assert "the same losses up to rounding: the run gave up exact bits" in told
     change(copied, (*place, "loss"), (loss * 1.004).hex())
     code, told = verify(copied, "--replay")
     assert (code, "step 1: loss is" in told) == (1, True), told
