@@ -1,6 +1,6 @@
 """The sharded-data trainer: sampler, step, optimizer, checkpoints and ledger."""
 
-import trainer.launcher  # noqa: F401  # first: what follows imports PyTorch
+import trainer.launcher  # noqa: F401  # must precede the imports below, which load PyTorch
 
 # isort: split
 from trainer.average import average_checkpoints

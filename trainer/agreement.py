@@ -1,4 +1,4 @@
-"""Do all processes start the same run? Each finds out alone where it stands."""
+"""Check that all processes start the same run, since each reads its state independently."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,14 +10,14 @@ from trainer.world import World
 
 
 def short(digest: str) -> str:
-    """As much of a digest as tells two apart."""
+    """A digest's prefix, long enough to tell two apart."""
     return digest[:15]
 
 
 def check_same_start(world: World, start: Mapping[str, object]) -> None:
-    """Raise one `InputError` on all processes where some of `start`, by name, is not the same.
+    """Raise the same `InputError` on all processes if values of `start` differ between them.
 
-    Values are compared, and told, as text.
+    Values are compared, and reported, as text.
     """
     if differing := differences(gathered(world, start)):
         raise InputError(
@@ -28,8 +28,8 @@ def check_same_start(world: World, start: Mapping[str, object]) -> None:
 
 
 def gathered(world: World, start: Mapping[str, object]) -> list[dict[str, str]]:
-    """What each process gave, in order; all must give the same names."""
-    # First how many bytes that is, then the bytes, filled up.
+    """The `start` of each process as text, by rank; all must give the same names."""
+    # Exchange lengths first, then the bytes, padded to the longest.
     mine = torch.tensor([list("\0".join(map(str, start.values())).encode())], dtype=torch.uint8)
     lengths = world.gather(torch.tensor([[mine.shape[1]]], device=world.device), world.size)
     row = torch.zeros(1, int(lengths.max()), dtype=torch.uint8, device=world.device)
@@ -40,7 +40,7 @@ def gathered(world: World, start: Mapping[str, object]) -> list[dict[str, str]]:
 
 
 def differences(starts: Sequence[Mapping[str, str]]) -> list[str]:
-    """What differs between the processes, as `step is 5 (process 0), 0 (processes 1-3)`."""
+    """Differences between the processes, as `step is 5 (process 0), 0 (processes 1-3)`."""
     told = []
     for name in starts[0]:
         ranks: dict[str, list[int]] = {}

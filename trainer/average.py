@@ -12,13 +12,14 @@ from trainer.checkpoint import CheckpointState, checkpoints, load_checkpoint
 
 
 def average_checkpoints(sources: Sequence[Path], out: Path, of: str = "model") -> list[int]:
-    """Write the mean weights of checkpoints to `out`, a model.safetensors; returns their steps.
+    """Write the mean weights of checkpoints to `out` (NAME.safetensors); returns their steps.
 
-    sources: checkpoint folders, or one folder of a run, which stands for all it keeps. `of` says
-    which weights: "model", those trained, or "ema", their moving averages. Means are taken in
-    float64. The card has steps and data of the newest checkpoint, which has read all that the
-    others have, and in its lineage all of them, after what their run began from: `train.init_from`
-    takes it. Raises `InputError` where checkpoints are damaged or of different runs.
+    sources: checkpoint folders, or a run's folder, which stands for all checkpoints it keeps. `of`
+    chooses the weights: "model", those trained, or "ema", their moving averages. Means are computed
+    in float64. The card has the steps and data of the newest checkpoint, which has read all that
+    the others have. Its lineage is the run's, followed by all these checkpoints, so that
+    `train.init_from` accepts the mean. Raises `InputError` if checkpoints are damaged, rounded,
+    given twice, outside a run's folder or of different runs, and if `out` has another suffix.
     """
     if out.suffix != ".safetensors":
         raise InputError(f"{out}: give a file that ends in .safetensors")
@@ -50,7 +51,7 @@ def average_checkpoints(sources: Sequence[Path], out: Path, of: str = "model") -
 
 
 def _card(config: Config, of: str, states: Sequence[CheckpointState]) -> dict[str, Any]:
-    """The card of the mean of a run's checkpoints, which are given oldest first."""
+    """The card of the mean of a run's checkpoints; `states` are given oldest first."""
     newest = states[-1]
     ancestors = (*newest.lineage.ancestors, *(state.as_ancestor() for state in states))
     return {

@@ -1,4 +1,4 @@
-"""Where a run begins: its seed, `train.init_from`, or its own newest checkpoint."""
+"""How a run begins: from its seed, from `train.init_from`, or from its own newest checkpoint."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,10 +29,11 @@ def begin_or_resume(
     world: World,
     say: Callable[[str], None],
 ) -> Lineage:
-    """Bring `state` and `chain` to where the run in `out` stands; returns what it descends from.
+    """Bring `state` and `chain` to where the run in `out` stands; returns the run's lineage.
 
-    A damaged checkpoint is named, set aside, and the one before it taken. Raises `InputError`
-    where none is left, and where run, plan, start or data consumed are not the config's.
+    A damaged checkpoint is reported and set aside, and the one before it used. Raises `InputError`
+    if there are checkpoints but none is whole, if a run lost its checkpoints, and if the run, plan,
+    start or data consumed are not the config's.
     """
     found, damaged = newest_whole(out / "checkpoints")
     if found is None and damaged:
@@ -56,8 +57,8 @@ def begin_or_resume(
 def _check_start(out: Path, lineage: Lineage, init_from: str | None) -> None:
     """Raise `InputError` unless the run in `out` began where `train.init_from` says.
 
-    By the digest of the tensors there. What is gone may stay gone, if its path is the one that the
-    run's config.yaml has.
+    The digests of the tensors are compared. Weights that no longer exist are accepted if their
+    path is the one in the run's config.yaml.
     """
     recorded = recorded_start(out)
     if init_from is None and lineage.parent is None:
@@ -76,19 +77,19 @@ def _check_start(out: Path, lineage: Lineage, init_from: str | None) -> None:
         return
     if start_digest(init_from) != lineage.parent:
         raise InputError(
-            f"{out} holds a run that began elsewhere than "
-            f"at train.init_from={init_from}; give another --out"
+            f"{out} holds a run that did not begin at train.init_from={init_from}; give another "
+            "--out"
         )
 
 
 def _begin(state: TrainState, init_from: str | None, say: Callable[[str], None]) -> Lineage:
-    """Begin a run: from its seed, or from another run's weights, which are recorded."""
+    """Begin a run from its seed, or from another run's weights; returns its lineage."""
     if init_from is None:
         return Lineage()
     about, tensors = load_start(init_from)
     state.begin_from(tensors, about.step)
     if otherwise := reads_otherwise(init_from, state.model.config):
-        say(f"note: this network reads the weights at {init_from} in another way: {otherwise}")
+        say(f"note: this network reads the weights at {init_from} differently: {otherwise}")
     return Lineage((*about.lineage.ancestors, about.as_ancestor()))
 
 
@@ -100,11 +101,14 @@ def _resume(
     config: Config,
     out: Path,
 ) -> None:
-    """Restore a checkpoint after checking that run, plan and data consumed are the same."""
+    """Restore a checkpoint.
+
+    Raises `InputError` unless run, plan and data consumed are the same.
+    """
     if about.is_rounded(tensors):
         raise InputError(
-            f"the checkpoint of step {about.step} is rounded to bfloat16 (trainer.compact): no run "
-            "goes on from it to the bits it would have had; begin another one with "
+            f"the checkpoint of step {about.step} is rounded to bfloat16 (trainer.compact), so the "
+            "run would not end with the bits it would have had; begin another run with "
             "train.init_from, or put the run's own checkpoint there"
         )
     for what, theirs, ours in (

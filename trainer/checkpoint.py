@@ -1,4 +1,4 @@
-"""`checkpoints/step-00012000/`: tensors and state, whole or absent."""
+"""Checkpoints, `checkpoints/step-00012000/`: tensors and state, written atomically."""
 
 import contextlib
 import json
@@ -21,29 +21,29 @@ from puicl_model import weights_digest
 _NAME = re.compile(r"step-(\d{8})")
 TENSORS, STATE = "state.safetensors", "state.json"
 _STATE_DIGEST = "state_digest"
-# What of the system's refusals means that a file is not there; others may pass.
+# Errors of the system which mean that a file is missing; others may be temporary.
 _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
 class DamagedCheckpoint(InputError):
-    """A checkpoint's files are missing, cut short, not what was written, or of no use."""
+    """Raised if a checkpoint's files are missing, truncated, altered or unusable."""
 
 
 @dataclass(frozen=True)
 class Lineage:
-    """The checkpoints, oldest first, that led to where a run began (`train.init_from`)."""
+    """The chain of checkpoints, oldest first, from which a run began (`train.init_from`)."""
 
     ancestors: tuple[dict, ...] = ()
 
     @property
     def parent(self) -> str | None:
-        """Digest of the tensors the run began from; None where it began from its seed."""
+        """Digest of the tensors the run began from; None if it began from its seed."""
         return self.ancestors[-1]["tensors_digest"] if self.ancestors else None
 
 
 @dataclass(frozen=True)
 class CheckpointState:
-    """What a checkpoint says of itself: which run, which data, how far."""
+    """A checkpoint's description of itself: its run, its data and its step."""
 
     step: int
     run_digest: str
@@ -51,11 +51,11 @@ class CheckpointState:
     data: str
     tensors_digest: str = ""
     lineage: Lineage = Lineage()
-    where: str | None = None  # of a slice, or `train.where`
-    rounded_from: str | None = None  # `tensors_digest` of what `trainer.compact` rounded
+    where: str | None = None  # selection of tasks: of a slice, of `train.where`, or of both
+    rounded_from: str | None = None  # `tensors_digest` before `trainer.compact` rounded
 
     def as_ancestor(self) -> dict[str, str | int]:
-        """What the lineage of all that comes from this checkpoint's tensors says of it."""
+        """This checkpoint's entry in the lineage of runs that descend from it."""
         return {
             "run_digest": self.run_digest,
             "plan_digest": self.plan_digest,
@@ -65,9 +65,10 @@ class CheckpointState:
         }
 
     def is_rounded(self, tensors: dict[str, Tensor]) -> bool:
-        """Whether `tensors`, this checkpoint's, are a run's own rounded to bfloat16.
+        """Whether this checkpoint's `tensors` were rounded to bfloat16 by `trainer.compact`.
 
-        The first ones of `trainer.compact` do not say so: a run's own are float32.
+        Its first version did not record `rounded_from`, so the dtype is checked, too: a run writes
+        float32.
         """
         if self.rounded_from is not None:
             return True
@@ -75,9 +76,9 @@ class CheckpointState:
 
 
 def save_checkpoint(folder: Path, state: CheckpointState, tensors: dict[str, Tensor]) -> Path:
-    """Write `folder/step-.../` under a temporary name, sync it, then rename it.
+    """Write `folder/step-.../` under a temporary name, sync it, rename it; returns its path.
 
-    Where that fails nothing is left: a full disk would stay full.
+    On an `OSError` the temporary folder is removed, since a full disk would otherwise stay full.
     """
     target = folder / f"step-{state.step:08d}"
     staging = folder / f".{target.name}.tmp"
@@ -92,7 +93,7 @@ def save_checkpoint(folder: Path, state: CheckpointState, tensors: dict[str, Ten
 def _saved(target: Path, staging: Path, state: CheckpointState, tensors: dict[str, Tensor]) -> Path:
     staging.mkdir(parents=True)
     tensors = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
-    # By way of bytes: safetensors' own file could be read by nobody but who wrote it.
+    # Not `save_file`, whose files only their owner can read.
     write_synced(staging / TENSORS, save(tensors))
     state = replace(state, tensors_digest=weights_digest(tensors))
     about = asdict(state)
@@ -113,12 +114,13 @@ def checkpoints(folder: Path) -> list[Path]:
 
 
 def read_state(path: Path) -> CheckpointState:
-    """What a checkpoint says of itself.
+    """The state of the checkpoint in the folder `path`.
 
-    Raises `InputError` where it is none, cannot be read or is of a newer version, and
-    `DamagedCheckpoint` where it is damaged: also where it is not the step its folder names.
+    Raises `InputError` if `path` is no checkpoint, cannot be read or was written by a newer
+    version, and `DamagedCheckpoint` if it is missing, damaged or of another step than its name
+    says.
     """
-    if not path.is_dir():  # also where another process has just set it aside
+    if not path.is_dir():  # perhaps another process has just set it aside
         raise DamagedCheckpoint(f"there is no checkpoint {path}")
     if not (path / STATE).exists() and (path / "checkpoints").is_dir():
         kept = checkpoints(path / "checkpoints")
@@ -132,7 +134,7 @@ def read_state(path: Path) -> CheckpointState:
     try:
         with _refusals_told(path):
             about = json.loads((path / STATE).read_text(encoding="utf-8"))
-        # Those of before 2026-11-28 have none.
+        # Checkpoints written before 2026-11-28 have no digest.
         digest = about.pop(_STATE_DIGEST, None)
         if digest not in (None, sha256_of(about)):
             raise DamagedCheckpoint(f"the checkpoint {path} does not match its digest: {STATE}")
@@ -144,7 +146,7 @@ def read_state(path: Path) -> CheckpointState:
             )
         lineage = Lineage(tuple(about.pop("lineage")["ancestors"]))
         state = CheckpointState(**about, lineage=lineage)
-    except InputError:  # a ValueError, too
+    except InputError:  # is a ValueError: keep it from the clause below
         raise
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DamagedCheckpoint(f"the checkpoint {path} is damaged: {error}") from None
@@ -164,7 +166,7 @@ def load_checkpoint(path: Path) -> tuple[CheckpointState, dict[str, Tensor]]:
         raise DamagedCheckpoint(f"the checkpoint {path} is damaged: {error}") from None
     if weights_digest(tensors) != state.tensors_digest:
         raise DamagedCheckpoint(f"the checkpoint {path} does not match its digest")
-    for name, tensor in tensors.items():  # older versions saved such
+    for name, tensor in tensors.items():  # older versions could save non-finite tensors
         if not tensor.isfinite().all():
             raise DamagedCheckpoint(f"the checkpoint {path} is of no use: {name} is not finite")
     return state, tensors
@@ -172,7 +174,7 @@ def load_checkpoint(path: Path) -> tuple[CheckpointState, dict[str, Tensor]]:
 
 @contextlib.contextmanager
 def _refusals_told(path: Path) -> Iterator[None]:
-    """Tell files that are not there from a system that cannot read now what may be whole."""
+    """Report missing files as damage, and other system errors as an unreadable checkpoint."""
     try:
         yield
     except _ABSENT as error:
@@ -188,10 +190,10 @@ def _refusals_told(path: Path) -> Iterator[None]:
 def newest_whole(
     folder: Path,
 ) -> tuple[tuple[CheckpointState, dict[str, Tensor]] | None, list[tuple[Path, InputError]]]:
-    """The newest checkpoint that is whole, or None; and the newer ones that are damaged, and why.
+    """The newest undamaged checkpoint, or None; and the newer, damaged ones with their errors.
 
-    Each leads to the same bits, so going back one costs time alone. Raises `InputError` where one
-    of these cannot be read, or not by this version.
+    Resuming from any checkpoint leads to the same bits, so an older one only costs time. Raises
+    `InputError` if one cannot be read, or not by this version.
     """
     damaged: list[tuple[Path, InputError]] = []
     for path in reversed(checkpoints(folder)):
@@ -203,7 +205,7 @@ def newest_whole(
 
 
 def set_aside(path: Path) -> None:
-    """Rename a damaged checkpoint, so that it is neither taken for one nor thinned as one."""
+    """Rename a damaged checkpoint, so that it is neither loaded nor counted by thinning."""
     target = path.with_name(f"damaged-{path.name}")
     shutil.rmtree(target, ignore_errors=True)
     with contextlib.suppress(FileNotFoundError):
@@ -211,9 +213,9 @@ def set_aside(path: Path) -> None:
 
 
 def thin_checkpoints(folder: Path, keep: int) -> None:
-    """Keep the newest `keep` checkpoints, and drop what a killed run left half written."""
+    """Keep the newest `keep` checkpoints, and remove temporary folders that a killed run left."""
     for path in checkpoints(folder)[:-keep]:
-        # Renamed first: what is half removed is taken for no checkpoint, and goes the next time.
+        # Rename first, so that a half-removed folder is no checkpoint and is removed next time.
         with contextlib.suppress(OSError):
             path.rename(folder / f".{path.name}.tmp")
     for path in folder.glob(".step-*.tmp"):

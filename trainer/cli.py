@@ -1,4 +1,4 @@
-"""Arguments of `torchrun trainer/main.py`, and the settings that must precede everything."""
+"""Command line of `torchrun trainer/main.py`, and process-wide settings that must come first."""
 
 import errno
 import os
@@ -20,7 +20,7 @@ from trainer.sampler import stages_of_steps
 from trainer.stop import heed_end_of_torchrun
 from trainer.world import choose_algorithms, join_world, leave_world
 
-# What no other try of the same command would mend.
+# Errors that running the same command again cannot fix.
 _NO_PLACE = {
     *(errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOENT, errno.EISDIR, errno.EEXIST)
 }
@@ -44,7 +44,7 @@ def train(
         Path | None, typer.Option(help="Folder of the run; default: runs/<name>.")
     ] = None,
 ) -> None:
-    """Train PUICL on pregenerated shards; the same command goes on after any stop."""
+    """Train PUICL on pregenerated shards; the same command resumes after any stop."""
     settings = load_config(config, overrides or [])
     heed_end_of_torchrun()
     torch.set_num_threads(settings.train.threads_per_process)
@@ -63,7 +63,7 @@ def train(
 
 
 def main() -> None:
-    """Entry point; bad input prints one sentence and exits with 2, on every process it meets."""
+    """Entry point; on bad input, each process affected prints one sentence and exits with 2."""
     try:
         app(standalone_mode=True)
     except InputError as error:
@@ -81,7 +81,7 @@ def main() -> None:
 
 
 def _exit(sentence: str) -> None:
-    # What one process alone meets nobody else could tell; the first speaks as if it were alone.
+    # Only the process that meets an error can report it. Without torchrun there is no RANK.
     rank = int(os.environ.get("RANK", 0))
     of = f" (process {rank})" if rank else ""
     speak(f"error{of}: {sentence}", sys.stderr)
@@ -89,8 +89,8 @@ def _exit(sentence: str) -> None:
 
 
 def _how_to_begin(settings: Config, config: str, overrides: Sequence[str], shards: str) -> str:
-    """What to do about a `--shards` that nobody has begun, at the end of a sentence."""
-    if shards.startswith(("http://", "https://")):  # which nobody writes to
+    """Advice for a `--shards` that does not exist yet, phrased as the end of a sentence."""
+    if shards.startswith(("http://", "https://")):  # prior-gen cannot write to these
         return "give another --shards"
     prior, train = settings.prior, settings.train
     stages = as_ranges(stages_of_steps(prior, train, 0, prior.total_steps))
@@ -103,7 +103,7 @@ def _how_to_begin(settings: Config, config: str, overrides: Sequence[str], shard
 
 
 def _resolve(config: Config, device: str) -> Config:
-    """Replace every "auto" by what it means here, so that the run's digest names it."""
+    """Replace each "auto" by its value on this machine, so that the run's digest records it."""
     precision = config.train.precision
     if precision == "auto":
         precision = "bfloat16" if device == "cuda" else "float32"

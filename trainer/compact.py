@@ -1,7 +1,8 @@
 """`python -m trainer.compact CHECKPOINT OUT`: a checkpoint in bfloat16, about half the size.
 
-To carry a run elsewhere: `train.init_from=OUT` goes on from it, as a new and recorded lineage.
-The run itself does not resume from it (that is refused): its bits are rounded.
+Use it to move a run to another machine: a new run with `train.init_from` set to the printed path
+continues from it and records it in its lineage. The run itself refuses to resume from it, since
+its tensors are rounded.
 """
 
 import argparse
@@ -15,10 +16,10 @@ from trainer.checkpoint import load_checkpoint, save_checkpoint
 
 
 def compact_checkpoint(source: Path, out: Path) -> Path:
-    """Write `source` with every tensor rounded to bfloat16 to `out`/step-...; returns that path.
+    """Write `source`, rounded to bfloat16, to `out`/step-...; returns that path.
 
-    Counts stay whole. Raises `InputError` where the checkpoint is damaged or rounded or is there
-    already, and where `out` is a file.
+    Integer tensors (counts of steps) are not rounded. Raises `InputError` if the checkpoint is
+    damaged or rounded already, if `out` holds its step already, and if `out` is a file.
     """
     state, tensors = load_checkpoint(source)
     if state.is_rounded(tensors):

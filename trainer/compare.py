@@ -1,4 +1,4 @@
-"""Where two runs part, read from their ledgers."""
+"""Find where two runs diverge, from their ledgers."""
 
 import contextlib
 import json
@@ -12,7 +12,7 @@ from trainer.environment import environment_differences
 from trainer.ledger import read_ledger
 from trainer.run_folder import config_differences
 
-# In the order in which a step computes them: the first that differs is nearest to the cause.
+# In the order in which a step computes them: the first difference is nearest to the cause.
 _FIELDS = {
     "microbatches": "the microbatches",
     "data": "the data's digests",
@@ -25,7 +25,12 @@ _FIELDS = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """`equal` over `steps` common steps; otherwise they part at `step` in `field`."""
+    """Whether two runs are `equal` over `steps` common steps; if not, they diverge at `step`.
+
+    `field` is the entry of the ledger that differs there ("average" for the moving averages), and
+    `sentence` the result in words. Both `step` and `field` are None if the runs are equal or have
+    no step in common.
+    """
 
     equal: bool
     steps: int
@@ -37,11 +42,11 @@ class Comparison:
 def compare_runs(run_a: Path, run_b: Path) -> Comparison:
     """Compare two ledgers bit by bit over the steps that both have.
 
-    Digests of the weights are compared where both runs recorded one, those of the moving averages
-    in the runs' model.json where both stand at the same step. Where the runs part, the sentence
-    also says after which step their weights were last seen equal, and what differs in the
-    environments that they computed that step in. It names the keys in which their configs differ in
-    any case. Raises `InputError` where a ledger or model.json is damaged.
+    Digests of the weights are compared where both runs recorded one; those of the moving averages,
+    in the runs' model.json, if both are of the same step. If the runs diverge, the sentence also
+    says after which step their weights were last known to be equal, and how the environments in
+    which they computed the diverging step differ. In either case it names the keys in which their
+    configs differ. Raises `InputError` if a ledger, config.yaml or model.json is damaged.
     """
     common, digests, last_digest = 0, 0, None
     for a, b in _common_lines(run_a, run_b):
@@ -91,7 +96,10 @@ def _common_lines(run_a: Path, run_b: Path) -> Iterator[tuple[dict, dict]]:
 
 
 def _final_averages(run_a: Path, run_b: Path) -> tuple[int | None, list[str]]:
-    """Digests of the moving averages that the runs have written, if after the same step."""
+    """The step of the moving averages in the runs' model.json and their digests.
+
+    (None, []) if a file is missing or the steps differ.
+    """
     paths = [run / "model.json" for run in (run_a, run_b)]
     if not all(path.is_file() for path in paths):
         return None, []
@@ -119,7 +127,7 @@ def _say_configs(run_a: Path, run_b: Path) -> str:
         return ""
     a, b = (load_config(path) for path in paths)
     differences = config_differences(a, b)
-    # Neither is of the run's digest, and both change its bits.
+    # `config_differences` ignores these two, yet both change a run's bits.
     if a.shards.x_dtype != b.shards.x_dtype:
         differences.append(f"shards.x_dtype is {a.shards.x_dtype} and {b.shards.x_dtype}")
     starts = [_start(run_a, a), _start(run_b, b)]
@@ -132,7 +140,7 @@ def _say_configs(run_a: Path, run_b: Path) -> str:
 
 
 def _start(run: Path, config: Config) -> str:
-    """What a run began from: its seed, or weights by their digest where the run recorded it."""
+    """What a run began from: "null" for its seed, else the weights' digest, or path if unknown."""
     if config.train.init_from is None:
         return "null"
     for checkpoint in reversed(checkpoints(run / "checkpoints")):

@@ -1,4 +1,4 @@
-"""Are these the shards the run was told about? Checked before the first step."""
+"""Checks before the first step that the shards are the run's, and a digest of the data read."""
 
 import hashlib
 import shlex
@@ -23,14 +23,14 @@ from trainer.sampler import addresses_of_step, stages_of_steps
 
 
 def open_for(config: Config, shards: str | Path | Store) -> ShardReader:
-    """The shards as `train.where` lets the run see them; raises `InputError` for a bad one."""
+    """Open the shards, filtered by `train.where`; raises `InputError` if that is invalid."""
     folder = folder_of(shards) if isinstance(shards, str) else shards
     where = config.train.where
     return FilteredReader(folder, where) if where else ShardReader(folder)
 
 
 def describe_reuse(config: Config, reader: ShardReader, stop: int) -> str | None:
-    """A sentence on how often steps 0 to `stop` - 1 read the same microbatches; None if once."""
+    """A sentence on how often steps 0 to `stop` - 1 read each microbatch; None if at most once."""
     prior, train = config.prior, config.train
     reads = Counter(
         reader.part_of(address)
@@ -48,7 +48,7 @@ def describe_reuse(config: Config, reader: ShardReader, stop: int) -> str | None
 
 
 def check_plan(config: Config, reader: ShardReader) -> None:
-    """Raise `ShardError` naming what differs where the shards hold another plan or split."""
+    """Raise `ShardError`, naming the differences, if the shards hold another plan or split."""
     present = reader.manifest.header()
     wanted = {
         **present,
@@ -63,10 +63,11 @@ def check_plan(config: Config, reader: ShardReader) -> None:
 
 
 def last_trainable_step(config: Config, reader: ShardReader, start: int, stop: int) -> int:
-    """How far the shards reach: `stop`, or the end of phase 1 where only the tail is missing.
+    """The step up to which the shards suffice.
 
-    Raises `ShardError` naming the stages with holes where anything else is missing, and the file
-    where one is gone or truncated. In follow mode nothing is missing, only late.
+    That is `stop`, or the end of phase 1 if only the tail is missing. Raises `ShardError` naming
+    the first missing part if anything else is missing, and naming the file if one is gone or
+    truncated. In follow mode missing parts are expected to arrive later.
     """
     prior, train = config.prior, config.train
     needed = stages_of_steps(prior, train, start, stop)
@@ -90,11 +91,11 @@ def last_trainable_step(config: Config, reader: ShardReader, start: int, stop: i
             + how_to_make(reader, late)
         )
     for stage in needed:
-        reader.survivors(stage)  # counts them where `train.where` asks for some only
+        reader.survivors(stage)  # counts the tasks that `train.where` selects
     try:
         reader.check_sizes(part for stage in needed for part in reader.parts_of_stage(stage))
     except ShardError:
-        # Parts of these stages that the steps done have read may be gone.
+        # Parts that only earlier steps read may be gone, so check just those still needed.
         ahead = (
             reader.part_of(address)[0]
             for step in range(start, stop)
@@ -106,10 +107,10 @@ def last_trainable_step(config: Config, reader: ShardReader, start: int, stop: i
 
 
 def identity(config: Config, reader: ShardReader, start: int, stop: int) -> dict[str, str]:
-    """What the processes of a run must have in common of their shards, by name, as text.
+    """Properties of the shards, as text by name, that all processes of a run must agree on.
 
-    Of the parts, those that steps `start` to `stop` - 1 need; in follow mode none, as one process
-    may see a part before another does.
+    Parts are included if steps `start` to `stop` - 1 need their stage; in follow mode none are, as
+    one process may see a part before another does.
     """
     manifest = reader.manifest
     index, content, survivors = manifest.slice, hashlib.sha256(), hashlib.sha256()
@@ -127,8 +128,8 @@ def identity(config: Config, reader: ShardReader, start: int, stop: int) -> dict
 
 
 def how_to_make(reader: ShardReader, stages: Iterable[int]) -> str:
-    """What brings these stages into the reader's folder, which lacks some of their parts."""
-    cut = read_manifest(reader.folder).slice  # the reader's own may be of `train.where`
+    """Advice on how to add the missing parts of these stages to the reader's folder."""
+    cut = read_manifest(reader.folder).slice  # the reader's own slice may come from `train.where`
     if cut is None:
         return f"make them with `{command_for(reader.folder, stages)}`"
     local = isinstance(reader.folder, Path)
@@ -141,7 +142,7 @@ def how_to_make(reader: ShardReader, stages: Iterable[int]) -> str:
 
 
 class DataChain:
-    """A running hash of the part digests consumed, step by step: which data a run has seen."""
+    """A running hash of the digests of the parts consumed, which identifies the data read."""
 
     def __init__(self, config: Config, reader: ShardReader):
         self._config, self._reader = config, reader
@@ -149,7 +150,7 @@ class DataChain:
         self.storage = reader.manifest.storage
         self._seen: set[tuple[int, int]] = set()  # stage, number of the microbatch in it
         self._consumed = 0
-        # What of the plan is there: the expression of a slice, of `train.where`, or of both.
+        # The expression that selects tasks of the plan: of a slice, of `train.where`, or of both.
         self.where = reader.manifest.slice.where if reader.manifest.slice else None
         origin = reader.manifest.plan_digest
         if self.where:
@@ -176,5 +177,5 @@ class DataChain:
 
     @property
     def reuse(self) -> float:
-        """How often, on average, each microbatch that was read has been read."""
+        """Mean number of times that each microbatch was read, over those read at all."""
         return self._consumed / max(len(self._seen), 1)

@@ -1,4 +1,4 @@
-"""`environment.json`: on what software and hardware each stretch of a run was computed."""
+"""`environment.json`: the software and hardware on which each stretch of a run was computed."""
 
 import json
 import os
@@ -15,8 +15,8 @@ from puicl_model.fused import has_machine_code, has_tile_code
 from trainer.agreement import differences, gathered
 from trainer.world import World
 
-# Variables that make the same libraries choose other instructions, or other numbers of threads than
-# `train.threads_per_process`: sums are then cut elsewhere.
+# Variables that make the same libraries use other instructions or another number of threads than
+# `train.threads_per_process`, and so split sums at other places.
 _VARIABLES = (
     "ATEN_CPU_CAPABILITY",
     "CUBLAS_WORKSPACE_CONFIG",
@@ -40,17 +40,17 @@ _VARIABLES = (
     "ONEDNN_MAX_CPU_ISA",
     "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
 )
-# What the processes of one run may differ in. A processor of another model with the same
-# instruction sets is told, not refused.
+# Keys in which the processes of one run may differ. A processor of another model with the same
+# instruction sets is only reported.
 _MAY_DIFFER = ("python", "zarr", "numcodecs", "safetensors")
 _TOLD = ("cpu",)
-# Kinds of instructions that libraries choose among, by the start of their names.
+# Prefixes of the instruction sets that libraries choose among.
 _KINDS = ("sse", "ssse", "avx", "fma", "f16c", "amx", "asimd", "sve", "bf16", "i8mm")
 _PACKAGES = ("torch", "numpy", "zarr", "numcodecs", "safetensors", "llvmlite")
 
 
 def describe_environment(world: World, threads: int) -> dict[str, Any]:
-    """Versions, instruction set or GPU, threads and git commit: what can change a bit."""
+    """Versions, instruction sets, GPU, threads and git commit: everything that can change a bit."""
     return {
         "python": platform.python_version(),
         **{name: version(name) for name in _PACKAGES},
@@ -71,18 +71,18 @@ def describe_environment(world: World, threads: int) -> dict[str, Any]:
 def check_same_environment(
     world: World, environment: Mapping[str, Any], say: Callable[[str], None]
 ) -> None:
-    """Raise one `InputError` on all processes where something that decides bits is not the same.
+    """Raise the same `InputError` on all processes if their environments can give different bits.
 
-    `say` is told where their processors are of several models.
+    Only reports, through `say`, if their processors are of different models.
     """
     told = {key: environment[key] for key in _TOLD}
     for difference in differences(gathered(world, told)):
         say(
-            f"note: {difference}: where these compute other bits, the run's depend on which of "
-            "them computes what"
+            f"note: {difference}: if these compute different bits, the run's bits depend on which "
+            "of them computes what"
         )
     decides = {key: environment[key] for key in environment.keys() - {*_MAY_DIFFER, *_TOLD}}
-    # The variables by name: which of them differs would be hard to see among all.
+    # Compare variables one by one, so that the message names just those that differ.
     variables = {name: decides["variables"].get(name, "not set") for name in _VARIABLES}
     decides = {key: decides[key] for key in sorted(decides.keys() - {"variables"})} | variables
     if differing := differences(gathered(world, decides)):
@@ -94,7 +94,7 @@ def check_same_environment(
 
 
 def _instruction_sets() -> list[str]:
-    """The maker of the processor and what it can do of `_KINDS`, where the system tells."""
+    """The processor's vendor and its instruction sets of `_KINDS`; empty if unknown."""
     path = Path("/proc/cpuinfo")
     found: set[str] = set()
     text = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -108,10 +108,10 @@ def _instruction_sets() -> list[str]:
 
 
 def record_environment(path: Path, environment: dict[str, Any], step: int) -> list[str]:
-    """Append to the run's list where it differs from the last; returns what differs.
+    """Append `environment` to the run's list if it differs from the last; returns what differs.
 
-    What an earlier version did not write down is not known to differ. Raises `InputError` where the
-    list is damaged.
+    Keys that an earlier version did not record do not count as different. Raises `InputError` if
+    the list is damaged.
     """
     stretches = _stretches(path)
     before = _filled_up(stretches[-1]) if stretches else {}
@@ -127,9 +127,10 @@ def record_environment(path: Path, environment: dict[str, Any], step: int) -> li
 
 
 def environment_differences(run_a: Path, run_b: Path, step: int) -> list[str]:
-    """What differs in the environments that two runs computed `step` in, as `torch is 1 and 2`.
+    """Differences between the environments in which two runs computed `step`.
 
-    Nothing where one of them did not write it down, or its list is damaged.
+    Each as `torch is 1 and 2`. Empty if a run did not record its environment or its list is
+    damaged.
     """
     try:
         a, b = (_in_force(_stretches(run / "environment.json"), step) for run in (run_a, run_b))
@@ -144,7 +145,7 @@ def environment_differences(run_a: Path, run_b: Path, step: int) -> list[str]:
                 for name in sorted({*pair[0], *pair[1]})
                 if pair[0].get(name) != pair[1].get(name)
             ]
-        elif all(isinstance(value, list) for value in pair):  # long, and mostly the same
+        elif all(isinstance(value, list) for value in pair):  # long lists that mostly agree
             rest = [[str(one) for one in x if one not in y] for x, y in (pair, pair[::-1])]
             told += [
                 f"{key} has {', '.join(more)} in {run} alone"
@@ -157,7 +158,7 @@ def environment_differences(run_a: Path, run_b: Path, step: int) -> list[str]:
 
 
 def _stretches(path: Path) -> list[dict[str, Any]]:
-    """The run's list, none where there is no file; `InputError` where it is damaged."""
+    """The run's list, empty if there is no file; raises `InputError` if it is damaged."""
     try:
         stretches = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
         if not isinstance(stretches, list) or not all(isinstance(each, dict) for each in stretches):
@@ -168,7 +169,7 @@ def _stretches(path: Path) -> list[dict[str, Any]]:
 
 
 def _in_force(stretches: list[dict[str, Any]], step: int) -> dict[str, Any]:
-    """The environment that `step` was computed in, empty where nothing says."""
+    """The environment in which `step` was computed; empty if unknown."""
     begun = [
         each
         for each in stretches
@@ -180,5 +181,5 @@ def _in_force(stretches: list[dict[str, Any]], step: int) -> dict[str, Any]:
 
 
 def _filled_up(stretch: dict[str, Any]) -> dict[str, Any]:
-    """With what versions that did not write it down had."""
+    """`stretch` with the values that held in versions which did not record them."""
     return {"tile_code": False, **stretch} if stretch else {}

@@ -1,4 +1,4 @@
-"""The training loop: setup, then one step after the other, each the same on every process."""
+"""The training loop: setup, then the steps, each with the same result on every process."""
 
 import functools
 import math
@@ -41,13 +41,14 @@ from trainer.world import World
 
 
 def fit(config: Config, shards: str | Path, out: Path, world: World) -> None:
-    """Train the whole plan, or go on where the newest checkpoint of `out` stands.
+    """Train the whole plan, or resume from the newest checkpoint in `out`.
 
     `config.train.device` and `precision` must be resolved (no "auto").
 
-    Raises `InputError` where shards, folder and config do not belong together.
+    Raises `InputError` if shards, run folder and config do not belong together, if the processes
+    differ, or if a loss, gradient or weight is not finite.
     """
-    # A GPU's step is soon done, and to look at its rows before the update would make the host wait.
+    # Not on a GPU: its steps are short, and reading the flags before the update would stall it.
     on_cpu = world.device.type == "cpu"
     with StopRequest(config.train.max_seconds, breaks_off=on_cpu) as asked:
         _fit(config, shards, out, world, asked)
@@ -128,16 +129,16 @@ def _steps(
     stop: int,
     asked: StopRequest,
 ) -> None:
-    """Steps up to `stop`, or until a signal or `max_seconds` ends them; every process agrees when.
+    """Run steps up to `stop`, or until a signal or `max_seconds`; all processes stop together.
 
-    On a CPU a signal breaks the step off, which leaves no trace: it is done anew on going on.
-    Where a shard cannot be read, or another process is gone, the steps so far are saved first.
+    On a CPU, a signal interrupts the step, which leaves no trace and is repeated on resuming. If a
+    shard cannot be read or another process is lost, the steps so far are saved first.
     """
     config, state, world = run.config, run.state, run.world
     prior, train = config.prior, config.train
     count = prior.microbatches_per_step
     rounds = math.ceil(count / world.size)
-    # Where there is a choice who computes what, all read all, to know how long each takes.
+    # If work can be balanced between processes, all read every microbatch, to know its cost.
     chosen = 1 < world.size < count
     needed = range(count) if chosen else world.mine(count)
 
@@ -162,13 +163,13 @@ def _steps(
         return rounded(batch, train.round_rows)
 
     follower = Follower(reader, world, asked, train.follow_timeout, run.say)
-    # One row a microbatch: its gradient, its loss, and 0 where this process goes on, 1 where it was
-    # asked to stop, 2 where it broke the step off. The largest counts, for all.
+    # One row for each microbatch: its gradient, its loss, and a flag: 0 to continue, 1 if this
+    # process was asked to stop, 2 if it interrupted the step. All processes act on the largest.
     rows = torch.zeros(rounds, state.gradient.numel() + 2, device=world.device)
     recorded = RecordedGradients(state, train) if train.cuda_graphs else None
 
     def computed(step: int) -> tuple[torch.Tensor, list[list[int]]] | None:
-        """All processes' rows and who computed which, or None where this is to stop before it."""
+        """All processes' rows and the shares of microbatches; None to stop before this step."""
         if train.follow:
             began = time.monotonic()
             are_there = follower.wait(addresses_of_step(prior, train, step))
@@ -185,7 +186,7 @@ def _steps(
             batch = here[index] if chosen else following()
             if recorded and world.device.type == "cuda":
                 rows[row, :-1] = recorded(batch)
-            else:  # on a CPU nothing is recorded: the same rows, few tasks at a time
+            else:  # a CPU has no graphs: compute the same rows, a few tasks at a time
                 rows_left = cut_rows(batch) if recorded else batch
                 rows[row, :-1] = microbatch_gradient(state, rows_left, train, share)
         rows[:, -1] = 2.0 if broken_off else float(asked())
@@ -206,8 +207,8 @@ def _steps(
             for rank, some in enumerate(shared)
             for row, index in enumerate(some)
         }
-        # Summed in the order of the microbatches, whoever computed them: the same bits for any
-        # number of processes.
+        # Sum in the order of the microbatches, whichever process computed them, so that the bits
+        # do not depend on the number of processes.
         total = everyone[places[0], :-1].clone()
         for index in range(1, count):
             total += everyone[places[index], :-1]

@@ -11,7 +11,7 @@ from shard_io import MANIFEST, PartId, ShardError, ShardReader, folder_of, store
 from trainer.sampler import Address
 from trainer.world import World
 
-# Seconds between two lines of a wait that goes on.
+# Seconds between two progress lines during a wait.
 _SPEAK_EVERY = 30.0
 
 
@@ -22,9 +22,9 @@ def await_manifest(
     timeout: float,
     say: Callable[[str], None],
 ) -> bool:
-    """Wait until `prior-gen` has begun to write `shards`; `say` is told once.
+    """Wait until `prior-gen` has begun to write `shards`, and say so once.
 
-    False where a process was asked to stop before, on all of them. Raises `ShardError` after
+    Returns False, on all processes, if one was asked to stop before. Raises `ShardError` after
     `timeout` seconds.
     """
     folder = folder_of(shards)
@@ -47,12 +47,12 @@ def await_manifest(
 
 
 def agreed(world: World, mine: Sequence[bool]) -> list[bool]:
-    """What is true of any process, the same list on all of them."""
+    """Element-wise `any` of the processes' lists; the same result on all of them."""
     return _gathered(world, mine).any(dim=0).tolist()
 
 
 def _gathered(world: World, mine: Sequence[bool]) -> torch.Tensor:
-    """[processes, len(mine)]: what is true of each process."""
+    """All processes' lists as a boolean tensor [processes, len(mine)]."""
     row = torch.tensor([mine], dtype=torch.float32, device=world.device)
     return world.gather(row, world.size) > 0
 
@@ -60,7 +60,7 @@ def _gathered(world: World, mine: Sequence[bool]) -> torch.Tensor:
 class Follower:
     """Holds all processes back until each can read its microbatches of a step.
 
-    Waiting changes no bit: what is read, and in which order, is the sampler's alone.
+    Waiting changes no bit: the sampler alone decides what is read, and in which order.
     """
 
     def __init__(
@@ -75,10 +75,10 @@ class Follower:
         self._timeout, self._say = timeout, say
 
     def wait(self, addresses: Sequence[Address]) -> bool:
-        """True once every process can read `addresses`; False where one was asked to stop.
+        """Wait until every process can read `addresses`; False if one was asked to stop.
 
-        `addresses` are all of the step, so that all processes wait for the same parts. Raises
-        `ShardError`, on every process, `timeout` seconds after the last of them came to any.
+        `addresses` must be all of the step, so that all processes wait for the same parts. Raises
+        `ShardError`, on every process, once none has seen a new part for `timeout` seconds.
         """
         began = came = time.monotonic()
         spoke: float | None = None
@@ -88,14 +88,14 @@ class Follower:
             now = time.monotonic()
             if before is None or len(awaited) < before:
                 came, before = now, len(awaited)
-            # Whether to go on is one decision: a process that left alone would leave the others
-            # waiting for its gradients.
+            # Decide together: a process that stopped alone would leave the others waiting for its
+            # gradients.
             mine = [bool(awaited), self._asked(), now - came > self._timeout]
             everyone = _gathered(self._world, mine)
             waits, stops, _ = everyone.any(dim=0).tolist()
             if not waits or stops:
                 return not waits
-            # On disks of their own, one may still see parts come that another has.
+            # With separate disks, parts may still be arriving on one that another has already.
             if everyone[:, 2].all():
                 first = f" for {awaited[0].name} in" if awaited else " for parts of"
                 raise ShardError(

@@ -14,7 +14,7 @@ from trainer.reveal import revealed_rows
 from trainer.state import TrainState
 from trainer.teacher import Averaged, soft_targets
 
-# Cells that pass forward and backward together on a CPU, unless `train.tasks_per_forward` says.
+# Cells of one forward and backward pass on a CPU, if `train.tasks_per_forward` is not set.
 CELLS_TOGETHER = 8192
 
 
@@ -23,10 +23,11 @@ def microbatch_gradient(
 ) -> Tensor:
     """Gradient and loss of one microbatch as one vector [n_parameters + 1], loss last.
 
-    The loss is the mean cross-entropy over the unlabelled rows of a task, averaged over tasks.
-    `train.tasks_per_forward` bounds memory: the tasks pass in slices, whose gradients add up in
-    order. `share` of the true negatives, or of the rows of both classes, are shown with their
-    label and left out of the loss. With `train.self_distillation` the targets are soft.
+    The loss is the mean cross-entropy over the unlabelled rows of a task, averaged over tasks. To
+    bound memory, tasks are computed in slices of `train.tasks_per_forward`, whose gradients are
+    summed in order. A `share` of the true negatives, or of the rows of both classes
+    (`train.reveal`), is shown with its labels and left out of the loss. With
+    `train.self_distillation` the targets are soft.
     """
     device = state.gradient.device
     state.gradient.zero_()
@@ -63,7 +64,7 @@ def microbatch_gradient(
             loss = losses.mean(dim=1).sum() / n_tasks
         else:
             hidden = (~revealed).float()
-            # Of a task whose rows are all shown nothing is asked.
+            # A task whose rows are all shown contributes no loss.
             asked = hidden.sum(dim=1).clamp(min=1)
             loss = ((losses * hidden).sum(dim=1) / asked).sum() / n_tasks
         loss.backward()
@@ -72,16 +73,17 @@ def microbatch_gradient(
 
 
 def _send(tensor: Tensor, device: torch.device) -> Tensor:
-    """To the device; a GPU fetches it from pinned memory while the host goes on."""
+    """Copy to the device; for a GPU asynchronously, from pinned memory."""
     if device.type == "cuda":
         tensor = tensor.pin_memory()
     return tensor.to(device, non_blocking=True)
 
 
 def tasks_together(model: PUICL, batch: Batch, device: torch.device) -> int:
-    """Tasks a forward by default: all on a GPU, on a CPU as few as keep the cores busy.
+    """Default number of tasks in a forward pass.
 
-    More would only need more memory: on a CPU the small slices are the faster ones, too.
+    All on a GPU; on a CPU tasks of about `CELLS_TOGETHER` cells, as small slices are faster there
+    and need less memory.
     """
     tasks, rows, d = batch.x.shape
     if device.type != "cpu":

@@ -1,9 +1,9 @@
 """Microbatch gradients as recorded CUDA graphs (`train.cuda_graphs`).
 
-A microbatch is some thousand small kernels, which a host starts more slowly than a GPU of today
-computes them. A graph is recorded once for each shape and started as a whole. So that there are few
-shapes, rows are left out down to one of some twenty numbers, and how many of them are labelled is
-data, not a shape (`PUICL.forward_masked`).
+A microbatch is some thousand small kernels, which the host launches more slowly than a current GPU
+computes them. A graph is recorded once for each shape and launched as a whole. To keep the number
+of shapes small, the number of rows is cut down to one of about twenty, and the number of labelled
+rows is passed as data rather than as a shape (`PUICL.forward_masked`).
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from puicl_model.precision import computed_in
 from trainer.loader import Batch
 from trainer.state import TrainState
 
-# Rows below the first bound are cut to multiples of the first step, and so on.
+# (bound, step): a number of rows below the bound is cut down to a multiple of the step.
 _STEPS = ((128, 16), (256, 32), (512, 64))
 _LAST_STEP = 128
 
@@ -25,8 +25,8 @@ _LAST_STEP = 128
 def cut_rows(batch: Batch) -> Batch:
     """The batch with its rows cut down to one of few numbers, both kinds in proportion.
 
-    At most a fifth of them is left out where there are 64 or more. Rows of a task stand in random
-    order, so that its first ones are a fair sample.
+    Of 64 rows or more, at most a fifth is dropped. The rows of a task are in random order, so its
+    first rows are a fair sample.
     """
     rows = batch.x.shape[1]
     step = next((step for bound, step in _STEPS if rows < bound), _LAST_STEP)
@@ -42,7 +42,7 @@ def cut_rows(batch: Batch) -> Batch:
 
 
 class _Slot:
-    """What a graph reads and writes: x [T, R, d], classes [T, R], how many rows are labelled."""
+    """A graph's buffers: x [T, R, d], classes y [T, R], the number of labelled rows, the loss."""
 
     def __init__(self, x: Tensor, device: torch.device):
         self.x = torch.empty(x.shape, device=device)
@@ -53,7 +53,7 @@ class _Slot:
         self.graph: torch.cuda.CUDAGraph | None = None
 
     def fill(self, batch: Batch) -> None:
-        """Copy a microbatch to the device; nothing waits for it."""
+        """Copy a microbatch to the device asynchronously."""
         self.x.copy_(_pinned(batch.x, self.x.device), non_blocking=True)
         y = F.pad(batch.y, (batch.n_labeled, 0))
         self.y.copy_(_pinned(y, self.y.device), non_blocking=True)
@@ -61,14 +61,14 @@ class _Slot:
 
 
 class RecordedGradients:
-    """Gradient and loss of microbatches, as `microbatch_gradient` has them but for their rounding.
+    """Gradients and losses of microbatches, equal to `microbatch_gradient`'s up to rounding.
 
-    A shape's first microbatch is computed kernel by kernel, which also loads them; the second
-    records. Recordings share their memory, so that only one may run at a time.
+    A shape's first microbatch is computed kernel by kernel, which also loads the kernels; the
+    second is recorded. Recordings share their memory, so only one may run at a time.
     """
 
     def __init__(self, state: TrainState, train: TrainConfig):
-        """`train` asks for nothing beside the plain loss, as its schema sees to."""
+        """train: must ask for the plain loss alone, which its schema ensures."""
         self._state = state
         state.model.precision = computed_in(train.precision, state.gradient.device)
         state.model.recompute = train.recompute
@@ -78,7 +78,7 @@ class RecordedGradients:
         self._recorded = state.gradient.is_cuda
 
     def __call__(self, batch: Batch) -> Tensor:
-        """[n_parameters + 1], the loss last."""
+        """Gradient and loss of `cut_rows(batch)` as one vector [n_parameters + 1], loss last."""
         batch = cut_rows(batch)
         slot = self._slots.get(batch.x.shape)
         first = slot is None
@@ -98,7 +98,7 @@ class RecordedGradients:
             self._stream, self._pool = torch.cuda.Stream(), torch.cuda.graph_pool_handle()
         graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
-        # As torch.cuda.graph, but for its collection of garbage: some hundred shapes are recorded.
+        # Like torch.cuda.graph, but without its garbage collection for each of some hundred shapes.
         with torch.cuda.stream(self._stream):
             graph.capture_begin(pool=self._pool)
             self._compute(slot)

@@ -1,4 +1,4 @@
-"""Loss, accuracy and AUC of the moving average on a fixed set of tasks no run ever trains on."""
+"""Loss, accuracy and AUC of the EMA on a fixed set of tasks that no run ever trains on."""
 
 import hashlib
 import math
@@ -20,7 +20,7 @@ from trainer.world import World
 
 @dataclass(frozen=True)
 class HeldoutFigures:
-    """Means over tasks: cross-entropy, accuracy at 1/2 and AUC of the unlabelled rows."""
+    """Means over tasks: cross-entropy, accuracy at threshold 1/2, AUC, all of unlabelled rows."""
 
     loss: float
     accuracy: float
@@ -28,16 +28,17 @@ class HeldoutFigures:
 
 
 class HeldoutSet:
-    """`train.heldout_microbatches` of a held-out folder, evenly spaced, shared by the processes.
+    """`train.heldout_microbatches` microbatches, evenly spaced in the folder `train.heldout`.
 
-    It has a network of its own, so that evaluating touches nothing that is trained.
+    The processes share the work. The set has a network of its own, so that evaluation does not
+    touch the one in training.
     """
 
     def __init__(self, config: Config, world: World):
-        """Raises `ShardError` where `train.heldout` holds no held-out shards."""
+        """Raises `ShardError` if `train.heldout` holds no held-out shards."""
         train = config.train
         assert train.heldout is not None, "made where there is one"
-        # One stage is many tasks; that at the curriculum's end has the range of tasks of the tail.
+        # Suggest one stage, which is enough tasks: the curriculum's last, as wide as the tail.
         how = (
             "make held-out tasks with, say, `prior-gen --config CONFIG --split heldout --stages "
             f"{config.prior.stages} --out FOLDER`"
@@ -67,15 +68,15 @@ class HeldoutSet:
     def evaluate(
         self, weights: dict[str, Tensor], broken_off: Callable[[], bool] = lambda: False
     ) -> HeldoutFigures | None:
-        """Figures of `weights`, by parameter name; every process must call this at once.
+        """Figures of `weights` (by parameter name); every process must call this together.
 
-        None for all where `broken_off` becomes true on one before it is through.
+        Returns None on all processes if `broken_off` becomes true on one before it has finished.
         """
         with torch.no_grad():
             for name, parameter in self._model.named_parameters():
                 parameter.copy_(weights[name])
         rounds = math.ceil(self._count / self._world.size)
-        # One row a microbatch: its figures, and whether this process was broken off.
+        # One row for each microbatch: its figures, and whether this process was interrupted.
         rows = torch.zeros(rounds, 4, dtype=torch.float64)
         for row, batch in zip(rows, self._mine, strict=False):
             if broken_off():
@@ -103,15 +104,15 @@ class HeldoutSet:
 
 
 def auc(score: np.ndarray, y: np.ndarray) -> float:
-    """Share of pairs of a positive and a negative that `score` orders rightly, ties as half.
+    """Share of pairs of a positive and a negative that `score` orders correctly, ties as half.
 
     score: [n] floats; y: [n], 1 = positive, 0 = negative, both present.
     """
     positive = y == 1
     n_positive = int(positive.sum())
-    from scipy.stats import rankdata  # a second, which most runs need not wait for
+    from scipy.stats import rankdata  # takes a second to import; most runs do not need it
 
-    # SciPy 1.18 ranks in the dtype of the scores, in which float32 would add ranks up.
+    # SciPy 1.18 ranks in the scores' dtype, and float32 is too coarse to sum ranks in.
     ranks = rankdata(np.asarray(score, dtype=np.float64))[positive].sum()
     wins = ranks - n_positive * (n_positive + 1) / 2
     return float(wins / (n_positive * (len(y) - n_positive)))

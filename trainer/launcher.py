@@ -1,4 +1,4 @@
-"""Which process started this one: looked up before PyTorch is imported, which takes seconds."""
+"""The process that started this one, looked up before PyTorch's import, which takes seconds."""
 
 import os
 
@@ -6,5 +6,5 @@ _HERE, _PARENT = os.getpid(), os.getppid()
 
 
 def launcher() -> int:
-    """The id of the process that started this one, also where it has ended since this import."""
+    """Id of the process that started this one, even if it has ended since this import."""
     return _PARENT if os.getpid() == _HERE else os.getppid()

@@ -1,4 +1,4 @@
-"""`ledger.jsonl`: one line a step, enough to tell where two runs part."""
+"""`ledger.jsonl`: one line for each step, enough to find where two runs diverge."""
 
 import json
 import os
@@ -16,8 +16,8 @@ class Ledger:
     def __init__(self, path: Path, steps_done: int):
         """Open the ledger, dropping what was written after the checkpoint resumed from.
 
-        `lacks` is then the number of earlier steps that it should hold and does not. Raises
-        `InputError` where a line of these is damaged.
+        `lacks` is the number of earlier steps that are missing from it. Raises `InputError` if a
+        line of one of these steps is damaged.
         """
         self._path = path
         kept, damage = kept_lines(path, steps_done - 1)
@@ -62,7 +62,7 @@ class Ledger:
 
 
 def kept_lines(path: Path, last: int) -> tuple[list[dict[str, Any]], InputError | None]:
-    """The lines of steps up to `last` before the first damaged one, and what names that one."""
+    """Lines of steps up to `last`, before the first damaged line, and an error naming that line."""
     kept = []
     try:
         for line in read_ledger(path):
@@ -79,9 +79,9 @@ def write_lines(path: Path, lines: list[dict[str, Any]]) -> None:
 
 
 def read_ledger(path: Path) -> Iterator[dict[str, Any]]:
-    """The whole lines of a ledger; a last line cut short by a kill is left out.
+    """Yield the complete lines of a ledger, without a last line cut short by a kill.
 
-    Raises `InputError` naming a line that is damaged.
+    Yields nothing if there is no file. Raises `InputError` naming a line that is damaged.
     """
     if not path.exists():
         return

@@ -1,4 +1,4 @@
-"""Microbatches as tensors, read ahead of the step that needs them."""
+"""Load microbatches as tensors, ahead of the step that needs them."""
 
 import multiprocessing
 import os
@@ -22,7 +22,10 @@ from trainer.sampler import Address
 
 
 class Batch(NamedTuple):
-    """One microbatch on its way to the device. x: [T, R, d] float32, y: [T, R - P] int64."""
+    """One microbatch on the host, with P = `n_labeled`.
+
+    x: [T, R, d] float32, the P labelled rows first; y: [T, R - P] int64, classes of the others.
+    """
 
     address: Address
     x: Tensor
@@ -31,12 +34,12 @@ class Batch(NamedTuple):
 
 
 def load(reader: ShardReader, address: Address) -> Batch:
-    """Read one microbatch; raises `ShardError` where its part is missing or damaged."""
+    """Read one microbatch; raises `ShardError` if its part is missing or damaged."""
     return as_batch(address, reader[address])
 
 
 def as_batch(address: Address, microbatch: Microbatch) -> Batch:
-    """A microbatch that answers `address`, as tensors."""
+    """The microbatch that was read at `address`, as tensors."""
     return Batch(
         address=address,
         x=torch.from_numpy(microbatch.x).float(),
@@ -46,10 +49,10 @@ def as_batch(address: Address, microbatch: Microbatch) -> Batch:
 
 
 def rounded(batch: Batch, multiple: int) -> Batch:
-    """The batch with P and R - P cut down to multiples of `multiple`, where they reach it once.
+    """The batch with P and R - P each cut down to a multiple of `multiple`, if not below it.
 
-    Rows of a task stand in random order, so that its first ones are a fair sample; of very few
-    unlabelled rows, those of one class may all be among what is cut.
+    The rows of a task are in random order, so its first rows are a fair sample; if very few are
+    unlabelled, all of one class may be cut.
     """
     n_labeled, n_unlabeled = (
         max(count - count % multiple, min(count, multiple))
@@ -70,12 +73,13 @@ def read_ahead(
     processes: int = 0,
     open_again: Callable[[], ShardReader] | None = None,
 ) -> Iterator[Batch]:
-    """The microbatches of `addresses` in this very order, whatever the number of threads.
+    """Yield the microbatches of `addresses` in order, whatever the number of threads.
 
-    Nothing is read ahead before `is_there` says so; what is asked for is read in any case. Raises
-    `InputError` where a process that reads was killed.
-    `processes`, if any, read instead of threads, each with the reader that `open_again` (which can
-    be pickled) gives it: reading then takes no time from the thread that feeds a GPU.
+    An address is read ahead only once `is_there` is true of it; the one that is due is read in any
+    case. With `processes` above 0, that many processes read instead of threads, each with a reader
+    of its own made by `open_again` (which must be picklable), so that reading takes no time from
+    the thread that feeds a GPU. Raises `ShardError` if a part is missing or damaged, and
+    `InputError` if a loader process was killed.
     """
     if threads == 0 and processes == 0:
         for address in addresses:
@@ -111,18 +115,18 @@ def read_ahead(
                 future.cancel()
 
 
-# A loader process' own reader.
+# The reader of this loader process.
 _reader: ShardReader
 
 
 def _processes(count: int, open_again: Callable[[], ShardReader]) -> Executor:
-    """Processes that read, which signals to the whole group do not reach, and end with this one."""
+    """A pool of loader processes that ignore signals to the process group and end with this one."""
     # Not forked: this process has threads, and perhaps a GPU.
     spawn = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(count, spawn, _open_here, (open_again, os.getpid()))
-    # It unblocks signals as it starts, which those blocked then would not be.
+    # Start the tracker first: starting it would unblock the signals blocked below.
     resource_tracker.ensure_running()
-    # They are born with this mask: seconds pass until `_open_here` is imported there.
+    # The processes inherit this mask, as seconds pass until they import `_open_here`.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
     try:
         for _ in range(count):

@@ -1,6 +1,6 @@
-"""`metrics.jsonl`: wall time and held-out figures, which the ledger must not hold.
+"""`metrics.jsonl`: wall time and held-out figures.
 
-The ledger is the same for equal runs; times never are.
+They are not in the ledger, which must be the same for equal runs: times never are.
 """
 
 import json
@@ -15,34 +15,34 @@ from trainer.ledger import kept_lines, write_lines
 
 
 class Metrics:
-    """Appends lines of `step`, `seconds` of training until then, and figures.
+    """Appends lines with `step`, `seconds` of training until then, and figures.
 
-    Seconds go on from the last start's; what is measured inside `paused` does not count.
+    On resuming, the seconds continue from the last start. Time inside `paused` does not count.
     """
 
     def __init__(self, path: Path, steps_done: int):
         """Open the file, dropping what was written after the checkpoint resumed from.
 
-        And what follows a damaged line, such as a power cut leaves, which `damage` then names: no
-        step depends on these figures.
+        If a line is damaged, as by a power cut, `damage` names it, and it is dropped with all that
+        follows: no step depends on these figures.
         """
         kept, damage = kept_lines(path, steps_done)
         self.damage = None if damage is None else str(damage)
         write_lines(path, kept)
         self._file = path.open("a", encoding="utf-8")
         self._before = kept[-1]["seconds"] if kept else 0.0
-        # The last step whose held-out figures stand here already.
+        # The last step whose held-out figures are recorded.
         self.evaluated = max((line["step"] for line in kept if "heldout_loss" in line), default=-1)
-        # Digest of the set those are on.
+        # Digest of the held-out set of the last figures.
         self.heldout_set = next(
             (line["heldout_set"] for line in reversed(kept) if "heldout_set" in line), None
         )
         self._start = time.monotonic()
 
     def has_figures(self, step: int, heldout_set: str) -> bool:
-        """Whether the last held-out figures here are of this step on this set.
+        """Whether the last held-out figures are of this step and of this set (its digest).
 
-        Those of an earlier version, which did not name its set, count as being on it.
+        Figures of an earlier version, which did not record the set, count as being of this set.
         """
         return self.evaluated == step and self.heldout_set in (None, heldout_set)
 
@@ -53,7 +53,7 @@ class Metrics:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave out of `seconds` what happens inside."""
+        """Exclude the time inside from `seconds`."""
         began = time.monotonic()
         yield
         self._start += time.monotonic() - began

@@ -1,4 +1,4 @@
-"""Muon on a GPU: the matrices of one shape in one product (torch.optim.Muon takes them in turn)."""
+"""Muon for a GPU, which multiplies all matrices of one shape at once, not one by one."""
 
 import math
 from collections import defaultdict
@@ -8,15 +8,19 @@ from torch import Tensor
 
 
 class BatchedMuon(torch.optim.Muon):
-    """`torch.optim.Muon`, whose state it shares, with few large kernels instead of many small ones.
+    """`torch.optim.Muon` with few large kernels instead of many small ones, and the same state.
 
-    A step of the 36 matrices of six blocks is some 3,000 kernels one by one, which takes a GPU as
-    long as several microbatches, and some 60 here. Rounding differs in the last bits.
+    For the 36 matrices of six blocks, a step of `torch.optim.Muon` is some 3,000 kernels, which
+    take a GPU as long as several microbatches; here it is some 60. Rounding differs in the last
+    bits.
     """
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """One update of all parameters that have a gradient."""
+        """Update all parameters that have a gradient.
+
+        Raises `NotImplementedError` if given a `closure`.
+        """
         if closure is not None:
             raise NotImplementedError("no closure is used here")
         for group in self.param_groups:
@@ -44,16 +48,16 @@ class BatchedMuon(torch.optim.Muon):
                 # The "original" adjustment of torch.optim.Muon, its default.
                 rate = group["lr"] * math.sqrt(max(1, rows / columns))
                 matrices = [params[place] for place in some]
-                # Of float32, as the matrices are: adding two types one by one is no single kernel.
+                # Converted to the matrices' float32, since mixed types would not add in one kernel.
                 torch._foreach_add_(matrices, list(updates.float().unbind()), alpha=-rate)
 
 
 def orthogonalized(
     matrices: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float
 ) -> Tensor:
-    """Each of [n, rows, columns] with its singular values near one, in bfloat16.
+    """The matrices [n, rows, columns] with singular values moved close to one, in bfloat16.
 
-    The quintic Newton-Schulz iteration of torch.optim.Muon (Jordan, 2024), on all of them at once.
+    Runs the quintic Newton-Schulz iteration of torch.optim.Muon (Jordan, 2024) on all at once.
     """
     a, b, c = coefficients
     x = matrices.bfloat16()

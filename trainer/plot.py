@@ -1,4 +1,4 @@
-"""Curves of runs as a picture: loss from their ledgers, held-out AUC from their metrics."""
+"""Plot curves of runs: loss from their ledgers, held-out AUC from their metrics."""
 
 import io
 import json
@@ -11,16 +11,16 @@ import numpy as np
 from puicl_config import InputError, write_atomically
 from trainer.ledger import read_ledger
 
-# Up to so many runs are named inside the first panel, more beside the last.
+# Up to this many runs, the legend is inside the first panel; for more, beside the last.
 _NAMED_INSIDE = 5
 
 
 @dataclass(frozen=True)
 class Curves:
-    """One run's figures: `loss` [steps] of each step, and AUC [evaluations] with its steps.
+    """One run's figures: `loss` [steps], and held-out AUC [evaluations] with its steps.
 
-    `heldout_seconds` are seconds of training until the evaluation. Where the held-out tasks became
-    others, and what stands before does not compare with what follows, an AUC of NaN lies between.
+    `heldout_seconds` are seconds of training until the evaluation. Where the held-out tasks
+    changed, so that figures before and after do not compare, an AUC of NaN separates them.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Curves:
 
 
 def read_curves(run: Path) -> Curves:
-    """Raises `InputError` where `run` holds no run, or one without a step."""
+    """Read a run's figures; raises `InputError` for no run, no step yet, or damaged files."""
     if not (run / "ledger.jsonl").is_file():
         raise InputError(f"{run} holds no run: there is no ledger.jsonl")
     try:
@@ -59,10 +59,10 @@ def read_curves(run: Path) -> Curves:
 
 
 def draw_curves(runs: Sequence[Path], out: Path, smooth: int) -> None:
-    """Write a PNG: loss, a moving mean over `smooth` steps, and held-out AUC where recorded.
+    """Write a PNG of the loss, a moving mean over `smooth` steps, and the held-out AUC if recorded.
 
-    AUC is drawn against steps and against seconds of training. Raises `InputError` where a run
-    has nothing to draw, or `out` cannot be a picture.
+    AUC is drawn against steps and against seconds of training. Raises `InputError` if a run has
+    nothing to draw, if `out` does not end in .png, or if its folder does not exist.
     """
     if out.suffix.lower() != ".png":
         raise InputError(f"{out}: give a file that ends in .png")
@@ -99,7 +99,7 @@ def draw_curves(runs: Sequence[Path], out: Path, smooth: int) -> None:
         axis.spines[["top", "right"]].set_visible(False)
     if len(curves) <= _NAMED_INSIDE:
         axes[0].legend(frameon=False, fontsize="small")
-    else:  # inside, so many names would lie on the curves
+    else:  # inside, this many names would cover the curves
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize="small")
     content = io.BytesIO()

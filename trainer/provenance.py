@@ -1,4 +1,4 @@
-"""Where weights come from, in their card, so that anyone can make the first steps again."""
+"""Provenance of weights, recorded in their card so that anyone can replay the first steps."""
 
 import contextlib
 import io
@@ -29,8 +29,9 @@ from trainer.start import is_there, load_start, start_digest
 from trainer.world import World, choose_algorithms
 
 RECORDED_STEPS = 3
-# What rounding may change, on another device too, where a run gave its bits up (`gave_bits_up`).
-# Between an H200 and a CPU, three steps of `gpu_deep_again`: .0003 and .004 at most.
+# Relative tolerances for runs that are not reproducible to the bit (`gave_bits_up`), replayed on
+# any device. Between an H200 and a CPU, three steps of `gpu_deep_again` differed by at most .0003
+# and .004.
 REPLAY_TOLERANCE = {"loss": 0.002, "gradient_norm": 0.02}
 
 
@@ -46,23 +47,25 @@ def export_weights(
 ) -> None:
     """Write the run's final weights to `out` (NAME.safetensors) with a card that can be checked.
 
-    With a `start_share` above 0 the weights lie on the straight line between the moving averages
-    at the run's start (`train.init_from`) and at its end, that share of the way back: what a
-    stretch on other tasks took may return faster than what it gave goes (Wortsman et al., Robust
-    fine-tuning of zero-shot models, CVPR 2022). `back_to` names an earlier ancestor (weights or a
-    checkpoint) to go back to instead of the run's own start. The card says so.
-    With `bfloat16` what is written is rounded to it, for a file of half the size.
+    With a `start_share` above 0, the weights are interpolated linearly between the moving averages
+    at the run's end and at its start (`train.init_from`), with that share of the latter. What
+    training on other tasks lost may return faster than what it gained is lost (Wortsman et al.,
+    Robust fine-tuning of zero-shot models, CVPR 2022). `back_to` names an earlier ancestor (weights
+    or a checkpoint) to use in place of the run's own start. The card records both. With `bfloat16`
+    the weights are rounded to that type, for a file of half the size.
 
-    To what the trainer wrote come the whole config, environments, seconds of training, the content
-    digests of the stages that the first `steps` steps read (all where the run has fewer), and those
-    steps' ledger. What is in the card of `out` already and is no fact of a run (an interval) is not
-    kept: it belonged to other weights. A run that was stopped for good is taken as it stands where
-    `unfinished`. Raises `InputError` where a run is unfinished otherwise, its folder incomplete,
-    the checkpoint at its start not the one it began from, `back_to` none of its ancestors or
-    without a `start_share`, or `shards` not those it was trained on.
+    The card adds to the trainer's own the whole config, the environments, the seconds of training,
+    the content digests of the parts in the stages that the first `steps` steps read (all steps if
+    the run has fewer), and the ledger of those steps. Entries of an existing card of `out` that the
+    run does not provide (an interval) are dropped, as they belonged to other weights. With
+    `unfinished`, a run that was stopped for good is exported as it stands.
+
+    Raises `InputError` if the run is unfinished otherwise, if its folder is incomplete, if the
+    checkpoint at its start is not the one it began from, if `back_to` is none of its ancestors or
+    comes without a `start_share`, or if `shards` are not those it was trained on.
     """
     if back_to and not start_share:
-        raise InputError(f"how far back to {back_to}? start_share says so, and is 0")
+        raise InputError(f"back_to={back_to} needs a start_share above 0, the share of its weights")
     model, card = load_model(run / "model.safetensors")
     if "average_of" in card:
         raise InputError(
@@ -90,7 +93,7 @@ def export_weights(
         raise InputError(f"{run}/ledger.jsonl lacks some of the first {steps} steps")
     reader = open_for(config, shards)
     _check_data(config, reader, ledger)
-    # How the parts were cut and stored is the folder's; the trainer's config need not agree.
+    # The folder decides how parts are cut and stored; the trainer's config need not agree.
     config = config.model_copy(update={"shards": reader.manifest.storage})
     stages = stages_of_steps(config.prior, config.train, 0, steps)
     parts = [part for stage in stages for part in reader.parts_of_stage(stage)]
@@ -120,7 +123,10 @@ def export_weights(
 
 
 def _circumstances(run: Path) -> dict[str, Any]:
-    """Environments and seconds of training, for the card."""
+    """The run's environments and seconds of training, for the card.
+
+    Raises `InputError` if its files do not hold them.
+    """
     try:
         environments = json.loads((run / "environment.json").read_text(encoding="utf-8"))
         *_, last = read_ledger(run / "metrics.jsonl")
@@ -135,7 +141,7 @@ def _circumstances(run: Path) -> dict[str, Any]:
 
 
 def _check_data(config: Config, reader: ShardReader, ledger: Sequence[Mapping[str, Any]]) -> None:
-    """Raise `InputError` unless `reader` holds what the ledger's steps, from 0 on, have read."""
+    """Raise `InputError` unless `reader` holds the data that the ledger's steps (from 0) read."""
     try:
         check_plan(config, reader)
         chain = DataChain(config, reader)
@@ -152,7 +158,11 @@ def _check_data(config: Config, reader: ShardReader, ledger: Sequence[Mapping[st
 def _ancestor(
     place: str | None, ancestors: Sequence[Mapping[str, Any]], any_of_them: bool
 ) -> tuple[str, dict[str, torch.Tensor]]:
-    """Digest and moving averages of what a run began from, or of `any_of_them` before that."""
+    """Digest and moving averages of the weights at `place`.
+
+    Raises `InputError` unless these are the last of `ancestors`, from which the run began, or, with
+    `any_of_them`, any of `ancestors`.
+    """
     if not ancestors:
         raise InputError("the run began from its seed: there is no start to go back to")
     assert place is not None, "a run with ancestors names its start"
@@ -160,7 +170,7 @@ def _ancestor(
     digests = [ancestor["tensors_digest"] for ancestor in ancestors]
     if about.tensors_digest not in (digests if any_of_them else digests[-1:]):
         what = "none of the run's ancestors" if any_of_them else "not what the run began from"
-        raise InputError(f"{place} is {what}: its digest is another one")
+        raise InputError(f"{place} is {what}: its digest differs")
     prefix = "ema."
     return about.tensors_digest, {
         name.removeprefix(prefix): tensor
@@ -170,10 +180,10 @@ def _ancestor(
 
 
 def recorded_stages(card: Mapping[str, Any]) -> tuple[Config, list[int]]:
-    """The config of a card that `export_weights` wrote, and the stages its record has read.
+    """Config of a card written by `export_weights`, and the stages that its recorded steps read.
 
-    Raises `InputError` where the card has no such record, as that of a mean of checkpoints never
-    has, or where config, digests and numbers of steps in it contradict one another.
+    Raises `InputError` if the card records no steps (that of a mean of checkpoints never does), or
+    if its config, digests and numbers of steps contradict one another.
     """
     if "average_of" in card:
         mean = card["average_of"]
@@ -209,7 +219,7 @@ def recorded_stages(card: Mapping[str, Any]) -> tuple[Config, list[int]]:
 
 
 def differing_parts(card: Mapping[str, Any], shards: str | Path) -> list[str]:
-    """Names of the recorded parts that `shards` lacks or holds with other content."""
+    """Names of the recorded parts that `shards` lacks or holds with different content."""
     reader = open_shards(shards)
     published = {part.name: part for part in reader.published_parts()}
     return [
@@ -220,33 +230,35 @@ def differing_parts(card: Mapping[str, Any], shards: str | Path) -> list[str]:
 
 
 def gave_bits_up(config: Config) -> bool:
-    """Whether a recorded run was on a GPU with algorithms whose bits differ from run to run."""
+    """Whether a run used algorithms on a GPU whose results are not the same to the bit."""
     return config.train.device == "cuda" and not config.train.deterministic
 
 
 def check_start(card: Mapping[str, Any], init_from: str | None) -> None:
-    """Raise `InputError` where a replay from `init_from` (see `replay`) would not begin there."""
+    """Raise `InputError` unless a replay from `init_from` begins where the recorded run did."""
     parent = card["lineage"][-1]["tensors_digest"] if card["lineage"] else None
     if card["recorded"]["init_from"] and not init_from:
-        raise InputError(f"the run began at {card['recorded']['init_from']}: say where that lies")
+        raise InputError(f"the run began at {card['recorded']['init_from']}: say where that is")
     if init_from and not is_there(init_from):
         raise InputError(
             f"{init_from}, at which the run began, is not here: do this in a checkout that holds "
             "it, or say with --checkpoint where it lies"
         )
     if init_from and start_digest(init_from) != parent:
-        raise InputError(f"{init_from} is not what the run began from: its digest is another one")
+        raise InputError(f"{init_from} is not what the run began from: its digest differs")
 
 
 def replay(
     card: Mapping[str, Any], shards: str | Path, out: Path, init_from: str | None
 ) -> str | None:
-    """Train the recorded steps again in `out`; a sentence on the first difference, None if none.
+    """Train the recorded steps again in `out`; returns a sentence on the first difference, or None.
 
-    `init_from` is where the run began (`train.init_from`), None where it began at its seed. One
-    process of as many threads as then: the number of processes changes no bit. Of a run that gave
-    its bits up (`gave_bits_up`) losses and sizes of the gradient have to agree to
-    `REPLAY_TOLERANCE`, data to the bit, and weights are not compared.
+    `init_from` is where the run began (`train.init_from`), None if it began from its seed. The
+    replay uses one process with the recorded number of threads, as the number of processes changes
+    no bit. For a run that is not reproducible to the bit (`gave_bits_up`), losses and gradient
+    norms have to agree within `REPLAY_TOLERANCE` and the data to the bit; weights are not compared.
+    Raises `InputError` if the card has no usable record (`recorded_stages`), if `init_from` is not
+    what the run began from, or if the replay was stopped.
     """
     config, _ = recorded_stages(card)
     check_start(card, init_from)
@@ -257,13 +269,13 @@ def replay(
         "max_seconds": None,
         "follow": False,
         "digest_every": 1,
-        "loader_processes": 0,  # which a script would have to guard its main module for
+        "loader_processes": 0,  # else a calling script would have to guard its main module
         "heldout": None,
     }
     if config.train.device == "cuda" and not torch.cuda.is_available():
-        changes["device"] = "cpu"  # other bits, as the answer then says, or losses that agree
+        changes["device"] = "cpu"  # other bits, which the result then reports or tolerates
     if card.get("where"):
-        changes["where"] = card["where"]  # the run may have read a slice: here it is cut out again
+        changes["where"] = card["where"]  # selects the same tasks if the run read a slice
     train = config.train.model_copy(update=changes)
     torch.set_num_threads(train.threads_per_process)
     choose_algorithms(train.deterministic)
@@ -275,7 +287,7 @@ def replay(
         raise InputError(f"stopped after {len(again)} of {len(recorded)} steps: start it again")
     loose = gave_bits_up(config)
     for then, now in zip(recorded, again, strict=True):
-        # A digest of the weights stands in every so many lines only.
+        # Only some lines hold a digest of the weights (train.digest_every).
         shared = [key for key in then if key in now and not (loose and key == "weights")]
         odd = [key for key in shared if not _agree(key, then[key], now[key], loose)]
         if odd:
@@ -285,14 +297,14 @@ def replay(
 
 
 def _agree(key: str, then: Any, now: Any, loose: bool) -> bool:
-    """Whether a ledger's entry is the same, or `loose`ly so where it is a rounded sum."""
+    """Whether two entries of a ledger agree; if `loose`, losses and norms within a tolerance."""
     if loose and key in ("loss", "gradient_norm"):
         return math.isclose(float.fromhex(then), float.fromhex(now), rel_tol=REPLAY_TOLERANCE[key])
     return then == now
 
 
 def _difference(key: str, then: Any, now: Any) -> str:
-    """What to say of a ledger's entry that is another one now; of a rounded sum, how far off."""
+    """Describe a differing entry of the ledger; for losses and norms, with how far it is off."""
     said = f"{key} is {now}, and was {then}"
     was = float.fromhex(then) if key in REPLAY_TOLERANCE else 0.0
     away = float.fromhex(now) / was - 1 if was else math.nan
@@ -302,7 +314,7 @@ def _difference(key: str, then: Any, now: Any) -> str:
 
 
 def _other_environment(card: Mapping[str, Any], out: Path) -> str:
-    """What of the recorded run's surroundings is not the same here."""
+    """Describe how the recorded run's environment differs from this one."""
     then = card["environments"][0]
     now = json.loads((out / "environment.json").read_text(encoding="utf-8"))[0]
     differing = [

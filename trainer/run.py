@@ -1,4 +1,4 @@
-"""A run's folder and voice: ledger, checkpoints, figures and the table at the end."""
+"""Everything a run writes and prints: ledger, checkpoints, metrics and the summary table."""
 
 import sys
 from collections.abc import Iterator
@@ -34,7 +34,10 @@ from trainer.world import World
 
 
 class Run:
-    """What a run writes and says. Only the first process acts; held-out tasks are shared."""
+    """Writer of a run's files and messages.
+
+    Only the first process writes and prints; all processes share the held-out evaluation.
+    """
 
     def __init__(
         self,
@@ -48,7 +51,7 @@ class Run:
         asked: StopRequest,
         stop: int,
     ):
-        """stop: the step that this start goes to, which its progress is told of."""
+        """stop: the step at which this start ends, the total of its progress report."""
         self.lineage = lineage
         self.config, self.out, self.state = config, out, state
         self.chain, self.world = chain, world
@@ -64,15 +67,15 @@ class Run:
         for difference in record_environment(out / "environment.json", environment, state.step):
             self.say(f"note: environment differs from this run's last stretch: {difference}")
         self._commit = environment["git_commit"]
-        # First, as what it drops may be what fills the disk.
+        # Before anything is written, since old checkpoints may be what fills the disk.
         thin_checkpoints(out / "checkpoints", config.train.keep_checkpoints)
-        # With `shards` as they are: what the config says of them is for `prior-gen`.
+        # Record `shards` as the folder stores them: the config's section is for `prior-gen`.
         write_config(out, config.model_copy(update={"shards": chain.storage}))
         wanted, there = config.shards.x_dtype, chain.storage.x_dtype
-        if wanted != there:  # the one setting there that changes what is trained on
+        if wanted != there:  # the only `shards` setting that changes the training data
             self.say(
-                f"note: {chain.folder} holds x as {there}, and is read so: shards.x_dtype={wanted} "
-                "is for prior-gen, and another folder"
+                f"note: {chain.folder} holds x as {there}, and is read as such: shards.x_dtype="
+                f"{wanted} would only apply to a folder that prior-gen makes anew"
             )
         self._ledger = Ledger(out / "ledger.jsonl", state.step)
         if self._ledger.lacks:
@@ -89,12 +92,12 @@ class Run:
         before = self._metrics.heldout_set
         if heldout and before not in (None, heldout.digest[:16]):
             self.say(
-                f"note: the held-out tasks are others than until step {state.step} (train.heldout "
-                "has grown, or is another folder, or train.heldout_microbatches is another "
-                "number): held-out figures before and after do not compare"
+                f"note: the held-out tasks are not those used up to step {state.step} "
+                "(train.heldout has grown, or is another folder, or train.heldout_microbatches is "
+                "another number): held-out figures before and after do not compare"
             )
         self._logged = state.step, self._metrics.seconds
-        # What a killed run logged beyond its checkpoint is hidden; of that step itself it stays.
+        # Hide what a killed run logged after its checkpoint; entries of that step itself stay.
         self._board = SummaryWriter(out / "tensorboard", purge_step=state.step + 1)
         self._progress = ProgressReport("trainer", stop, "steps", done=state.step)
 
@@ -116,18 +119,15 @@ class Run:
             self._progress.advance(1, f"stage {addresses[0][0]}, loss {loss:.4f}")
             if state.step % train.log_every == 0:
                 self._log(norm, rate)
-        # In this order: evaluating takes long, and is made up for by a run that was killed there.
+        # Checkpoint first: evaluation takes long, and a run killed in it catches up on resuming.
         if state.step % train.checkpoint_every == 0:
             self.checkpoint()
         if state.step % train.heldout_every == 0:
-            with self.saved_first():  # by here the step is recorded, and not before
+            with self.saved_first():  # allowed here, as the step's record is complete
                 self.evaluate()
 
     def evaluate_if_missed(self) -> None:
-        """`evaluate` where a run that goes on should have done so at its last step and did not.
-
-        Or did on other tasks.
-        """
+        """Evaluate if a resumed run missed it at its last step, or did it on other tasks."""
         step = self.state.step
         if self._heldout is None or step == 0 or step % self.config.train.heldout_every:
             return
@@ -137,9 +137,9 @@ class Run:
             self.evaluate()
 
     def evaluate(self) -> None:
-        """Figures of the moving average on these held-out tasks, unless this step has them.
+        """Evaluate the EMA on the held-out tasks and record it, unless done for this step already.
 
-        Nothing where a signal breaks it off.
+        If a signal interrupts the evaluation, nothing is recorded.
         """
         state = self.state
         if self._heldout is None or self._evaluated == state.step:
@@ -165,15 +165,16 @@ class Run:
         )
 
     def _is_recorded(self, step: int) -> bool:
-        """Whether the last figures in metrics.jsonl are of `step`, on the tasks at hand."""
+        """Whether the last held-out figures in metrics.jsonl are of `step` and of these tasks."""
         assert self._heldout is not None, "asked where there are held-out tasks"
         return self._metrics.has_figures(step, self._heldout.digest[:16])
 
     @contextmanager
     def saved_first(self) -> Iterator[None]:
-        """Save the steps so far where a shard cannot be read or another process is gone.
+        """Save a checkpoint if the block fails on an unreadable shard or a lost process.
 
-        For what is done between steps: amid a step's record a checkpoint would be ahead of it.
+        Use it only between steps: while a step is being recorded, a checkpoint would be ahead of
+        the record.
         """
         try:
             yield
@@ -182,9 +183,9 @@ class Run:
             raise
 
     def checkpoint(self) -> None:
-        """Save the state as it is, unless this step is saved already.
+        """Save the current state, unless this step is saved already.
 
-        Raises `InputError`, on every process, where the state is not finite.
+        Raises `InputError`, on every process, if the state is not finite.
         """
         self._check_finite()
         if self._saved == self.state.step:
@@ -195,7 +196,7 @@ class Run:
 
     def _save(self) -> None:
         self._ledger.sync()
-        self._board.flush()  # which a run that is killed later would not do, and nobody again
+        self._board.flush()  # if the run is killed later, nothing writes these events again
         folder = self.out / "checkpoints"
         about = CheckpointState(
             step=self.state.step,
@@ -210,7 +211,10 @@ class Run:
         self._metrics.write(self.state.step)  # a resumed run's clock goes on from here
 
     def _check_finite(self) -> None:
-        """An update of finite losses and gradients can still overflow."""
+        """Raise `InputError` if the state is not finite.
+
+        An update can overflow although its loss and gradient are finite.
+        """
         for name, tensor in self.state.tensors().items():
             if not tensor.isfinite().all():
                 raise InputError(
@@ -220,7 +224,7 @@ class Run:
 
     @property
     def kept(self) -> str:
-        """What of the run can be gone on from, at the end of a sentence."""
+        """Which checkpoint is left to continue from, phrased as the end of a sentence."""
         if self._saved < 0:
             return f"no checkpoint was written yet, so remove {self.out} or give another --out"
         return (
@@ -229,7 +233,7 @@ class Run:
         )
 
     def close(self) -> None:
-        """Write the EMA as `model.safetensors` with its card, sum up, and close what is open."""
+        """Write the EMA as `model.safetensors` with its card, print a summary, close all files."""
         if not self.world.is_first:
             return
         path = self.out / "model.safetensors"

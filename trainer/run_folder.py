@@ -1,4 +1,4 @@
-"""`runs/NAME/`: who may write to it, and whether it belongs to this config."""
+"""A run's folder, `runs/NAME/`: its lock, and checks that it belongs to this config."""
 
 import contextlib
 import os
@@ -22,10 +22,10 @@ from puicl_config.locks import take_lock
 from shard_io import MANIFEST, PARTS
 from trainer.ledger import read_ledger
 
-# Marks the weights that the trainer is about to put in place: `puicl average` may be writing others
-# to the same name, and holds no lock.
+# Marks temporary weights files of the trainer: `puicl average` may be writing to the same name
+# without holding the lock, and its temporary files must not be swept.
 WRITER = "trainer"
-# What `write_atomically` has not yet renamed, of the files that only the trainer itself replaces.
+# Temporary files of `write_atomically`, for files that only the trainer replaces.
 _HALF_WRITTEN = re.compile(
     rf"\.((ledger|metrics)\.jsonl|config\.yaml|environment\.json|model\.(safetensors|json)\.{WRITER})"
     r"\.[0-9a-f]{32}"
@@ -33,10 +33,10 @@ _HALF_WRITTEN = re.compile(
 
 
 def lock_run(out: Path, say: Callable[[str], None]) -> IO[str]:
-    """Hold the run's folder for this process.
+    """Lock the run's folder, created if needed, for this process; returns the open lock file.
 
-    Raises `InputError` where another trainer does, and where a run would begin among shards.
-    `say` is told where the file system keeps no locks.
+    Raises `InputError` if `out` is a file, if another trainer holds the lock, or if a new run's
+    folder would lie in a folder of shards. Warns through `say` if the file system has no locks.
     """
     if (out.exists() or out.is_symlink()) and not out.is_dir():
         raise InputError(f"{out} is a file, or a link to nothing; give a folder for the run")
@@ -49,7 +49,7 @@ def lock_run(out: Path, say: Callable[[str], None]) -> IO[str]:
                     "give another folder for the run"
                 )
     out.mkdir(parents=True, exist_ok=True)
-    # Not truncated before it is held: it says who holds it.
+    # Opened without truncating: until we hold the lock, the file names its current holder.
     lock = (out / ".lock").open("a+", encoding="utf-8")
     try:
         locked = take_lock(lock, wait=False)
@@ -61,7 +61,7 @@ def lock_run(out: Path, say: Callable[[str], None]) -> IO[str]:
         raise InputError(f"another trainer is writing to {out}{who}; give another --out") from None
     if locked:
         _sweep(out)
-    with contextlib.suppress(OSError):  # a full disk, which going on may clear
+    with contextlib.suppress(OSError):  # a full disk, which thinning checkpoints may clear
         lock.truncate(0)
         os.write(lock.fileno(), f"process {os.getpid()} on {socket.gethostname()}\n".encode())
     if not locked:
@@ -70,7 +70,7 @@ def lock_run(out: Path, say: Callable[[str], None]) -> IO[str]:
 
 
 def _sweep(out: Path) -> None:
-    """Remove what a killed trainer was about to put in the place of a file; the lock is held."""
+    """Remove temporary files that a killed trainer left; call it only while holding the lock."""
     for path in out.iterdir():
         if _HALF_WRITTEN.fullmatch(path.name):
             with contextlib.suppress(OSError):
@@ -79,21 +79,22 @@ def _sweep(out: Path) -> None:
 
 @contextlib.contextmanager
 def begun_or_removed(out: Path, made: bool) -> Iterator[None]:
-    """Remove the folder, if `made` for this run, where that is refused before it holds anything."""
+    """Remove the folder, if `made` for this run, when `InputError` leaves it with only a lock."""
     try:
         yield
     except InputError:
         if made and [path.name for path in out.iterdir()] == [".lock"]:
-            with contextlib.suppress(OSError):  # another trainer may have come
+            with contextlib.suppress(OSError):  # another trainer may have started here
                 (out / ".lock").unlink()
                 out.rmdir()
         raise
 
 
 def check_same_run(out: Path, config: Config) -> None:
-    """Raise `InputError` naming every key that differs where `out` holds a run of another config.
+    """Raise `InputError`, naming each differing key, if `out` holds a run of another config.
 
-    Keys outside the run's digest (stopping, logging, loader) may differ.
+    Keys outside the run's digest (stopping, logging, loader) may differ. Raises it for an empty
+    config.yaml, too.
     """
     path = out / "config.yaml"
     if not path.exists():
@@ -106,14 +107,14 @@ def check_same_run(out: Path, config: Config) -> None:
 
 
 def check_nothing_lost(out: Path) -> None:
-    """Raise `InputError` where `out`, which holds no checkpoint, must have had one.
+    """Raise `InputError` if `out`, which holds no checkpoint, must once have had one.
 
-    Beginning anew would write over the record of a run whose checkpoints are out of sight: removed,
-    or on a disk that is not there. A run killed before its first checkpoint has lost nothing.
+    Beginning anew would overwrite the record of a run whose checkpoints were removed or are on an
+    unmounted disk. A run killed before its first checkpoint has lost nothing.
     """
     folder = out / "checkpoints"
     made = 0
-    with contextlib.suppress(InputError):  # the last line of a killed run, or all of a lost one
+    with contextlib.suppress(InputError):  # a damaged line; those before it have been counted
         for line in read_ledger(out / "ledger.jsonl"):
             made = max(made, line["step"] + 1)
     if folder.is_symlink() and not folder.exists():
@@ -128,7 +129,7 @@ def check_nothing_lost(out: Path) -> None:
 
 
 def config_differences(there: Config, here: Config) -> list[str]:
-    """Every key that can change a bit and differs, as `train.seed is 0 there, 1 now`."""
+    """Differing keys that can change the result, as `train.seed is 0 there, 1 now`."""
     ignored = {f"train.{key}" for key in RUN_DIGEST_EXCLUDES} | {"name"}
     pairs = differences(_plain(there), _plain(here), Config)
     return [
@@ -139,16 +140,16 @@ def config_differences(there: Config, here: Config) -> list[str]:
 
 
 def recorded_start(out: Path) -> str | None:
-    """`train.init_from` as the run's config.yaml has it; None also where there is none."""
+    """`train.init_from` in the run's config.yaml; None also if there is no such file."""
     path = out / "config.yaml"
     return load_config(path).train.init_from if path.exists() else None
 
 
 def write_config(out: Path, config: Config) -> None:
-    """Record the resolved config."""
+    """Write the resolved config to the run's config.yaml."""
     write_atomically(out / "config.yaml", config_yaml(config).encode())
 
 
 def _plain(config: Config) -> dict:
-    """The config as plain data, without extensions that no microbatch has."""
+    """The config as plain data, without prior extensions that affect no microbatch."""
     return {**config.model_dump(mode="json"), "prior": plan_of(config.prior)["prior"]}

@@ -1,7 +1,7 @@
 """Which microbatches a step trains on: a pure function of (plan, sampler, seed, step).
 
-A sampler says which step of the plan, the curriculum's and then the tail's, numbered from 0, is
-trained on at an optimizer step. The learning rate follows the optimizer step, whatever the sampler.
+A sampler maps an optimizer step to a step of the plan. The plan's steps are numbered from 0, the
+curriculum's before the tail's. The learning rate follows the optimizer step with every sampler.
 """
 
 import functools
@@ -13,12 +13,12 @@ from puicl_config import PriorConfig, TrainConfig
 
 Address = tuple[int, int, int]
 
-# Seed domain of the samplers' permutations, apart from everything the prior draws.
+# Seed domain of the samplers' permutations, separate from all of the prior's.
 _SAMPLER_KEY = 1_000_001
 
 
 def addresses_of_step(prior: PriorConfig, train: TrainConfig, step: int) -> list[Address]:
-    """The microbatches [stage, step in stage, index] of optimizer step `step`, in order."""
+    """Addresses (stage, step in stage, index) of the microbatches of optimizer step `step`."""
     stage, within = divmod(_SAMPLERS[train.sampler](prior, train, step), prior.steps_per_stage)
     return [(stage + 1, within, index) for index in range(prior.microbatches_per_step)]
 

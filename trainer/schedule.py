@@ -4,7 +4,10 @@ from puicl_config import PhaseConfig, PriorConfig, TrainConfig
 
 
 def learning_rate(prior: PriorConfig, train: TrainConfig, step: int) -> float:
-    """Learning rate of optimizer step `step` (from 0): phase 1 is the curriculum, 2 the tail."""
+    """Learning rate of optimizer step `step` (from 0).
+
+    Phase 1 has as many steps as the curriculum, phase 2 as many as the tail.
+    """
     if step < prior.curriculum_steps:
         return _within_phase(train.phase1, train, step, prior.curriculum_steps)
     return _within_phase(train.phase2, train, step - prior.curriculum_steps, prior.tail_steps)

@@ -1,28 +1,29 @@
-"""Which process computes which microbatch of a step: so that none waits long for another.
+"""Divide a step's microbatches among the processes, so that none waits long for another.
 
-A pure function of the microbatches' shapes, which every process knows; no bit depends on it, since
-gradients are summed in the order of the microbatches.
+The division is a pure function of the microbatches' shapes, which every process knows. No bit
+depends on it, since gradients are summed in the order of the microbatches.
 """
 
 import math
 from collections.abc import Sequence
 
-# Rows of a column at which attending to each other takes as long as all else: some 1,500 were
-# measured where attention has tiles, 150 where it has none. With this, two processes wait for each
-# other some 1 % of the time at most, whichever it is.
+# Number of rows at which attention between rows takes as long as everything else. Measured: some
+# 1,500 on processors with tiles for attention, 150 on others. With the value here, two processes
+# wait for each other at most some 1 % of the time on either.
 _ROWS = 800
 
 
 def cost(tasks: int, rows: int, features: int) -> float:
-    """About how long a microbatch takes; in no unit."""
+    """Approximate time that a microbatch takes, in arbitrary units."""
     return tasks * rows * (features + 1) * (1 + rows / _ROWS)
 
 
 def shares(costs: Sequence[float], size: int) -> list[list[int]]:
-    """For each of `size` processes the microbatches it computes, of one step, in order.
+    """For each of `size` processes, the ascending indices of the microbatches that it computes.
 
-    The longest first, each to whom has least to do so far (Graham, Bounds on multiprocessing timing
-    anomalies, 1969), but to none more than their number, shared out, allows.
+    Microbatches are assigned in order of decreasing cost, each to the process with the least load
+    so far (Graham, Bounds on multiprocessing timing anomalies, 1969). No process gets more than
+    ceil(len(costs) / size).
     """
     room = math.ceil(len(costs) / size)
     mine: list[list[int]] = [[] for _ in range(size)]

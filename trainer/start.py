@@ -1,4 +1,4 @@
-"""Where a run may begin (`train.init_from`): another run's checkpoint, or finished weights."""
+"""What a run may begin from (`train.init_from`): another run's checkpoint, or finished weights."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,31 +10,32 @@ from puicl_config import InputError, ModelConfig, from_home, load_config
 from puicl_model import find_weights, load_model, shipped_weights
 from trainer.checkpoint import CheckpointState, Lineage, load_checkpoint, read_state
 
-# What a card must say of its weights, so that a run which begins there can record it.
+# Keys that a card needs so that a run which begins from its weights can record their origin.
 _ORIGIN = ("steps", "run_digest", "plan_digest", "data", "lineage")
 
 
 def is_there(init_from: str) -> bool:
-    """Whether `init_from` is a path that exists, or the name of weights that ship."""
+    """Whether `init_from` is an existing path or the name of shipped weights."""
     return from_home(init_from).exists() or init_from in shipped_weights()
 
 
 def start_digest(init_from: str) -> str:
-    """Digest of the tensors at `init_from`, as the lineage of a run that began there has it.
+    """Digest of the tensors at `init_from`, as in the lineage of a run that began from them.
 
-    Raises `InputError` where there is neither a checkpoint nor weights.
+    Raises `InputError` if there is neither a checkpoint nor weights, or they are damaged.
     """
     weights = _weights_file(init_from)
     return read_state(from_home(init_from)).tensors_digest if weights is None else _read(weights)[0]
 
 
 def load_start(init_from: str) -> tuple[CheckpointState, dict[str, Tensor]]:
-    """What a run that begins at `init_from` takes over, and what that says of itself.
+    """State and tensors from which a run with this `init_from` begins.
 
-    A checkpoint's tensors; of weights (a `model.safetensors`, an export, a mean of `puicl average`,
-    or the name of shipped ones, which a path of that name comes before) the weights, as their own
-    moving average and without an optimizer's moments. Raises `InputError` where there is neither,
-    where it is damaged, or where its card does not say where the weights come from.
+    A checkpoint gives all its tensors. Weights (a `model.safetensors`, an export, a mean written by
+    `puicl average`, or the name of shipped weights, over which a path of that name takes
+    precedence) also serve as their own moving average and come without optimizer moments. Raises
+    `InputError` if there is neither, if it is damaged, or if the card does not say where the
+    weights come from.
     """
     weights = _weights_file(init_from)
     if weights is None:
@@ -64,10 +65,11 @@ def load_start(init_from: str) -> tuple[CheckpointState, dict[str, Tensor]]:
 
 
 def reads_otherwise(init_from: str, model: ModelConfig) -> str:
-    """How `model` reads the weights at `init_from` in another way than they were trained; or "".
+    """Settings in which `model` differs from the network that trained `init_from`; "" if none.
 
-    Of networks of the same shapes: with as many parameters in other heads, groups of columns,
-    scales. What nobody recorded (a checkpoint outside its run's folder) is not known.
+    For networks whose parameters have the same shapes, but which may differ in heads, groups of
+    columns or scales. Also "" if those settings are unknown: for a checkpoint outside its run's
+    folder, or a config of a version with other keys.
     """
     weights = _weights_file(init_from)
     if weights is not None:
@@ -78,7 +80,7 @@ def reads_otherwise(init_from: str, model: ModelConfig) -> str:
             return ""
         try:
             theirs = load_config(recorded).model
-        except InputError:  # of a version that had other keys
+        except InputError:  # written by a version that had other keys
             return ""
     there, here = _resolved(theirs), _resolved(model)
     return ", ".join(
@@ -89,7 +91,7 @@ def reads_otherwise(init_from: str, model: ModelConfig) -> str:
 
 
 def _resolved(model: ModelConfig) -> dict[str, Any]:
-    """The model's settings, heads that are left to `heads` by their number."""
+    """The model's settings, with head counts that default to `heads` filled in."""
     values = model.model_dump()
     for name in ("feature_heads", "row_heads"):
         values[name] = values[name] or values["heads"]
@@ -97,9 +99,9 @@ def _resolved(model: ModelConfig) -> dict[str, Any]:
 
 
 def _weights_file(init_from: str) -> Path | None:
-    """The safetensors file that `init_from` is or names; None where it is a folder, or no file.
+    """The safetensors file that `init_from` is or names; None for a folder or any other path.
 
-    Raises `InputError` for a name that is neither that of a path nor of weights that ship.
+    Raises `InputError` for a bare name that is neither an existing path nor shipped weights.
     """
     path = from_home(init_from)
     if path.is_dir():

@@ -1,4 +1,4 @@
-"""What training changes: weights, their moving average, and the optimizers' moments."""
+"""The training state: weights, their exponential moving average (EMA), optimizer moments."""
 
 from collections.abc import Mapping
 
@@ -26,7 +26,7 @@ class TrainState:
         self._ema_decay = train.ema_decay
         self._clip_norm = train.clip_norm
         self._optimizers = _optimizers(self.parameters, train)
-        # Gradients are views of one vector: it is what processes exchange.
+        # Gradients are views of one vector, which the processes exchange.
         total = sum(p.numel() for p in self.parameters.values())
         self.gradient = torch.zeros(total, device=device)
         offset = 0
@@ -35,9 +35,9 @@ class TrainState:
             offset += p.numel()
 
     def update(self, gradient: Tensor, learning_rate: float) -> Tensor:
-        """One clipped update and its EMA; returns the gradient's norm before clipping.
+        """Clip `gradient` [n_parameters], update the weights and their EMA, advance `step`.
 
-        Waits for nothing on the device.
+        Returns the norm before clipping as a tensor; never waits for the device.
         """
         self.gradient.copy_(gradient)
         norm = torch.linalg.vector_norm(self.gradient)
@@ -54,10 +54,10 @@ class TrainState:
         return norm
 
     def tensors(self) -> dict[str, Tensor]:
-        """Everything a checkpoint holds, by name.
+        """All tensors of a checkpoint, by name.
 
-        AdamW's count of a parameter's steps only where it is not `step`: where its moments are
-        another run's.
+        AdamW's step count of a parameter is included only if it is not `step`, that is, if its
+        moments began in another run.
         """
         tensors = {}
         for name, p in self.parameters.items():
@@ -86,9 +86,9 @@ class TrainState:
     def begin_from(self, tensors: dict[str, Tensor], step: int) -> None:
         """Take over the state of another run after its `step` updates, as this run's step 0.
 
-        Weights and their EMA must fit, and none may be left over; the optimizers' moments, and
-        AdamW's counts with them, are taken where the other run kept the same ones, and begin afresh
-        otherwise. Raises `InputError` naming the first parameter that does not fit.
+        Weights and their EMA must fit, and none may be left over. A parameter's optimizer moments,
+        with AdamW's step count, are taken over if the other run kept the same kinds, and start
+        afresh otherwise. Raises `InputError` naming the first parameter that does not fit.
         """
         theirs_alone = sorted(
             name.removeprefix("model.")
@@ -134,7 +134,7 @@ class TrainState:
         raise KeyError("a parameter without an optimizer")
 
 
-# What each optimizer keeps of a parameter, beside AdamW's count of steps.
+# Tensors that each optimizer keeps for a parameter, apart from AdamW's step count.
 _MOMENTS = {
     torch.optim.AdamW: ("exp_avg", "exp_avg_sq"),
     torch.optim.Muon: ("momentum_buffer",),
@@ -145,9 +145,9 @@ _MOMENTS = {
 def _optimizers(
     parameters: Mapping[str, Tensor], train: TrainConfig
 ) -> list[tuple[torch.optim.Optimizer, float]]:
-    """Optimizers with their learning rate's ratio to the schedule's.
+    """Optimizers, each with the ratio of its learning rate to the schedule's.
 
-    muon: Muon for the blocks' matrices, AdamW for everything else.
+    `train.optimizer` "muon" means Muon for the blocks' matrices and AdamW for everything else.
     """
     muon: list[Tensor] = []
     adamw: list[Tensor] = []
@@ -167,7 +167,7 @@ def _optimizers(
         )
     ]
     if muon:
-        # On a CPU one by one, as runs there have always been, to the same bits.
+        # On a CPU update matrices one by one, to reproduce the bits of earlier runs.
         kind = BatchedMuon if muon[0].is_cuda else torch.optim.Muon
         optimizer = kind(muon, momentum=train.muon_momentum, weight_decay=train.weight_decay)
         chosen.append((optimizer, train.muon_lr_ratio))

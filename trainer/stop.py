@@ -1,4 +1,4 @@
-"""When a run should end before its last step."""
+"""Requests to stop a run before its last step: signals, a time limit, the end of torchrun."""
 
 import math
 import os
@@ -12,10 +12,10 @@ from trainer.launcher import launcher
 
 
 class StopRequest:
-    """Whether one of `STOPS` came, or the time is up; entered, they mean that alone.
+    """Whether a signal of `STOPS` has arrived or the time is up.
 
-    `breaks_off`: a signal breaks the step at hand off. Who sent it may not wait for its end:
-    torchrun kills after 30 seconds.
+    Inside the context these signals only set a flag. With `breaks_off`, a signal also interrupts
+    the current step, because its sender may not wait for the end: torchrun kills after 30 seconds.
     """
 
     def __init__(self, max_seconds: float | None, breaks_off: bool = False):
@@ -36,7 +36,7 @@ class StopRequest:
         return self._signalled or time.monotonic() > self._deadline
 
     def at_once(self) -> bool:
-        """True once this process should break off what it does."""
+        """True once this process should interrupt its current step."""
         return self.breaks_off and self._signalled
 
     def _note(self, *_) -> None:
@@ -44,10 +44,11 @@ class StopRequest:
 
 
 def heed_end_of_torchrun() -> None:
-    """Where torchrun started this process, take its end, however it ended, for SIGTERM.
+    """If torchrun started this process, send it SIGTERM once torchrun has ended, for any reason.
 
-    Else processes whose torchrun was killed would train on, unseen, and hold the run's folder; or,
-    where that was while they started, wait half an hour for a meeting place that is gone.
+    Otherwise, processes whose torchrun was killed would train on unnoticed and keep the run's
+    folder locked. If it was killed during their start, they would wait half an hour for a
+    rendezvous that is gone.
     """
     if "TORCHELASTIC_RUN_ID" not in os.environ:
         return
@@ -61,7 +62,7 @@ def heed_end_of_torchrun() -> None:
 
 
 def _heeded() -> list[signal.Signals]:
-    """`STOPS` without SIGHUP where that is ignored: `nohup` asked for it."""
+    """`STOPS`, without SIGHUP if it is ignored, as `nohup` arranges."""
     return [
         number
         for number in STOPS

@@ -1,10 +1,10 @@
 """Soft targets from the run's own moving average (train.self_distillation).
 
-One pass depends on the order, the scaling and the directions of a table's columns, and the mean of
-several passes ranks better and is better calibrated: a network that learns the mean's probabilities
-beside the classes may come to need fewer passes (not shown yet: docs/weights.md). The teacher is
-the moving average of the weights (Tarvainen and Valpola, Mean teachers are better role models,
-NeurIPS 2017), so that nothing but the run itself is needed to make its bits again.
+One pass depends on the order, scaling and directions of a table's columns; the mean of several
+passes ranks better and is better calibrated. A network that learns the mean's probabilities along
+with the classes may need fewer passes (not shown yet: docs/weights.md). The teacher is the moving
+average of the weights (Tarvainen and Valpola, Mean teachers are better role models, NeurIPS 2017),
+so that the run remains reproducible without any other network.
 """
 
 import functools
@@ -18,12 +18,12 @@ from puicl_config import TrainConfig
 from puicl_model import PUICL
 from trainer.loader import Batch
 
-# Seed domain of the teacher's views, apart from the samplers' and the revealed rows'.
+# Seed domain of the teacher's views, separate from the samplers' and the revealed rows'.
 _VIEWS_KEY = 1_000_003
 
 
 class Averaged:
-    """`model` with the parameters `average`, as the classifier's passes call a network."""
+    """`model` with the parameters `average`, callable like the networks of the classifier."""
 
     def __init__(self, model: PUICL, average: dict[str, Tensor]):
         self._model, self._average = model, average
@@ -36,22 +36,22 @@ class Averaged:
 
 
 def soft_targets(network: Averaged, batch: Batch, train: TrainConfig) -> Tensor:
-    """P(positive) [T, n_u] float32 by `network`, the mean log-odds of `passes` views of each task.
+    """P(positive) by `network`, [T, n_u] float32, from the mean log-odds over views of each task.
 
-    The views are those that `PUICLClassifier` would take of the table, drawn by (seed, address,
-    task) alone.
+    `train.self_distillation.passes` views are drawn as `PUICLClassifier` would for the table, by
+    (seed, address, task) alone.
     """
-    # What a trainer without a teacher need not import: SciPy.
+    # Imported here, since they need SciPy, and a trainer without a teacher does not.
     from puicl_model.contexts import TrainedRange, column_relevance
     from puicl_model.ensemble import score_unlabeled
     from puicl_model.plan import plan_table
 
     n_rows = batch.x.shape[1]
     labeled = np.arange(n_rows) < batch.n_labeled
-    # A task is one context, whatever its size.
+    # This range makes each task a single context, whatever its size.
     whole = TrainedRange(n_rows, n_rows, batch.x.shape[2], (1e-9, float(n_rows)))
     plans = []
-    with _libraries().limit(limits=1, user_api="blas"):  # the bits of one process and of many
+    with _libraries().limit(limits=1, user_api="blas"):  # same bits for any number of processes
         for number, x in enumerate(batch.x.double().numpy()):
             seeds = np.random.SeedSequence(
                 train.seed, spawn_key=(_VIEWS_KEY, *batch.address, number)

@@ -1,4 +1,4 @@
-"""The processes of one run: who computes which microbatch, gradients in order, and settings."""
+"""The processes of one run: ranks, ordered exchange of gradients, and process-wide settings."""
 
 import os
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from torch import Tensor
 
 from puicl_config import InputError
 
-# What gloo says of a process that has gone: no type of its own tells it from our mistakes.
+# Gloo's messages for a lost peer: the exception's type does not tell it from a bug of ours.
 _LOST = ("Connection closed by peer", "Connection reset by peer", "Broken pipe")
 
 
 @dataclass(frozen=True)
 class World:
-    """This process's place, as torchrun tells it, and its device."""
+    """This process's rank, the number of processes (`size`), and its device."""
 
     rank: int
     size: int
@@ -23,17 +23,18 @@ class World:
 
     @property
     def is_first(self) -> bool:
-        """Whether this process writes files and speaks; errors each process tells itself."""
+        """Whether this process writes files and prints; errors are printed by each process."""
         return self.rank == 0
 
     def mine(self, count: int) -> range:
-        """Which of `count` equal pieces of work, in turn, are this process's; may be none."""
+        """Indices of this process's share of `count` tasks, dealt in turn; may be empty."""
         return range(self.rank, count, self.size)
 
     def gather(self, rows: Tensor, count: int) -> Tensor:
-        """All processes' rows [rounds, n] as [count, n]: the first of each, then the second, ...
+        """Gather all processes' rows [rounds, n] as [count, n].
 
-        Raises `InputError` where one of the processes is no longer there.
+        The first row of each process comes first, then the second of each, and so on. Raises
+        `InputError` if another process has stopped.
         """
         if self.size == 1:
             return rows
@@ -53,7 +54,7 @@ class World:
 def join_world(device: str) -> World:
     """Join the processes that torchrun started, over gloo on CPU and NCCL on CUDA.
 
-    Raises `InputError` where `device` is not there, and where the processes do not find together.
+    Raises `InputError` if `device` is not available or the processes cannot connect.
     """
     rank, size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     if device == "auto":
@@ -74,12 +75,12 @@ def join_world(device: str) -> World:
     if size > 1:
         try:
             dist.init_process_group("nccl" if device == "cuda" else "gloo")
-        except (RuntimeError, ValueError) as error:  # all of c10d's and gloo's; a bad variable
+        except (RuntimeError, ValueError) as error:  # from c10d or gloo; a bad variable
             reason = str(error).partition("\n")[0].strip().rstrip(".?")
             raise InputError(
-                f"the {size} processes of this run did not find together ({reason}): if another "
-                "one stopped, its own message, if it left one, says why; start the same command "
-                "again"
+                f"the {size} processes of this run could not connect to each other ({reason}): if "
+                "another one stopped, its own message, if it left one, says why; start the same "
+                "command again"
             ) from error
     return World(rank, size, place)
 
@@ -91,14 +92,15 @@ def leave_world() -> None:
 
 
 def choose_algorithms(deterministic: bool) -> None:
-    """Settings for the whole process, before the first call to a GPU."""
+    """Set PyTorch's process-wide numerical options; call it before any work on a GPU."""
     if deterministic:
-        # Needed by cuBLAS before its first call; deterministic algorithms refuse to run without.
+        # cuBLAS reads it at its first call; deterministic algorithms refuse to run without it.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(deterministic)
-    # Filling fresh memory shows reads of it; nothing here reads any, and it is one pass the more.
+    # Filling fresh memory would expose reads of uninitialized memory. There are none here, and it
+    # costs a pass over each tensor.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.benchmark = False
-    # cuDNN's attention makes a plan for each shape, and every microbatch has its own.
+    # cuDNN's attention builds a plan for each shape, and every microbatch has its own shape.
     torch.backends.cuda.enable_cudnn_sdp(False)

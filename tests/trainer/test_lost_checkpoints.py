@@ -99,10 +99,10 @@ def test_other_held_out_tasks_than_before_are_told(
     generate_shards(tiny, heldout, [1], jobs=1, split="heldout")
     run_command(*arguments(tiny_yaml, all_shards, out, *evaluated, "train.max_steps=2"))
     same = run_command(*arguments(tiny_yaml, all_shards, out, *evaluated, "train.max_steps=4"))
-    assert "the held-out tasks are others" not in same.stdout
+    assert "the held-out tasks are not those" not in same.stdout
     generate_shards(tiny, heldout, [2], jobs=1, split="heldout")
     done = run_command(*arguments(tiny_yaml, all_shards, out, *evaluated, "train.max_steps=6"))
-    assert "note: the held-out tasks are others than until step 4" in done.stdout
+    assert "note: the held-out tasks are not those used up to step 4" in done.stdout
 
 
 @pytest.mark.parametrize("processes", [1, 2])

@@ -118,7 +118,7 @@ def test_processes_compare_texts_of_any_length_and_all_say_what_differs():
         ({"threads_per_process": 2}, "threads_per_process is 1 (process 0), 2 (process 1)"),
         ({"variables": {"MKL_CBWR": "AVX2"}}, "MKL_CBWR is not set (process 0), AVX2 (process 1)"),
         ({"python": "3.1", "zarr": "3.9"}, None),
-        ({"cpu": "another"}, "note: cpu is HERE (process 0), another (process 1): where these"),
+        ({"cpu": "another"}, "note: cpu is HERE (process 0), another (process 1): if these"),
     ],
     ids=lambda value: "+".join(value) if isinstance(value, dict) else "",
 )
@@ -289,14 +289,14 @@ def test_a_process_that_ends_while_others_join_it_is_one_sentence(monkeypatch):
 
     first = threading.Thread(target=end)
     first.start()
-    with pytest.raises(InputError, match="processes of this run did not find together") as no:
+    with pytest.raises(InputError, match="processes of this run could not connect to") as no:
         join_world("cpu")
     first.join()
     told = str(no.value)
     assert told.endswith("its own message, if it left one, says why; start the same command again")
     assert "\n" not in told
     monkeypatch.delenv("MASTER_ADDR")
-    with pytest.raises(InputError, match=r"find together \(.*MASTER_ADDR.*\): if another"):
+    with pytest.raises(InputError, match=r"to each other \(.*MASTER_ADDR.*\): if another"):
         join_world("cpu")
 
 

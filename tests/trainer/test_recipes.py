@@ -130,7 +130,7 @@ def test_a_run_begins_from_anothers_checkpoint_and_records_it(
     earlier = checkpoints(parent / "checkpoints")[0]
     sentences = {
         (): f"began at {source}: say so again",
-        (f"train.init_from={earlier}",): "began elsewhere than at train.init_from",
+        (f"train.init_from={earlier}",): "a run that did not begin at train.init_from",
         (f"train.init_from={parent}",): "is a run: give one of its checkpoints, such as",
         ("train.init_from=nowhere",): "there is no checkpoint nowhere",
     }

@@ -28,7 +28,7 @@ def test_a_runs_config_says_what_its_shards_are(tiny, tiny_yaml, run_command, ar
     for _ in range(2):  # and the same command goes on
         done = run_command(*command)
         assert load_config(tmp_path / "run" / "config.yaml").shards == wide
-        assert "holds x as float32, and is read so: shards.x_dtype=float16 is for" in done.stdout
+        assert "holds x as float32, and is read as such: shards.x_dtype=float16" in done.stdout
 
 
 def test_a_lost_ledger_is_told_and_its_rest_compared_by_step(
