@@ -1,4 +1,4 @@
-"""What `puicl bench` does, apart from reading its arguments."""
+"""The implementation of `puicl bench`, without its argument parser."""
 
 import dataclasses
 import json
@@ -26,7 +26,7 @@ from pu_bench.sweeps import (
 from puicl_config import InputError, duration
 from puicl_model import find_weights
 
-# The strongest of the published run that take two seconds a task at most (VPU takes five).
+# The strongest methods of the published run that take at most two seconds a task (VPU takes five).
 SWEEP_METHODS = ("puicl", "extra_trees", "bagging_pu", "nnpu")
 
 
@@ -41,7 +41,10 @@ def bench(
     retry_failed: bool,
     new_weights: bool = False,
 ) -> None:
-    """Run what `out` lacks, write its report, and say in a few lines what came out."""
+    """Run the cells that `out` lacks, write its report, and print a summary.
+
+    Raises `InputError` if every cell failed, and as `make_plan` and `run_benchmark` do.
+    """
     plan = make_plan(data, methods, tasks, repeats, model, jobs, retry_failed)
     computed: list[Cell] = []
     plan = dataclasses.replace(plan, new_weights=new_weights)
@@ -59,7 +62,10 @@ def bench(
 
 
 def report(folder: Path) -> None:
-    """Write the reports of what a folder holds: results, sweeps or both."""
+    """Write the reports of the results, the sweeps or both in a folder.
+
+    Raises `InputError` if it holds neither.
+    """
     held = [
         (name, write)
         for name, write in ((RESULTS, write_report), (SWEEP_RESULTS, write_sweep_report))
@@ -72,15 +78,15 @@ def report(folder: Path) -> None:
 
 
 def only(text: str, data: Path | None, model: Path | None, out: Path) -> bool:
-    """Run one cell by itself, print its record, and compare it with `out`'s where it has one.
+    """Run a single cell, print its record, and compare it with the one in `out`, if any.
 
-    Returns whether it agrees with that.
+    Returns False if the two differ. Raises `InputError` if the cell cannot be run.
     """
     cell = parse_cell(text)
     plan = make_plan(data, [cell.method], [cell.task], 1, model, 1, False)
     if cell.task not in plan.collection.tables:
         raise InputError(
-            f"task {cell.task} cannot be had: {plan.collection.unavailable[cell.task]}"
+            f"task {cell.task} is not available: {plan.collection.unavailable[cell.task]}"
         )
     record = run_only(cell, plan)
     print(json.dumps(record, indent=1))
@@ -99,7 +105,7 @@ def only(text: str, data: Path | None, model: Path | None, out: Path) -> bool:
     print(
         f"{out} holds the same figures for {cell}"
         if not differing
-        else f"{out} holds others for {cell}: "
+        else f"{out} holds other figures for {cell}: "
         + ", ".join(f"{key} {before[key]}" for key in differing)
     )
     return not differing
@@ -118,10 +124,11 @@ def sweep(
     retry_failed: bool = False,
     new_weights: bool = False,
 ) -> None:
-    """Run one sweep or all on real tables and, where there are any, on held-out shards.
+    """Run one sweep, or all, on real tables and, if given, on held-out shards.
 
-    Says which tables are too small. Raises `InputError` where `tasks` names such, and there are no
-    shards to draw from beside them.
+    Prints which tables are too small. Raises `InputError` if there is no such sweep, if nothing is
+    large enough to draw from, or if `tasks` names a table that is too small and there are no
+    shards.
     """
     if name != "all" and name not in SWEEPS:
         raise InputError(f"there is no sweep {name!r}; there are {', '.join(SWEEPS)}, and all")
@@ -129,7 +136,7 @@ def sweep(
     pools = table_pools(plan.collection.tables.values())
     drawn_from = {pool.name for pool in pools}
     small = [table for table in plan.collection.tables if table not in drawn_from]
-    # Beside shards, a small table by name is how a sweep is of synthetic tasks alone.
+    # With shards, naming only a small table is the way to sweep over synthetic tasks alone.
     if tasks and small and shards is None:
         raise InputError(
             f"fewer than 1,000 rows of a class in {', '.join(small)}: a sweep draws from tables "
@@ -139,7 +146,7 @@ def sweep(
         print(f"table {table} is left out of the sweep: fewer than 1,000 rows of a class")
     digest = None
     if shards is None:
-        print(f"without synthetic tasks; make some by `{COMMAND}` and give --shards shards/bench")
+        print(f"no synthetic tasks; make some with `{COMMAND}` and give --shards shards/bench")
     else:
         synthetic, digest = shard_pools(shards)
         pools += synthetic
@@ -153,8 +160,8 @@ def sweep(
     )
     if next(chosen.cells(), None) is None:
         raise InputError(
-            f"none of the {len(pools)} pools has rows enough for a value of {' or '.join(sweeps)}: "
-            f"of synthetic tasks `{COMMAND}` makes such"
+            f"none of the {len(pools)} pools has enough rows for a value of {' or '.join(sweeps)}: "
+            f"`{COMMAND}` makes synthetic tasks that do"
         )
     computed: list[Cell] = []
     records = run_sweeps(chosen, out, begun=computed.extend)
@@ -167,12 +174,16 @@ def sweep(
 
 
 def _news(records: Sequence[Record], computed: Sequence[Cell]) -> str:
-    """A changed method's cells are known by its name: nothing else says that none was run again."""
+    """How many cells were computed now, and how many were there already.
+
+    Cells are identified by the method's name, so only this shows that a changed method was not run
+    again.
+    """
     return f"{len(computed)} computed now, {len(records) - len(computed)} were there already"
 
 
 def _rivals(model: Path | None) -> list[str]:
-    """PUICL and strong rivals of several kinds that take seconds, as far as they can be run."""
+    """Those of `SWEEP_METHODS` that can be run here; prints why others are left out."""
     usable, skipped = usable_methods(None, model)
     for name in SWEEP_METHODS:
         if name in skipped:
@@ -189,7 +200,10 @@ def make_plan(
     jobs: int | None,
     retry_failed: bool,
 ) -> Plan:
-    """Load the tables and check the methods; says what is left out and why."""
+    """Load the tables and check the methods; prints what is left out and why.
+
+    Raises `InputError` if the weights are missing, or if no method or no task is left.
+    """
     if model is not None and not find_weights(model).is_file():
         raise InputError(f"no weights at {model}")
     usable, skipped = usable_methods(methods, model)
@@ -199,12 +213,12 @@ def make_plan(
     for name, reason in skipped.items():
         print(f"method {name} is left out: {reason}")
     for name, reason in collection.unavailable.items():
-        print(f"task {name} cannot be had: {reason}")
+        print(f"task {name} is not available: {reason}")
     for name, table in collection.tables.items():
         if table.left_out:
             print(f"of table {name}, {left_out_words(table.left_out)}")
     if not collection.tables:
-        raise InputError("no task can be had; give a folder of tables with --data")
+        raise InputError("no task is available; give a folder of tables with --data")
     return Plan(
         collection,
         usable,
@@ -217,7 +231,7 @@ def make_plan(
 
 
 def parse_cell(text: str) -> Cell:
-    """`task:method:repeat` as a cell. Raises `InputError`."""
+    """Parse `task:method:repeat` into a cell; raises `InputError` if it is not of this form."""
     parts = text.split(":")
     if len(parts) != 3 or not parts[2].isdecimal():
         raise InputError(f"--only {text!r} is not of the form task:method:repeat")

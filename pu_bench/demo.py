@@ -1,8 +1,8 @@
 """`make demo`: freshly trained weights rank the unlabelled rows of a real table.
 
-The table is the Wisconsin diagnostic breast cancer data that ships with scikit-learn: benign is
-the positive class, one third of the benign rows are labelled, and as many malignant as benign
-rows hide among the unlabelled.
+The table is the Wisconsin diagnostic breast cancer data that ships with scikit-learn. Benign is the
+positive class; one third of the benign rows are labelled, and the unlabelled rows are as many
+malignant as benign ones.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-"""The tables of tasks and of methods in docs/benchmark.md, out of the code and never typed.
+"""Generate the tables of tasks and of methods in docs/benchmark.md from the code.
 
-`python -m pu_bench.describe docs/benchmark.md` rewrites what stands between the markers.
+`python -m pu_bench.describe docs/benchmark.md` rewrites the text between the markers.
 """
 
 import sys
@@ -35,7 +35,7 @@ def tasks_table() -> str:
 
 
 def methods_table() -> str:
-    """Markdown: name, title, paper, whether it tells probabilities, what it sees beyond P and U."""
+    """Markdown: name, title, paper, whether scores are probabilities, inputs beyond P and U."""
     rows = [
         [
             f"`{method.name}`",
@@ -52,7 +52,7 @@ def methods_table() -> str:
 
 
 def with_tables(text: str) -> str:
-    """A document with its blocks renewed; raises `InputError` where a marker is missing."""
+    """A document with its blocks renewed; raises `InputError` if a marker is missing."""
     return renewed(text, {"tasks": tasks_table(), "methods": methods_table()})
 
 

@@ -1,4 +1,4 @@
-"""From a table with known classes to a PU task: the benchmark's protocol (paper, Section 5.1)."""
+"""The benchmark's protocol: makes a PU task of a table with known classes (paper, Section 5.1)."""
 
 from dataclasses import dataclass
 
@@ -32,9 +32,11 @@ class PUTask:
 
 
 def split_pu(x: np.ndarray, positive: np.ndarray, seed: int) -> PUTask:
-    """One third of at most 600 positives labelled; negatives matched to the other two thirds.
+    """Draw one split: of at most 600 positives, one third is labelled and two thirds are hidden.
 
-    x: [n, d]; positive: boolean [n]. Rows are drawn and shuffled by a local generator of `seed`.
+    The unlabelled rows are the hidden positives and as many negatives, or all if there are fewer.
+    x: [n, d]; positive: boolean [n]. Rows are drawn and shuffled by a local generator seeded with
+    `seed`.
     """
     rng = np.random.default_rng(seed)
     positives = rng.permutation(np.flatnonzero(positive))[:MAX_POSITIVES]

@@ -1,4 +1,4 @@
-"""Real tables as the protocol takes them: loaded, verified, encoded."""
+"""Real tables for the protocol: loading, verification and encoding."""
 
 from pu_bench.data.canonical import Table
 from pu_bench.data.collection import PAPER, Collection, load_collection

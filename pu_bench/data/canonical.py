@@ -1,7 +1,7 @@
-"""A table in one form whatever source it came from, its checksum, and its numbers.
+"""The canonical form of a table, its checksum, and its encoding as numbers.
 
-Canonical form: text cells, numbers in their shortest spelling, missing cells empty, the columns
-under our names with `target` last, and the rows sorted, so that neither a source's spelling
+In canonical form cells are text, numbers have their shortest spelling, missing cells are empty,
+columns have our names with `target` last, and rows are sorted. So neither a source's spelling
 (`1.0` or `1`) nor its order of rows can change a split.
 """
 
@@ -19,11 +19,11 @@ from puicl_model import NOTHING
 
 @dataclass(frozen=True)
 class Table:
-    """A table as the protocol takes it. x: [n, d] numbers; positive: boolean [n].
+    """A table encoded for the protocol. x: [n, d] numbers; positive: boolean [n].
 
-    `columns` [d] names the features that were kept; `left_out` the others, each with an odd cell
-    where most of its cells are numbers; `digest` is the SHA-256 of the canonical table it was made
-    from.
+    `columns` [d] names the features that were kept. `left_out` maps each dropped feature to an odd
+    cell, if its cells are mostly numbers, or to None. `digest` is the SHA-256 of the canonical
+    table it was made from.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Table:
 
     @property
     def task_digest(self) -> str:
-        """See `task_digest`; changes with the positive class and the coding, too."""
+        """See the function `task_digest`: unlike `digest`, it depends on classes and coding."""
         return task_digest(self.x, self.positive)
 
 
@@ -50,13 +50,13 @@ def task_digest(x: np.ndarray, positive: np.ndarray) -> str:
 
 @dataclass(frozen=True)
 class CanonicalTable:
-    """Column names, `target` last, and rows of text, sorted."""
+    """Column names, `target` last, and sorted rows of text cells."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
     def text(self) -> str:
-        """As CSV with a header."""
+        """The table as CSV with a header."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(self.columns)
@@ -80,10 +80,10 @@ def canonical_table(
 ) -> CanonicalTable:
     """Bring rows of cells (text or numbers, the target last) into canonical form.
 
-    `target_codes` translates a source's own class names; it is used where all of them are in it.
-    In the target a word for nothing (None, NA) is a class like any other, and only an empty cell
-    is missing. Raises `ValueError` where there are no rows, a row has another length than
-    `columns`, or two columns have the same name.
+    `target_codes` translates a source's own class names; it is used if it holds all of them. In the
+    target, a word for nothing (None, NA) is a class like any other, and only an empty cell is
+    missing. Raises `ValueError` if there are no rows, a row has another length than `columns`, or
+    two columns have the same name.
     """
     if not rows:
         raise ValueError("there are no rows")
@@ -107,12 +107,13 @@ def encode(
     positive_class: Callable[[Sequence[str]], np.ndarray],
     categorical: Collection[str] = (),
 ) -> Table:
-    """Numbers and classes by the protocol.
+    """Encode a canonical table as numbers and classes, as the protocol prescribes.
 
-    Categorical columns (text, or named in `categorical`) with more than 10 levels are dropped,
-    the others coded 0, 1, ... in sorted order, a missing cell being a level of its own that comes
-    first; missing numbers take the median of the column. `positive_class` makes the boolean [n]
-    of the positive class out of the target's texts. Raises `ValueError` where no column is left.
+    Categorical columns (text, or named in `categorical`) with more than 10 levels are dropped. The
+    others are coded 0, 1, ... in sorted order, with a missing cell as a level of its own that comes
+    first. Missing numbers are replaced by the column's median, or by 0 if all are missing.
+    `positive_class` maps the target's texts to a boolean [n] for the positive class. Raises
+    `ValueError` if no column is left.
     """
     kept, values = [], []
     left_out: dict[str, str | None] = {}
@@ -140,13 +141,13 @@ def encode(
 
 
 def read_csv_rows(text: str, delimiter: str = ",") -> list[list[str]]:
-    """Rows of a CSV text, cells stripped, empty lines left out."""
+    """Rows of a CSV text, with cells stripped and empty lines left out."""
     reader = csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
     return [[cell.strip() for cell in row] for row in reader if any(cell.strip() for cell in row)]
 
 
 def _cells(column: Sequence[object], nothing: Collection[str] = NOTHING) -> list[str]:
-    """Text cells: numbers in their shortest spelling where the whole column is numbers.
+    """A column's text cells; if all are numbers, in their shortest spelling.
 
     nothing: texts that stand for a missing cell.
     """
@@ -158,7 +159,7 @@ def _cells(column: Sequence[object], nothing: Collection[str] = NOTHING) -> list
 
 
 def _numbers(cells: Sequence[str]) -> np.ndarray | None:
-    """[n] with NaN for empty cells, or None where some cell is no finite number."""
+    """Numbers [n] with NaN for empty cells, or None if some cell is not a finite number."""
     try:
         numbers = np.array([float(cell) if cell else np.nan for cell in cells])
     except ValueError:
@@ -179,7 +180,7 @@ def _filled(numbers: np.ndarray) -> np.ndarray:
 
 
 def _coded(cells: Sequence[str]) -> np.ndarray | None:
-    """Levels as 0, 1, ... in sorted order (numbers by value), or None where there are too many."""
+    """Levels as 0, 1, ... in sorted order (numbers by value), or None if there are too many."""
     levels = set(cells)
     if len(levels) > MAX_LEVELS:
         return None

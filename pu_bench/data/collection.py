@@ -19,9 +19,9 @@ PAPER = "paper20"
 
 @dataclass(frozen=True)
 class Collection:
-    """Tables by name, in the order of the collection, and why others cannot be had.
+    """Tables by name, in the collection's order, and the reasons why others are unavailable.
 
-    `name` is "paper20" or the folder's; only the former is comparable with the paper.
+    `name` is "paper20" or the folder's name; only the former is comparable with the paper.
     """
 
     name: str
@@ -30,13 +30,13 @@ class Collection:
 
 
 def load_collection(data: Path | None = None, names: Sequence[str] | None = None) -> Collection:
-    """Load the tables `names` (all, where None).
+    """Load the tables `names` (all if None).
 
-    `data` with an `index.json` is a collection of its own. Else it holds files of the 20 tables,
-    which are looked for there, in the cache, and at their sources, in this order, and must have
-    the pinned checksum wherever they come from. Raises `InputError` for a name that the
-    collection does not know, a folder that is none or holds neither an index nor any of the 20,
-    and damaged local files of a folder with an index.
+    A folder `data` with an `index.json` is a collection of its own. Otherwise the collection is the
+    paper's 20 tables. Each is looked for in `data`, in the cache and at its sources, in this order,
+    and must have the pinned checksum wherever it comes from. Raises `InputError` for an unknown
+    name, for a `data` that is no folder or holds neither an index nor any of the 20 tables, and for
+    damaged tables in a folder with an index.
     """
     if data is not None and not data.is_dir():
         raise InputError(f"--data {data} is no folder")
@@ -97,7 +97,7 @@ def _load(spec: TaskSpec, data: Path | None) -> Table:
 
 
 def _verified(spec: TaskSpec, rows: Sequence[Sequence[object]], where: str) -> CanonicalTable:
-    """The canonical table, if it is the pinned one; else raises `SourceError`."""
+    """The canonical table of `rows`; raises `SourceError` unless it is the pinned one."""
     try:
         table = spec.canonical(rows)
     except ValueError as error:

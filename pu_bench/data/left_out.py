@@ -1,4 +1,4 @@
-"""Columns that the protocol leaves out, told in words: numbers with odd cells are among them."""
+"""Describe the columns that the protocol leaves out, such as numbers spoilt by an odd cell."""
 
 import math
 from collections import Counter
@@ -12,10 +12,10 @@ _MOST_NAMED = 8
 
 
 def odd_cell(cells: Sequence[str]) -> str | None:
-    """The most frequent cell that is no number, of a column most of whose cells are numbers.
+    """The most frequent non-numeric cell of a column whose cells are mostly numbers.
 
-    Numbers like 1,234 count among those most, and are odd themselves. None where most cells are
-    text, or all are numbers.
+    Numbers like 1,234 count towards that majority, but are odd cells themselves. None if at least
+    half of the non-empty cells are text, or if all are numbers.
     """
     written = Counter(cell for cell in cells if cell)
     numbers = sum(n for cell, n in written.items() if _is_number(cell.replace(",", "")))
@@ -25,13 +25,13 @@ def odd_cell(cells: Sequence[str]) -> str | None:
 
 
 def left_out_words(left_out: Mapping[str, str | None]) -> str:
-    """Which columns are left out and why. `left_out` maps columns to an odd cell or None."""
+    """Say which columns are left out and why. `left_out` maps columns to an odd cell or None."""
     columns = "1 column is" if len(left_out) == 1 else f"{len(left_out)} columns are"
     return f"{columns} left out, categorical with more than {MAX_LEVELS} levels: {listed(left_out)}"
 
 
 def listed(left_out: Mapping[str, str | None]) -> str:
-    """At most 8 of these columns by name, numbers with an odd cell first."""
+    """Name at most 8 of these columns, those with an odd cell first."""
     named = [
         f"{_shown(column)} ({_shown(cell)!r} makes text of its numbers)"
         for column, cell in left_out.items()

@@ -1,4 +1,4 @@
-"""Tables in a folder: `NAME.csv.gz` or `NAME.csv`, a header row, `target` last."""
+"""Tables in a folder: `NAME.csv.gz` or `NAME.csv`, with a header row and `target` last."""
 
 import csv
 import difflib
@@ -22,12 +22,12 @@ from puicl_config import InputError
 INDEX = "index.json"
 KEYS = ("positive", "categorical", "title")
 _NOTES = ("_", "x-")
-# Of a class, for a labelled row and two among the unlabelled ones.
+# Fewest rows of a class: one that is labelled and two that are not.
 _FEWEST = 3
 
 
 def table_path(folder: Path, name: str) -> Path | None:
-    """The file of a table, if the folder has one."""
+    """The file of a table, or None if the folder has none."""
     for suffix in (".csv.gz", ".csv"):
         if (folder / f"{name}{suffix}").is_file():
             return folder / f"{name}{suffix}"
@@ -35,7 +35,7 @@ def table_path(folder: Path, name: str) -> Path | None:
 
 
 def read_table(path: Path) -> tuple[list[str], list[list[str]]]:
-    """Column names and rows of text. Raises `InputError` where the file is no such table."""
+    """Column names and rows of text; raises `InputError` if the file is no such table."""
     try:
         content = path.read_bytes()
         if path.suffix == ".gz":
@@ -49,12 +49,12 @@ def read_table(path: Path) -> tuple[list[str], list[list[str]]]:
 
 
 def read_index(folder: Path) -> dict[str, dict[str, Any]] | None:
-    """A folder's `index.json`, or None where it has none.
+    """A folder's `index.json`, or None if it has none.
 
-    It maps each table's name to `positive` (the positive class as text) and, if any,
-    `categorical` (columns whose numbers are codes) and `title`; other keys are notes that nobody
-    reads. Raises `InputError` where it says otherwise, or has a key much like one of these in the
-    place of it.
+    It maps each table's name to a description with `positive` (the positive class as text) and
+    optionally `categorical` (columns whose numbers are codes) and `title`; other keys are notes and
+    ignored. Raises `InputError` if the file is not of this form, or if an unknown key looks like a
+    misspelling of one that is missing.
     """
     path = folder / INDEX
     if not path.is_file():
@@ -90,7 +90,11 @@ def _refuse_misspelt(path: Path, name: str, facts: dict[str, Any]) -> None:
 
 
 def indexed_table(folder: Path, name: str, facts: dict[str, Any]) -> Table:
-    """A table of a folder with an index, encoded by the protocol. Raises `InputError`."""
+    """A table of a folder with an index, encoded by the protocol.
+
+    Raises `InputError` if the table is missing or damaged, contradicts the index, or has fewer than
+    3 rows of a class.
+    """
     path = table_path(folder, name)
     if path is None:
         raise InputError(f"{folder} has no {name}.csv.gz, which its {INDEX} names")

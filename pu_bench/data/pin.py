@@ -1,6 +1,7 @@
-"""Columns, rows and checksums of the 20 canonical tables, from a folder that holds all of them.
+"""Compute columns, rows and checksums of the 20 canonical tables from a folder that holds them.
 
-`python -m pu_bench.data.pin DIR` prints `pins.json`; only a changed canonical form needs it.
+`python -m pu_bench.data.pin DIR` prints `pins.json`. It is needed only if the canonical form
+changes.
 """
 
 import json
@@ -13,7 +14,7 @@ from pu_bench.data.tasks import TASKS
 
 
 def pins_of(folder: Path) -> dict[str, dict]:
-    """By name of the table: its columns, the number of rows, and the canonical SHA-256."""
+    """Columns, number of rows and canonical SHA-256, by the table's name."""
     pins = {}
     for path in sorted(folder.glob("*.csv.gz")):
         columns, rows = read_table(path)

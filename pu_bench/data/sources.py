@@ -1,4 +1,4 @@
-"""Where tables come from: OpenML, the archive of UCI, scikit-learn, and published rules."""
+"""Sources of tables: OpenML, the UCI archive, scikit-learn, and published rules."""
 
 import csv
 import http.client
@@ -18,8 +18,8 @@ from pu_bench.data.canonical import read_csv_rows
 
 _TIMEOUT = 60.0
 _LARGEST = 200_000_000
-# What reading a damaged archive may raise: RuntimeError where it asks for a password, KeyError for
-# a member that is not there.
+# What reading a damaged archive may raise: RuntimeError if it needs a password, KeyError for a
+# missing member.
 _BROKEN = (
     *(zipfile.BadZipFile, zlib.error, csv.Error, EOFError),
     *(KeyError, RuntimeError, ValueError),
@@ -27,14 +27,14 @@ _BROKEN = (
 
 
 class SourceError(Exception):
-    """A source did not give its table; the text says why in a few words."""
+    """Raised if a source cannot provide its table; the text says why in a few words."""
 
 
 class Source(Protocol):
-    """Gives rows of cells, the target last, in the source's order and spelling."""
+    """A provider of rows of cells, the target last, in the source's order and spelling."""
 
     def rows(self, columns: Sequence[str]) -> list[Sequence[object]]:
-        """Rows of len(columns) cells. Raises `SourceError`."""
+        """Rows of len(columns) cells; raises `SourceError` if they cannot be had."""
 
     def __str__(self) -> str:
         """Where this is, for messages and docs."""
@@ -42,7 +42,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class OpenML:
-    """A data set of OpenML by its pinned id, through scikit-learn."""
+    """An OpenML data set, fetched by its pinned id through scikit-learn."""
 
     data_id: int
 
@@ -50,16 +50,16 @@ class OpenML:
         return f"https://www.openml.org/d/{self.data_id}"
 
     def rows(self, columns):
-        """See `Source`; the target of OpenML's own description is put last."""
+        """See `Source`; the data set's default target on OpenML is put last."""
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of retries, and of versions on the server
+                warnings.simplefilter("ignore")  # about retries and versions on the server
                 bunch = fetch_openml(
                     data_id=self.data_id, as_frame=True, cache=False, n_retries=1, parser="auto"
                 )
         except Exception as error:  # a server's answer may break scikit-learn's reader anywhere
             raise SourceError(f"{self}: {_first_line(error)}") from error
-        # Row numbers stand in some tables as a feature.
+        # Some tables have row numbers as a feature.
         features = bunch.data.drop(
             columns=[name for name in bunch.data.columns if str(name).lower() == "id"]
         )
@@ -78,9 +78,9 @@ class OpenML:
 
 @dataclass(frozen=True)
 class Archive:
-    """Members of a zip file behind a URL, one after the other: CSV, or ARFF with dense rows.
+    """Members of a zip file at a URL, concatenated: CSV, or ARFF with dense rows.
 
-    `header`: each member's first row names the columns.
+    `header`: each member's first row holds column names and is dropped.
     """
 
     url: str
@@ -114,7 +114,7 @@ class Archive:
 
 @dataclass(frozen=True)
 class Bundled:
-    """The Wisconsin diagnostic breast cancer table that comes with scikit-learn."""
+    """The Wisconsin diagnostic breast cancer table that ships with scikit-learn."""
 
     def __str__(self) -> str:
         return "scikit-learn's load_breast_cancer"
@@ -130,9 +130,9 @@ class Bundled:
 
 @dataclass(frozen=True)
 class Monk:
-    """MONK's problem 1, 2 or 3 on all 432 rows, by its rule and without label noise.
+    """MONK's problem 1, 2 or 3 on all 432 rows, from its rule and without label noise.
 
-    (Thrun et al. 1991. The noise of problem 3 is in its published training sample only.)
+    Thrun et al., 1991. Only the published training sample of problem 3 has noise.
     """
 
     problem: int
@@ -166,7 +166,7 @@ def _download(url: str) -> bytes:
 
 
 def _find(names: Sequence[str], member: str) -> str:
-    """The member, in whatever folder of the archive and with spaces or underscores in its name."""
+    """The archive's name for `member`, in any folder and with spaces or underscores."""
 
     def plain(name: str) -> str:
         return name.rpartition("/")[2].replace("_", " ").lower()

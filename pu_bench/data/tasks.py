@@ -1,4 +1,4 @@
-"""The 20 tasks: where each table comes from, which class is positive, what is left out."""
+"""The 20 tasks: sources of each table, its positive class, and what is left out of it."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -18,12 +18,12 @@ PINS = json.loads((Path(__file__).parent / "pins.json").read_text(encoding="utf-
 class TaskSpec:
     """One task.
 
-    `sources` are tried in order. `rule` says of a class, as text, whether it belongs to the first
-    group (True), the second (False) or neither (None: the row is left out); the larger group is
-    the positive class, the first where they tie. `categorical` names columns whose numbers are
-    codes, `dropped` columns that are not used; `complete_rows`: rows with a missing cell are left
-    out; `max_rows` keeps a source's first rows only. `licence` is the data's, `origin` where it
-    was published.
+    `sources` are tried in order. `rule` maps a class (as text) to its group: the first (True), the
+    second (False) or neither (None: the row is left out). The larger group is the positive class,
+    or the first if they tie. `categorical` names columns whose numbers are codes, and `dropped`
+    those that are not used. With `complete_rows`, rows with a missing cell are left out; `max_rows`
+    keeps only a source's first rows. `licence` is that of the data, `origin` where they were
+    published.
     """
 
     name: str
@@ -59,17 +59,17 @@ class TaskSpec:
         return not isinstance(self.sources[0], Bundled | Monk)
 
     def canonical(self, rows: Sequence[Sequence[object]]) -> CanonicalTable:
-        """A source's rows in canonical form; raises `ValueError` where they have other columns."""
+        """A source's rows in canonical form; raises `ValueError` as `canonical_table` does."""
         return canonical_table(self.columns, rows[: self.max_rows], self.target_codes)
 
     def table(self, canonical: CanonicalTable) -> Table:
-        """The canonical table as the protocol takes it."""
+        """The canonical table, reduced and encoded for the protocol."""
         return encode(
             self.reduce(canonical), self.name, self.title, self.positive, self.categorical
         )
 
     def reduce(self, table: CanonicalTable) -> CanonicalTable:
-        """Without the columns and rows that the task leaves out."""
+        """The table without the columns and rows that the task leaves out."""
         kept = [place for place, name in enumerate(table.columns) if name not in self.dropped]
         rows = [tuple(row[place] for place in kept) for row in table.rows]
         rows = [row for row in rows if self.rule(row[-1]) is not None]
@@ -78,12 +78,12 @@ class TaskSpec:
         return CanonicalTable(tuple(table.columns[place] for place in kept), tuple(rows))
 
     def positive(self, classes: Sequence[str]) -> np.ndarray:
-        """Boolean [n]: the larger group, or the first where they tie."""
+        """Boolean [n]: membership in the larger group, or in the first if they tie."""
         return larger_group([bool(self.rule(label)) for label in classes])
 
 
 def larger_group(first: Sequence[bool]) -> np.ndarray:
-    """Boolean [n]: who belongs to the larger of two groups, the first where they tie."""
+    """Boolean [n]: membership in the larger of two groups, or in the first if they tie."""
     belongs = np.asarray(first, dtype=bool)
     return belongs if 2 * belongs.sum() >= len(belongs) else ~belongs
 

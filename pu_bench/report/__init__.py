@@ -1,4 +1,4 @@
-"""The report: tables, tests and pictures out of a results folder, as Markdown and HTML."""
+"""The report of a results folder: tables, tests and pictures, as Markdown and HTML."""
 
 from pu_bench.report.results import Results, load_results
 from pu_bench.report.write import write_report

@@ -1,4 +1,4 @@
-"""A report as a list of blocks, written as Markdown or as one HTML page."""
+"""A report as a list of blocks, rendered as Markdown or as one HTML page."""
 
 import base64
 import html
@@ -72,9 +72,9 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Cell:
-    """A table's cell: text, perhaps bold, perhaps with a spread behind it (" ± 0.01").
+    """A table's cell: text, optionally bold, optionally followed by a spread ("± 0.01").
 
-    `prose`: a sentence, which may be broken into lines.
+    `prose`: the text is a sentence, which may wrap.
     """
 
     text: str
@@ -98,7 +98,7 @@ Block = Heading | Paragraph | Table | Picture
 
 
 def to_markdown(title: str, blocks: Sequence[Block], pictures: str) -> str:
-    """Markdown; pictures are linked as `pictures`/NAME.png."""
+    """Render as Markdown; pictures are linked as `pictures`/NAME.png."""
     parts = [f"# {title}"]
     for block in blocks:
         match block:
@@ -115,7 +115,7 @@ def to_markdown(title: str, blocks: Sequence[Block], pictures: str) -> str:
 
 
 def markdown_rows(table: Table) -> str:
-    """The table alone, without its caption."""
+    """Render a table as Markdown, without its caption."""
     groups = [name for name, span in table.groups for _ in range(span)]
     head = [
         f"{group} {name}".strip() for group, name in zip(groups, table.head, strict=True)
@@ -127,7 +127,7 @@ def markdown_rows(table: Table) -> str:
 
 
 def to_html(title: str, blocks: Sequence[Block]) -> str:
-    """One page with style and pictures inside, that asks the network for nothing."""
+    """Render as one self-contained HTML page, with styles and pictures embedded."""
     headings = [block.text for block in blocks if isinstance(block, Heading)]
     links = "".join(f'<a href="#{_anchor(text)}">{html.escape(text)}</a> ' for text in headings)
     body = [
@@ -175,7 +175,7 @@ def _html_table(table: Table) -> str:
         rows.append(f"<tr{rule}>{''.join(map(_html_cell, row))}</tr>")
     body = "\n".join(rows)
     return (
-        # Outside the box that scrolls sideways, so that it can be read on a phone.
+        # The caption is outside the box that scrolls sideways, to be readable on a phone.
         f'<p class="caption">{html.escape(table.caption)}</p>\n<div class="table"><table>\n'
         f"<thead>{head}</thead>\n<tbody>\n{body}\n</tbody></table></div>"
     )
@@ -200,7 +200,7 @@ def _markdown_cell(cell: Cell) -> str:
 
 
 def _line(cells: Sequence[str]) -> str:
-    # A name of the user's may hold what would end the cell, or the table.
+    # A user's name may contain characters that would end the cell or the table.
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 

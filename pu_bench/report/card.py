@@ -1,7 +1,8 @@
-"""The generated parts of the model card: origin, benchmark and sweeps, never typed.
+"""Generate parts of the model card: origin, benchmark and sweeps.
 
-`python -m pu_bench.report.card docs/model_card.md` rewrites what stands between the markers, from
-the cards of the shipped weights and from results/published; `--check` only says whether it would.
+`python -m pu_bench.report.card docs/model_card.md` rewrites the text between the markers, from the
+cards of the shipped weights and from results/published; with `--check` it only tells by its exit
+status whether the document would change.
 """
 
 import json
@@ -21,7 +22,7 @@ _OURS = "puicl"
 
 
 def origin(card: dict[str, Any]) -> str:
-    """Markdown: what the shipped weights are and what they were made of."""
+    """Markdown: the network and training of shipped weights, from their card."""
     model, prior = card["model"], card["config"]["prior"]
     where = card["environments"][-1]
     tasks = prior["microbatches_per_step"] * prior["tasks_per_microbatch"]
@@ -82,8 +83,8 @@ def benchmark(folder: Path) -> str:
     return plain_table(head, rows) + (elsewhere and f"\n\n¹ {elsewhere}")
 
 
-# Else the table seems to say that more columns help, and that five labelled rows tell more of the
-# share than three hundred.
+# Without this note, the table seems to say that more columns help, and that five labelled rows say
+# more about the share than three hundred.
 _READ_WITH_CARE = (
     "Tasks are counted by the table they are drawn from; of columns as many tables as have enough, "
     "so that this curve compares other tables, too. But for the sweep of their share, half of the "
@@ -94,7 +95,7 @@ _READ_WITH_CARE = (
 
 
 def sweeps(folder: Path) -> str:
-    """Markdown: AUC, accuracy and error of the class prior by the property that is varied."""
+    """Markdown: AUC, accuracy and error of the class prior by the varied property."""
     if not (folder / SWEEP_RESULTS).is_file():
         return _NOT_YET
     cells = read_cells(folder / SWEEP_RESULTS)
@@ -116,7 +117,7 @@ def sweeps(folder: Path) -> str:
 
 
 def with_blocks(text: str, results: Path) -> str:
-    """A model card with its blocks renewed; raises `InputError` where a marker is missing."""
+    """A model card with its blocks renewed; raises `InputError` if a marker is missing."""
     blocks = {}
     for name in shipped_weights():
         card = json.loads(find_weights(name).with_suffix(".json").read_text(encoding="utf-8"))

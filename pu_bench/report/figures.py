@@ -19,7 +19,7 @@ from pu_bench.report.style import (
 
 
 def critical_differences(results: Results) -> Picture:
-    """Average ranks, and bars that join methods which the tests do not tell apart."""
+    """Draw average ranks, with bars that join methods which the tests do not distinguish."""
     scores = results.judged_auc()
     ranks = average_ranks(scores)
     bars = cliques(ranks, all_pairs(scores))
@@ -58,7 +58,7 @@ def critical_differences(results: Results) -> Picture:
 
 
 def dots_by_task(results: Results) -> Picture:
-    """AUC of every method on every task, tasks by their mean."""
+    """Draw the AUC of every method on every task, with tasks by falling mean."""
     auc = results.by_task("auc")
     tasks = list(auc.mean(axis=1).sort_values(ascending=False).index)
     named = [name for name in results.methods if name in COLOURS]
@@ -84,7 +84,7 @@ def dots_by_task(results: Results) -> Picture:
                 auc[name], y, s=size, color=colour, zorder=3, label=results.title(name),
                 edgecolors="white", linewidths=0.4,
             )  # fmt: skip
-        # A pair of $ in a user's titles would set in italics what is between, or fail to.
+        # Matplotlib would read a pair of $ in a user's title as mathematics.
         titles = [results.task_title(task).replace("$", r"\$") for task in tasks]
         axes.set_yticks(range(len(tasks)), titles)
         lowest = float(np.nanmin(auc.to_numpy())) if auc.notna().any(axis=None) else 0.4
@@ -106,14 +106,14 @@ def dots_by_task(results: Results) -> Picture:
 
 
 def time_against_auc(results: Results) -> Picture | None:
-    """Mean AUC against seconds a task, on a logarithmic axis; None where every cell failed."""
+    """Draw mean AUC against seconds per task (logarithmic); None if every cell failed."""
     methods = results.methods + results.references
-    # As in the summary, where a failure counts as chance: leaving it out would raise the dot.
+    # As in the summary, a failure counts as chance: leaving it out would raise the dot.
     auc, seconds = (
         {name: results.mean_and_sd(name, metric)[0] for name in methods}
         for metric in ("auc", "seconds")
     )
-    methods = [name for name in methods if seconds[name] > 0]  # NaN where every cell failed
+    methods = [name for name in methods if seconds[name] > 0]  # NaN if every cell failed
     if not methods:
         return None
     heights = [auc[name] for name in methods]

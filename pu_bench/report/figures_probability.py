@@ -19,7 +19,10 @@ from pu_bench.run.metrics import N_BINS
 
 
 def prior_errors(results: Results) -> Picture | None:
-    """Error of the estimated share of positives: a dot a task, a line at the mean."""
+    """Draw errors of the estimated share of positives; None if no method estimates it.
+
+    One dot for each task, and a line at the mean.
+    """
     error = results.by_task("pi_error")
     shown = error.mean().dropna().sort_values()
     if shown.empty:
@@ -50,7 +53,10 @@ def prior_errors(results: Results) -> Picture | None:
 
 
 def reliability(results: Results, method: str) -> np.ndarray | None:
-    """[10, 3]: rows, sum of scores, positives of each bin, over all cells of a method."""
+    """Rows, sum of scores and positives of each bin [10, 3], over all cells of a method.
+
+    None if it gives no probabilities.
+    """
     texts = results.cells.loc[results.cells.method == method, "reliability"].dropna()
     if texts.empty:
         return None
@@ -62,7 +68,7 @@ def reliability(results: Results, method: str) -> np.ndarray | None:
 
 
 def calibration(results: Results) -> Picture | None:
-    """Reliability curves of methods that give probabilities, small multiples."""
+    """Draw reliability curves of the methods that give probabilities; None if there are none."""
     curves = {
         name: bins
         for name in results.methods + results.references

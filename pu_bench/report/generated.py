@@ -1,4 +1,4 @@
-"""Blocks of documents that scripts write: between markers, renewed or checked, never typed."""
+"""Generated blocks of documents: text between markers that scripts renew or check."""
 
 import argparse
 import sys
@@ -10,12 +10,12 @@ from puicl_config import InputError, write_atomically
 
 
 def markers(name: str) -> tuple[str, str]:
-    """What a document holds before and after the block `name`."""
+    """The markers before and after the block `name` in a document."""
     return f"<!-- {name}: generated -->", f"<!-- /{name} -->"
 
 
 def renewed(text: str, blocks: Mapping[str, str]) -> str:
-    """`text` with its blocks replaced; raises `InputError` where a marker is missing."""
+    """`text` with its blocks replaced; raises `InputError` if a marker is missing."""
     for name, block in blocks.items():
         first, last = markers(name)
         before, begin, rest = text.partition(first)
@@ -27,12 +27,16 @@ def renewed(text: str, blocks: Mapping[str, str]) -> str:
 
 
 def plain_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Markdown of a table of texts."""
+    """Markdown table of texts."""
     return markdown_rows(Table("", list(head), [[Cell(text) for text in row] for row in rows]))
 
 
 def renew_from_results(about: str, default: Path, renew: Callable[[str, Path], str]) -> None:
-    """Command line of a script that renews a document from a folder of results."""
+    """Command line of a script that renews a document from a folder of results.
+
+    about: the script's docstring, whose first line becomes the description. With `--check` the
+    process exits with 1 if the document would change, else with 0, and writes nothing.
+    """
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("document", nargs="?", type=Path, default=default)
     parser.add_argument("--results", type=Path, default=Path("results/published"))

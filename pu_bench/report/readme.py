@@ -1,7 +1,8 @@
-"""The README's short table, out of a results folder and never typed.
+"""Generate the README's short table from a results folder.
 
-`python -m pu_bench.report.readme` rewrites what stands between the markers in README.md from
-results/published, if that is there; with `--check` it only says whether it would change.
+`python -m pu_bench.report.readme` rewrites the text between the markers in README.md from
+results/published, if that exists; with `--check` it only tells by its exit status whether the
+README would change.
 """
 
 from pathlib import Path
@@ -18,7 +19,7 @@ _METRICS = ("accuracy", "f1_negative")
 
 
 def short_table(results: Results) -> str:
-    """Markdown: every method's means, its rank and time, beside the paper's AUC."""
+    """Markdown: every method's means, rank and time, and the paper's AUC."""
     printed = published().groupby("method").auc.mean() if results.is_paper else {}
     ranks = average_ranks(results.judged_auc())
     elsewhere = modelled_on(results)
@@ -49,7 +50,7 @@ def short_table(results: Results) -> str:
 
 
 def with_table(readme: str, folder: Path) -> str:
-    """The README with the block of `folder`'s results; raises `InputError` without markers."""
+    """The README with its block renewed from `folder`; raises `InputError` without markers."""
     block = (
         short_table(load_results(folder))
         if (folder / RESULTS).is_file()

@@ -1,4 +1,4 @@
-"""Reading a results folder, and the figures that tables and pictures are made of."""
+"""Read a results folder and compute the figures for tables and pictures."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,23 +23,24 @@ from pu_bench.run.metrics import METRICS
 from puicl_config import InputError
 
 CHANCE = 0.5
-# Tasks whose classes are rules, of which the default weights' prior has many since these came
-# out weak (docs/weights.md, "Looks at the exam"): what another table may expect, the others say.
+# Tasks whose classes are rules. The default weights' prior has many such tasks because these had
+# come out weak (docs/weights.md, "Looks at the exam"), so the other tasks say more of new tables.
 MODELLED_ON = ("monk1", "monk2", "monk3", "car")
-# What is a name, whatever it looks like: a table may be called 2019.
+# Columns to read as text, even if they look like numbers: a table may be called 2019.
 _NAMES = dict.fromkeys(("task", "pool", "method", "rows_seen", "error"), str)
-# Where less is better.
+# Metrics of which lower is better.
 LOSSES = ("brier", "ece", "pi_error", "seconds")
 _PUBLISHED = Path(__file__).parent / "paper.csv"
 
 
 @dataclass(frozen=True)
 class Results:
-    """A folder's cells. `cells`: results.csv and details.csv joined, one row a cell.
+    """A folder's cells. `cells`: results.csv and details.csv joined, one row for each cell.
 
-    `run` and `environments` are the folder's run.json and environment.json. `tasks` are in the
-    collection's order, `methods` by falling mean AUC, behind the others those that were not run, or
-    failed, on some tasks; `references`, which see hidden labels or the true class prior, apart.
+    `run` and `environments` are the contents of run.json and environment.json. `tasks` are in the
+    collection's order. `methods` are by falling mean AUC, but those without a success on some task
+    come last. `references` are the methods that see hidden labels or the true class prior, in the
+    same order.
     """
 
     cells: pd.DataFrame
@@ -55,28 +56,29 @@ class Results:
         return self.run["collection"] == PAPER
 
     def task_title(self, task: str) -> str:
-        """As the paper prints it."""
+        """The task's title, as the paper prints it."""
         return self.run["tables"][task]["title"]
 
     def title(self, method: str) -> str:
-        """The method's name in tables; those that see more than P and U are marked."""
+        """The method's name in tables, marked with * if it sees more than P and U."""
         sees = self.run["methods"][method]["sees"]
         return self.run["methods"][method]["title"] + (" *" if sees else "")
 
     def by_task(self, metric: str) -> pd.DataFrame:
-        """Means over repeats: tasks x methods (references last), NaN where none succeeded."""
+        """Means over repeats: tasks x methods (references last), NaN where no cell succeeded."""
         return self._pivot(metric, "mean")
 
     def sd_by_task(self, metric: str) -> pd.DataFrame:
-        """Standard deviations over repeats, in the same form; NaN for fewer than two."""
+        """Standard deviations over repeats, in the form of `by_task`; NaN for fewer than two."""
         return self._pivot(metric, "std")
 
     def mean_and_sd(self, method: str, metric: str) -> tuple[float, float]:
         """Mean over tasks, and the standard deviation over repeats of that mean.
 
-        The latter over repeats in which every task succeeded; NaN for fewer than two. A failed
-        cell's AUC is chance, its other metrics are left out. Of `seconds` each task's least, as of
-        any timing: what ran beside it, and not what ran, made the others longer.
+        The standard deviation is over repeats in which every task succeeded; NaN for fewer than
+        two. A failed cell counts as chance in the AUC and is left out of other metrics. For
+        `seconds`, a task counts with its shortest repeat, since other load on the machine makes the
+        rest longer.
         """
         mine = self.scored[self.scored.method == method].pivot(
             index="task", columns="repeat", values=metric
@@ -86,15 +88,15 @@ class Results:
         return float(by_task.mean()), float(whole.std()) if len(whole) > 1 else float("nan")
 
     def auc_elsewhere(self, method: str) -> float:
-        """Mean AUC over the tasks that are none of `MODELLED_ON`; NaN where it has none there."""
+        """Mean AUC over the tasks that are not in `MODELLED_ON`; NaN if it has no cell there."""
         mine = self.scored[(self.scored.method == method) & ~self.scored.task.isin(MODELLED_ON)]
         return float(mine.groupby("task").auc.mean().mean())
 
     @cached_property
     def scored(self) -> pd.DataFrame:
-        """`cells` with chance for the AUC of those that failed: no failure raises a mean.
+        """`cells` in which failed ones have chance as AUC and NaN as seconds.
 
-        Nor does it shorten a time: until a failure it says nothing of the method.
+        So a failure neither raises a mean AUC nor shortens a mean time.
         """
         failed = self.cells.error.notna()
         auc, seconds = self.cells.auc.where(~failed, CHANCE), self.cells.seconds.where(~failed)
@@ -102,14 +104,14 @@ class Results:
 
     @cached_property
     def failed(self) -> pd.DataFrame:
-        """How many cells of a method on a task failed: tasks x methods."""
+        """Numbers of failed cells: tasks x methods."""
         counts = self.cells.error.notna().groupby([self.cells.task, self.cells.method]).sum()
         return counts.unstack(fill_value=0).reindex(
             index=self.tasks, columns=self.methods + self.references, fill_value=0
         )
 
     def count(self, method: str) -> dict[str, int]:
-        """Cells, failures, collapses (one score for all rows), and tasks with some success."""
+        """Numbers of cells, failures, collapses (one score for all rows) and tasks with success."""
         mine = self.cells[self.cells.method == method]
         return {
             "cells": len(mine),
@@ -120,7 +122,7 @@ class Results:
 
     @cached_property
     def ran(self) -> pd.DataFrame:
-        """Whether a method was run on a task, failed or not: booleans, tasks x methods."""
+        """Whether a method was run on a task, even if it failed: booleans, tasks x methods."""
         cells = pd.crosstab(self.cells.task, self.cells.method) > 0
         return cells.reindex(
             index=self.tasks, columns=self.methods + self.references, fill_value=False
@@ -128,17 +130,17 @@ class Results:
 
     @cached_property
     def told(self) -> pd.DataFrame:
-        """Whether some run of a method on a task succeeded: booleans, tasks x methods."""
+        """Whether any cell of a method on a task succeeded: booleans, tasks x methods."""
         return self.by_task("auc").notna()
 
     def judged_auc(self) -> pd.DataFrame:
-        """AUC by task of the methods that see P and U alone, a failed cell's being 0.5: ranks and
-        tests leave no failure out. Over the repeats of a task that all these methods have.
+        """AUC for ranks and tests: tasks x methods that see P and U alone.
 
-        Where a method was not run on a task there is nothing to compare: of the methods and tasks
-        that lack some, those that lack the largest part are left out until nothing is lacking, and
-        methods with less than half of the cells that another one has, which would leave the rest
-        to be compared on their few.
+        A failed cell counts as 0.5. Means are over those repeats of a task that all these methods
+        have. Methods and tasks that lack some of each other are dropped one by one, the one that
+        lacks the largest share first, until every method was run on every task. Then methods with
+        less than half as many cells as another one are dropped, since the rest would be compared
+        only on their few cells.
         """
         judged = self._judged
         return judged.pivot_table("auc", "task", "method", "mean").reindex(
@@ -148,7 +150,7 @@ class Results:
 
     @property
     def judged_repeats(self) -> str:
-        """Over how many repeats of a task `judged_auc` is."""
+        """The number of repeats of a task in `judged_auc`, as text: one number or a range."""
         repeats = self._judged.groupby("task").repeat.nunique()
         if repeats.empty:
             return "0"
@@ -157,7 +159,7 @@ class Results:
 
     @cached_property
     def _judged(self) -> pd.DataFrame:
-        """The cells that `judged_auc` is made of."""
+        """The cells from which `judged_auc` is computed."""
         ran = self.ran[self.methods]
         while not ran.all(axis=None):
             by_method, by_task = (~ran).mean(axis=0), (~ran).mean(axis=1)
@@ -168,7 +170,7 @@ class Results:
         asked = self.scored[self.scored.task.isin(ran.index) & self.scored.method.isin(ran.columns)]
         size = asked.groupby("method").size()
         asked = asked[asked.method.isin(size.index[2 * size >= size.max()])]
-        # On the repeats that all of them have, where a run was stopped or another asked for more.
+        # Keep the repeats that all have: a run may have been stopped, or another asked for more.
         present = asked.groupby(["task", "repeat"]).method.transform("nunique")
         return asked[present == asked.method.nunique()]
 
@@ -182,12 +184,16 @@ class Results:
 
 
 def read_cells(path: Path) -> pd.DataFrame:
-    """A table of cells, one a row, as the benchmark writes it."""
+    """Read a table of cells, one for each row, as the benchmark writes it."""
     return pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=_NAMES)
 
 
 def load_results(folder: Path) -> Results:
-    """Read what `run_benchmark` wrote. Raises `InputError` where the folder holds no results."""
+    """Read what `run_benchmark` wrote.
+
+    Raises `InputError` if the folder holds no results, if its files are damaged or contradict one
+    another, or if methods saw different rows of a task.
+    """
     for name in (RESULTS, DETAILS, RUN):
         if not (folder / name).is_file():
             raise InputError(f"{folder} holds no results: there is no {name}")
@@ -219,8 +225,8 @@ def load_results(folder: Path) -> Results:
     if (rows > 1).any():
         task, repeat = rows.index[rows > 1][0]
         raise InputError(
-            f"{folder}: methods saw different rows of {task}, repeat {repeat}, so that nothing "
-            "compares; run them again in another --out"
+            f"{folder}: methods saw different rows of {task}, repeat {repeat}, so their results do "
+            "not compare; run them again in another --out"
         )
     return _arranged(cells, run, environments)
 
@@ -231,7 +237,7 @@ def _arranged(cells: pd.DataFrame, run: dict, environments: list) -> Results:
     scored = cells.auc.where(cells.error.isna(), CHANCE)
     auc = scored.groupby([cells.method, cells.task]).mean().groupby("method").mean()
     n_tasks = cells[cells.error.isna()].groupby("method").task.nunique()
-    # Means over other tasks say nothing beside these: last come those that lack some.
+    # Methods that lack tasks come last, since their means do not compare with the others'.
     ranked = sorted(
         auc.index,
         key=lambda name: (n_tasks.get(name, 0) < len(present), -auc[name]),
@@ -247,5 +253,5 @@ def _arranged(cells: pd.DataFrame, run: dict, environments: list) -> Results:
 
 
 def published() -> pd.DataFrame:
-    """The paper's Table of results: task, method, auc, accuracy, f1_negative (as printed)."""
+    """The paper's table of results: task, method, auc, accuracy, f1_negative (as printed)."""
     return pd.read_csv(_PUBLISHED)

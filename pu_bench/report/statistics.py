@@ -8,14 +8,15 @@ import pandas as pd
 from scipy.stats import friedmanchisquare, rankdata, wilcoxon
 
 FEWEST_TASKS = 6  # with fewer, no Wilcoxon test can reach p = 0.05
-# Scores are means over repeats: what differs behind these digits was only added in another order.
+# Scores are means over repeats; beyond these digits they only differ by the order of summation.
 _DIGITS = 9
 
 
 def average_ranks(scores: pd.DataFrame) -> pd.Series:
-    """Mean rank by method of scores [tasks x methods]; 1 is best, ties (to 9 digits) share a rank.
+    """Mean rank by method of scores [tasks x methods], ascending.
 
-    Empty where there is nothing to rank.
+    1 is best (the highest score); scores equal to 9 digits share a rank. Empty if there is nothing
+    to rank.
     """
     if scores.empty:
         return pd.Series(dtype=float)
@@ -24,23 +25,23 @@ def average_ranks(scores: pd.DataFrame) -> pd.Series:
 
 
 def friedman(scores: pd.DataFrame) -> float | None:
-    """p of Friedman's test that all methods are alike; None for fewer than three methods."""
+    """p-value of Friedman's test that all methods are alike; None for fewer than three methods."""
     if scores.shape[1] < 3:
         return None
     return float(friedmanchisquare(*scores.to_numpy().round(_DIGITS).T).pvalue)
 
 
 def paired_p(first: np.ndarray, second: np.ndarray) -> float:
-    """Two-sided Wilcoxon signed-rank p over tasks [n]; 1 where nothing differs."""
+    """Two-sided Wilcoxon signed-rank p-value over tasks [n]; 1 if no task differs."""
     difference = np.round(first - second, _DIGITS)
     if not difference.any():
         return 1.0
-    # Pratt's treatment keeps tasks with a tie in the ranking.
+    # Pratt's method keeps tied tasks in the ranking.
     return float(wilcoxon(difference, zero_method="pratt").pvalue)
 
 
 def holm(p_values: Sequence[float]) -> np.ndarray:
-    """Holm's adjusted p-values, in the given order."""
+    """Holm-adjusted p-values, in the given order."""
     p = np.asarray(p_values, float)
     order = np.argsort(p, kind="stable")
     stepped = np.maximum.accumulate(p[order] * (len(p) - np.arange(len(p))))
@@ -50,9 +51,10 @@ def holm(p_values: Sequence[float]) -> np.ndarray:
 
 
 def against(scores: pd.DataFrame, method: str) -> pd.DataFrame:
-    """One method against each other one: wins, ties, losses, median difference, p, Holm's p.
+    """One method against each other one, by scores [tasks x methods].
 
-    The family of Holm's correction is these comparisons.
+    Columns: method, wins, ties, losses, median (of the differences), p, holm. Holm's correction is
+    over these comparisons.
     """
     rows = []
     for other in scores.columns.drop(method):
@@ -73,9 +75,9 @@ def against(scores: pd.DataFrame, method: str) -> pd.DataFrame:
 
 
 def all_pairs(scores: pd.DataFrame) -> pd.DataFrame:
-    """Holm's p of every pair of methods [methods x methods], 1 on the diagonal.
+    """Holm-adjusted p-values of all pairs of methods [methods x methods], 1 on the diagonal.
 
-    The family is all pairs.
+    Holm's correction is over all pairs.
     """
     pairs = list(combinations(scores.columns, 2))
     adjusted = holm([paired_p(scores[a].to_numpy(), scores[b].to_numpy()) for a, b in pairs])
@@ -86,9 +88,10 @@ def all_pairs(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def cliques(ranks: pd.Series, p: pd.DataFrame, level: float = 0.05) -> list[tuple[int, int]]:
-    """Largest runs of neighbours in `ranks` (ascending) of which no pair differs at `level`.
+    """Maximal runs of neighbours in `ranks` (ascending) in which no pair differs at `level`.
 
-    As (first, last) places, both included; runs of one are left out.
+    p: matrix of p-values, as from `all_pairs`. Runs are (first, last) places, both inclusive; runs
+    of a single method are left out.
     """
     names = list(ranks.index)
     differs = p.loc[names, names].to_numpy() < level

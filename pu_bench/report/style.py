@@ -1,4 +1,4 @@
-"""How the report's pictures look: narrow enough for a phone, few colours, quiet lines."""
+"""Style of the report's pictures: narrow enough for a phone, few colours, light lines."""
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _SETTINGS = quiet_settings(8.5, legend=8, lines=QUIET)
 
 @dataclass(frozen=True)
 class Picture:
-    """A finished figure: `name`.png, what one sees, and a short text for no eyes."""
+    """A finished figure: its file `name`.png, caption, alternative text and content."""
 
     name: str
     caption: str
@@ -34,12 +34,12 @@ class Picture:
 
 
 def house_style() -> AbstractContextManager[None]:
-    """Matplotlib's defaults and ours, whatever the user's own matplotlibrc says."""
+    """Context with Matplotlib's defaults and our settings, ignoring the user's matplotlibrc."""
     return in_style(_SETTINGS)
 
 
 def new_figure(height: float, width: float = WIDTH) -> Figure:
-    """A figure that no global state knows of; inches."""
+    """A figure outside pyplot's global state; height and width in inches."""
     return blank_figure(width, height)
 
 
@@ -49,7 +49,7 @@ def png_of(figure: Figure) -> bytes:
 
 
 def colour_of(method: str, methods: list[str]) -> str:
-    """A method's colour; beyond the paper's, by place among the others."""
+    """A method's colour: fixed for PUICL and the paper's rivals, by place for the others."""
     if method in COLOURS:
         return COLOURS[method]
     others = [name for name in methods if name not in COLOURS]
@@ -57,7 +57,7 @@ def colour_of(method: str, methods: list[str]) -> str:
 
 
 def spread_apart(values: list[float], gap: float) -> list[float]:
-    """Places near `values` that keep a distance of `gap`, in the same order."""
+    """Places near `values`, in the same order, at least `gap` apart."""
     order = sorted(range(len(values)), key=values.__getitem__)
     placed = [values[i] for i in order]
     for _ in range(200):

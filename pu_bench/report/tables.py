@@ -24,24 +24,24 @@ NAMES = {
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Fixed digits, or a dash for what is not defined."""
+    """A number with fixed digits, or a dash if undefined."""
     return "–" if not np.isfinite(value) else f"{value:.{digits}f}"
 
 
 def signed(value: float) -> str:
-    """A difference with its sign."""
+    """A difference with its sign and 3 digits, or a dash if undefined."""
     return "–" if not np.isfinite(value) else f"{value:+.3f}"
 
 
 def seconds(value: float) -> str:
-    """A time in seconds, three digits or all that stand before the point."""
+    """A time in seconds to three significant digits, whole from 100 on; a dash if undefined."""
     if not np.isfinite(value):
         return "–"
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def lacks_of(results: Results, method: str) -> str:
-    """Behind the name of a method that lacks tasks, repeats or cells: how many it has."""
+    """Suffix for the name of a method that lacks tasks, repeats or cells; else ""."""
     told, repeats = results.told[method], results.cells.groupby("method").repeat.nunique()
     lacks = [] if told.all() else [f"{told.sum()} of {len(told)} tasks"]
     if repeats[method] < repeats.max():
@@ -52,7 +52,7 @@ def lacks_of(results: Results, method: str) -> str:
 
 
 def modelled_on(results: Results) -> str:
-    """Which tasks are left out of `auc_elsewhere`, and why; "" where none or all are."""
+    """Say which tasks are left out of `auc_elsewhere`, and why; "" if none or all are."""
     there = [task for task in results.tasks if task in MODELLED_ON]
     if not results.is_paper or len(there) in (0, len(results.tasks)):
         return ""
@@ -66,7 +66,7 @@ def modelled_on(results: Results) -> str:
 
 
 def summary(results: Results) -> Table:
-    """Every method's means over tasks, its rank, and how often it failed or collapsed."""
+    """Table of every method's means over tasks, its rank, and its failed and collapsed cells."""
     order = results.methods + results.references
     ranks = average_ranks(results.judged_auc())
     figures = {
@@ -109,7 +109,7 @@ def summary(results: Results) -> Table:
 
 
 def by_task(results: Results, metric: str) -> Table:
-    """One metric on every task: mean ± standard deviation over repeats."""
+    """Table of one metric on every task: mean ± standard deviation over repeats."""
     mean, sd = results.by_task(metric), results.sd_by_task(metric)
     order = [name for name in mean.columns if mean[name].notna().any()]
     rows = []
@@ -135,7 +135,7 @@ def by_task(results: Results, metric: str) -> Table:
 
 
 def beside_the_paper(results: Results, metric: str) -> Table | None:
-    """Our means beside the paper's printed values, with differences, for methods it has."""
+    """Table of our means, the paper's printed values and differences; None if none are common."""
     paper = published().pivot(index="task", columns="method", values=metric)
     order = [
         name
@@ -165,8 +165,9 @@ def beside_the_paper(results: Results, metric: str) -> Table | None:
 
 
 def against_one(results: Results, method: str) -> Table:
-    """Paired tests of one method against each other one, over all tasks and over those that are
-    none of `MODELLED_ON`.
+    """Table of paired tests of one method against each other one.
+
+    Over all tasks, and, if enough remain, over those that are not in `MODELLED_ON`.
     """
     scores = results.judged_auc()
     rows = [
@@ -197,7 +198,7 @@ def against_one(results: Results, method: str) -> Table:
 
 
 def pair_matrix(results: Results) -> Table:
-    """Holm's p of all pairs."""
+    """Table of the Holm-adjusted p-values of all pairs."""
     p = all_pairs(results.judged_auc())
     order = list(average_ranks(results.judged_auc()).index)
     rows = [
@@ -215,7 +216,7 @@ def pair_matrix(results: Results) -> Table:
 
 
 def failures(results: Results) -> Table | None:
-    """Every error there was, with the number of cells."""
+    """Table of all errors with their numbers of cells; None if no cell failed."""
     failed = results.cells[results.cells.error.notna()]
     if failed.empty:
         return None

@@ -1,4 +1,4 @@
-"""`report.md`, `report.html` and `figures/` out of a results folder."""
+"""Write `report.md`, `report.html` and `figures/` from a results folder."""
 
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,9 @@ MARKDOWN, PAGE, PICTURES = "report.md", "report.html", "figures"
 
 
 def write_report(folder: Path) -> Path:
-    """Write the report of a results folder beside its files; returns the page's path.
+    """Write the report of a results folder into that folder; returns the HTML page's path.
 
-    Raises `InputError` where the folder holds no results.
+    Raises `InputError` as `load_results` does.
     """
     results = load_results(folder)
     blocks = report_blocks(results)
@@ -35,7 +35,7 @@ def write_report(folder: Path) -> Path:
 
 
 def report_blocks(results: Results) -> list[Block]:
-    """The whole report; depends on the results alone."""
+    """The blocks of the whole report, which depend on the results alone."""
     comparable = len(results.methods) > 1
     n_judged, methods_judged = results.judged_auc().shape
     tested = methods_judged > 1 and n_judged >= FEWEST_TASKS
@@ -121,7 +121,7 @@ def _tests(results: Results) -> list[Block]:
 
 
 def _left_out(results: Results) -> list[Block]:
-    """What ranks and tests do without, since not every method was run on every task."""
+    """A note on methods and tasks left out of ranks and tests; empty if there are none."""
     scores = results.judged_auc()
     methods = [results.title(name) for name in results.methods if name not in scores]
     tasks = [results.task_title(task) for task in results.tasks if task not in scores.index]

@@ -1,4 +1,4 @@
-"""Running methods on tasks: cells, their judgement, and the folder that keeps them."""
+"""Run methods on tasks: cells, their metrics, and the folder that stores them."""
 
 from pu_bench.run.cells import Cell, run_cell
 from pu_bench.run.metrics import METRICS, judge

@@ -1,4 +1,4 @@
-"""A cell of the benchmark: one method on one split of one task, a pure function of its name."""
+"""Cells of the benchmark: one method on one split of one task, a pure function of its name."""
 
 import hashlib
 import time
@@ -20,7 +20,7 @@ from puicl_config import InputError
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """A cell's name."""
+    """A cell's identity: task, method and number of the repeat."""
 
     task: str
     method: str
@@ -28,12 +28,12 @@ class Cell:
 
     @property
     def split_seed(self) -> int:
-        """The same for every method, so that all see the same rows."""
+        """Seed of the split: the same for every method, so that all see the same rows."""
         return seed_of("split", self.task, self.repeat)
 
     @property
     def method_seed(self) -> int:
-        """What the method draws from; below 2**31, as some libraries want it."""
+        """Seed of the method; below 2**31, as some libraries require."""
         return seed_of("method", self.task, self.method, self.repeat) % 2**31
 
     def __str__(self) -> str:
@@ -46,11 +46,11 @@ def cell_of(record: Record) -> Cell:
 
 
 def run_cell(cell: Cell, method: Method, split: PUTask) -> Record:
-    """Run one method on one split, in one thread, and judge it: a record of plain JSON values.
+    """Run and judge one method on one split, in one thread; returns a record of JSON values.
 
-    The method gets P, U and a seed, and beyond that only what it declares to see. Whatever it
-    raises is kept in `error`; `seconds` is then the time until it failed. `rows_seen`
-    is the SHA-256 of P and U as they were handed over.
+    The method gets P, U and a seed, and beyond that only what it declares in `sees`. An exception
+    becomes the record's `error`, and `seconds` is then the time until the failure. `rows_seen` is
+    the digest of P and U as the method got them.
     """
     seen: dict[str, Any] = {}
     if "class_prior" in method.sees:
@@ -73,7 +73,7 @@ def run_cell(cell: Cell, method: Method, split: PUTask) -> Record:
     start = time.perf_counter()
     try:
         with threadpool_limits(1), np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # thousands of the same; failures are kept below
+            warnings.simplefilter("ignore")  # thousands of the same; failures are recorded below
             prediction = method.fit_predict(P, U, cell.method_seed, **seen)
         record["seconds"] = time.perf_counter() - start
         judged = judge(prediction, split.y, method.is_probability)
@@ -96,12 +96,13 @@ def rows_digest(P: np.ndarray, U: np.ndarray) -> str:
 def refuse_other_rows(
     out: Path, todo: Iterable[Cell], done: Iterable[Record], split_of: Callable[[Cell], PUTask]
 ) -> None:
-    """Raise `InputError` where cells of `todo` would see other rows than those `done` beside them.
+    """Raise `InputError` if cells of `todo` would see other rows than finished ones in `done`.
 
-    Of numpy in another version, say: methods would be compared on different rows. `split_of` draws
-    a cell's rows; cells of the same task and repeat see the same.
+    This can happen with another version of NumPy, for example, and methods would then be compared
+    on different rows. `split_of` draws a cell's rows; cells of the same task and repeat see the
+    same ones.
     """
-    # Older versions of the sweeps did not write it down.
+    # Older versions of the sweeps did not record `rows_seen`.
     known_rows = [record for record in done if record.get("rows_seen")]
     seen = {(record["task"], record["repeat"]): record["rows_seen"] for record in known_rows}
     for cell in {(cell.task, cell.repeat): cell for cell in todo}.values():
@@ -111,11 +112,12 @@ def refuse_other_rows(
             if rows_digest(split.P, split.U) != known:
                 raise InputError(
                     f"{out} holds results on other rows of {cell.task}, repeat {cell.repeat}, than "
-                    "are drawn here (numpy or this software was another); give another --out"
+                    "are drawn here (by another version of numpy or this software); give another "
+                    "--out"
                 )
 
 
 def seed_of(*names: object) -> int:
-    """63 bits out of some names, the same on every machine."""
+    """A 63-bit seed derived from names, the same on every machine."""
     text = "\0".join(map(str, names)).encode()
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "big") >> 1

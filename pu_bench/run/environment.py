@@ -1,4 +1,4 @@
-"""On what software and hardware cells were computed."""
+"""The software and hardware on which cells are computed."""
 
 import os
 import platform
@@ -13,7 +13,7 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "joblib", "pulearn", "ta
 
 
 def describe_environment(jobs: int) -> dict[str, Any]:
-    """Versions, machine, git commit and the number of processes side by side."""
+    """Versions, machine, git commit and the number of parallel jobs."""
     return {
         "python": platform.python_version(),
         **{name: _version(name) for name in _PACKAGES},

@@ -14,7 +14,7 @@ from puicl_config import InputError, write_atomically
 CELLS, RUN, ENVIRONMENT = "cells.jsonl", "run.json", "environment.json"
 RESULTS, DETAILS = "results.csv", "details.csv"
 SWEEP_CELLS, SWEEP_RUN, SWEEP_RESULTS = "sweep_cells.jsonl", "sweeps.json", "sweeps.csv"
-# What every run.json says.
+# Keys that every run.json has.
 FACTS = ("protocol", "collection", "tables", "methods")
 RESULT_COLUMNS = ("task", "method", "repeat", *METRICS, "seconds", "error")
 _TEXTS = ("task", "method", "error", "rows_seen", "sweep", "kind", "pool")
@@ -25,9 +25,9 @@ DETAIL_COLUMNS = (
 
 
 def refuse_unclaimed(out: Path, run: str, results: Sequence[str]) -> None:
-    """Raise `InputError` where `results` lie in `out` without the file `run` that says of what.
+    """Raise `InputError` if `out` holds any file of `results` without `run`, which identifies them.
 
-    It is written before the first cell, so that no kill leaves a folder so.
+    `run` is written before the first cell, so no kill leaves a folder in this state.
     """
     there = [name for name in results if (out / name).exists()]
     if there and not (out / run).is_file():
@@ -38,16 +38,16 @@ def refuse_unclaimed(out: Path, run: str, results: Sequence[str]) -> None:
 
 
 def write_results(out: Path, records: Sequence[Record]) -> None:
-    """Write results.csv (one row a cell, figures to 6 digits) and details.csv beside it."""
+    """Write results.csv and details.csv, with one row for each cell and floats to 6 digits."""
     ordered = sorted(records, key=lambda r: (r["task"], r["method"], r["repeat"]))
     write_atomically(out / RESULTS, _csv(RESULT_COLUMNS, ordered))
     write_atomically(out / DETAILS, _csv(DETAIL_COLUMNS, ordered))
 
 
 def read_results(out: Path) -> list[Record]:
-    """The records that `write_results` wrote to `out`, figures to 6 digits.
+    """The records that `write_results` wrote to `out`, with floats to 6 digits.
 
-    Raises `InputError` where they are damaged, or do not belong together.
+    Raises `InputError` if the files are missing, damaged, or do not belong together.
     """
     rows = [read_rows(out / name) for name in (RESULTS, DETAILS)]
     if [_key(row) for row in rows[0]] != [_key(row) for row in rows[1]]:
@@ -62,9 +62,9 @@ def read_results(out: Path) -> list[Record]:
 
 
 def read_facts(path: Path, keys: Sequence[str] = ()) -> dict[str, Any]:
-    """The JSON object in a file of a results folder, which has these keys.
+    """The JSON object in a file of a results folder.
 
-    Raises `InputError` where the file is damaged, or something else.
+    Raises `InputError` if the file is damaged, holds no object, or lacks one of `keys`.
     """
     facts = _read_json(path)
     lacks = [key for key in keys if key not in facts] if isinstance(facts, dict) else ["{"]
@@ -74,9 +74,9 @@ def read_facts(path: Path, keys: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def read_environments(path: Path) -> list[dict[str, Any]]:
-    """The environments that a folder's results are from, none where it has no such file.
+    """The environments in which a folder's results were computed; empty if there is no such file.
 
-    Raises `InputError` where the file is damaged, or something else.
+    Raises `InputError` if the file is damaged or holds something else.
     """
     if not path.is_file():
         return []
@@ -94,7 +94,7 @@ def _read_json(path: Path) -> Any:
 
 
 def to_six_digits(record: Record) -> Record:
-    """The record as `read_results` reads it back."""
+    """The record as `read_results` returns it after `write_results`."""
     return {
         column: value_of(column, str(_cell(record[column])))
         for column in dict.fromkeys((*RESULT_COLUMNS, *DETAIL_COLUMNS))
@@ -102,7 +102,7 @@ def to_six_digits(record: Record) -> Record:
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
-    """Rows of a table with a head, as text; raises `InputError` where there is none."""
+    """Rows of a CSV file with a header, as text; raises `InputError` if there is no file."""
     if not path.is_file():
         raise InputError(f"there is no {path}")
     with path.open(newline="", encoding="utf-8") as file:
@@ -114,7 +114,7 @@ def _key(row: dict[str, str]) -> tuple[str, ...]:
 
 
 def value_of(column: str, text: str) -> object:
-    """What the text in a column of a results table stands for."""
+    """The value that a text in a column of a results table stands for."""
     if text == "":
         return None
     if column in _TEXTS:

@@ -1,4 +1,4 @@
-"""What a prediction of the unlabelled rows is worth, given their hidden classes."""
+"""Metrics of a prediction for the unlabelled rows, given their hidden classes."""
 
 from dataclasses import dataclass
 
@@ -22,11 +22,12 @@ METRICS = (
 
 @dataclass(frozen=True)
 class Judged:
-    """`metrics` by name, None where undefined; the reliability of a probability, bin by bin.
+    """A judged prediction.
 
-    `reliability`: for each of 10 equal bins of the score that holds rows, its number from 0, the
-    number of rows, the sum of scores and the number of positives; None for methods whose score is
-    no probability. `collapsed`: all rows have one score.
+    `metrics`: by name, None where undefined. `reliability`: for each non-empty one of 10 equal bins
+    of the score, the bin's number from 0, the number of rows, the sum of scores and the number of
+    positives; None for methods whose score is no probability. `collapsed`: whether all rows have
+    the same score.
     """
 
     metrics: dict[str, float | None]
@@ -35,13 +36,14 @@ class Judged:
 
 
 def judge(prediction: Prediction, y: np.ndarray, is_probability: bool) -> Judged:
-    """Hold a prediction against y [n_u], 1 = positive.
+    """Compare a prediction with the classes y [n_u], 1 = positive.
 
-    AUC is of `Prediction.order`, where scores that were cut off at 1 tie no rows. F1 is 0 where a
-    class is never predicted. Brier score and ECE (10 equal bins, weighted by rows) are for
-    probabilities; `pi_error` is the distance of the estimated share of positives from the true one.
-    Raises `ValueError` for an answer of another length, scores or an estimate that are not finite,
-    labels other than 0 and 1, and probabilities outside [0, 1].
+    AUC uses `Prediction.order`, in which rows whose scores were clipped at 1 are not tied. F1 is 0
+    if its class is never predicted. Brier score and ECE (10 equal bins, weighted by rows) are
+    computed for probabilities only. `pi_error` is the absolute error of the estimated share of
+    positives, if the method estimates it. Raises `ValueError` for a prediction of another length,
+    scores or an estimate that are not finite, labels other than 0 and 1, and probabilities outside
+    [0, 1].
     """
     score, label = np.asarray(prediction.score, float), np.asarray(prediction.label)
     order = np.asarray(prediction.order, float)
@@ -92,7 +94,7 @@ def _check_scores(score, y) -> None:
 
 
 def _reliability(score: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """[10, 3]: rows, sum of scores, positives of each bin; a score of 1 is in the last."""
+    """[10, 3]: rows, sum of scores and positives of each bin; a score of 1 is in the last."""
     place = np.minimum((score * N_BINS).astype(int), N_BINS - 1)
     return np.column_stack(
         [np.bincount(place, weights, N_BINS) for weights in (None, score, y.astype(float))]

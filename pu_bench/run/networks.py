@@ -1,4 +1,4 @@
-"""Which network results are of, so that those of another give way or are refused."""
+"""Identify the network behind results, so that those of another are refused or replaced."""
 
 import hashlib
 import json
@@ -15,16 +15,17 @@ from puicl_config import InputError, sha256_of
 from puicl_model import TURNED, PUICLClassifier, TrainedRange, auto_scalings, find_weights
 
 NETWORK = ("weights", "inference")
-# What an answer depends on, the same table, seed and weights given, beside the network's shape and
-# how much of a table it reads at once: parameters of the classifier.
+# Parameters of the classifier on which its scores depend, given the same table, seed and weights.
+# The network's shape and the size of its contexts (trained range) are taken from the card.
 _DECISIVE = ("n_estimators", "scalings", "columns", "blend", "preprocessing")
 
 
 def network_facts(methods: Iterable[Method]) -> dict[str, dict[str, str]]:
-    """Hex SHA-256 by method, for those that are PUICL: of its `weights`, and of its `inference`.
+    """Hex SHA-256 of `weights` and of `inference`, each by method, for methods that are PUICL.
 
-    `weights` is of the file; `inference` of what else the scores depend on: network and trained
-    range by the card, and the classifier's parameters (scalings, passes, blend).
+    `weights` is the digest of the file. `inference` is the digest of everything else on which the
+    scores depend: network and trained range from the card, and the classifier's parameters
+    (scalings, passes, blend).
     """
     networks = [method for method in methods if isinstance(method, PUICLMethod)]
     paths = {method.name: find_weights(method.model) for method in networks}
@@ -39,10 +40,10 @@ def network_facts(methods: Iterable[Method]) -> dict[str, dict[str, str]]:
 
 
 def other_networks(before: dict[str, Any], now: dict[str, Any]) -> dict[str, str]:
-    """Methods of `now` whose results in `before` are another network's, and in which respect.
+    """Methods of `now` whose results in `before` are of another network, and the differing fact.
 
-    A folder that has a method's `weights` and not its `inference` is from before that was written
-    down: nobody knows, so that it counts as another's.
+    Older folders have a method's `weights` but not its `inference`, which is then unknown and
+    counts as different.
     """
     found: dict[str, str] = {}
     for fact in NETWORK:
@@ -56,9 +57,9 @@ def other_networks(before: dict[str, Any], now: dict[str, Any]) -> dict[str, str
 def give_way(
     out: Path, log: CellLog, before: dict[str, Any], now: dict[str, Any], new_weights: bool
 ) -> dict[str, Any]:
-    """`now`, with the networks of methods that only `before` names; drops what is another's.
+    """Merge the networks of `before` into `now`; drop results of other networks from the log.
 
-    Raises `InputError` where there is such and `new_weights` does not allow it.
+    Raises `InputError` if there are any and `new_weights` does not allow dropping them.
     """
     others = other_networks(before, now)
     if others and not new_weights:
@@ -91,17 +92,18 @@ def _inference(method: PUICLMethod, weights: Path) -> dict[str, Any]:
             facts["scalings_of_levels_alone"] = levels
     kinds = _turns(decisive["scalings"], n_estimators)
     if any(kind not in TURNED for kind in kinds[1:]):
-        # Before, every estimator read all columns as they are.
+        # Marks a change of behaviour: before, every estimator read all columns as they are.
         facts["columns_of_two_values"] = "turned"
     if decisive["blend"] == "trees":
-        # Before, trees alone, a fifth of the rank whether they follow the network or not.
+        # Marks a change of behaviour: before, trees alone made up a fifth of the rank, whether or
+        # not they agreed with the network.
         facts["students"] = "trees and nearest rows, weighed by their agreement with the network"
     if mirrored and n_estimators > 1:
-        # Of networks that were not shown such tasks no pass is mirrored.
+        # No pass is mirrored for networks that were not trained on such tasks.
         facts["graded_tables"] = "every other pass mirrored"
     if not orders_matter:
-        # Until they counted as often as the scalings say, estimators that could not differ counted
-        # once; where column orders matter, none are equal.
+        # Marks a change of behaviour: before, estimators that could not differ counted only once.
+        # If the order of columns matters, no two are equal.
         facts["equal_estimators"] = "counted each"
     return facts
 

@@ -1,4 +1,4 @@
-"""`puicl bench`: methods x tasks x repeats, side by side, resumable after any kill."""
+"""`puicl bench`: methods x tasks x repeats in parallel, resumable after any kill."""
 
 import inspect
 import json
@@ -33,16 +33,17 @@ from pu_bench.run.networks import give_way, network_facts
 from pu_bench.run.store import CellLog, Record, is_done, only_run_in
 from puicl_config import InputError, ProgressReport, write_atomically
 
-# Raised whenever the same cell would see other rows or be judged in another way.
-# 2: probabilities that were cut off at 1 no longer tie the rows in AUC.
+# Incremented whenever the same cell would see other rows or be judged differently.
+# 2: probabilities that were clipped at 1 no longer tie the rows in AUC.
 PROTOCOL = 2
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run. `methods` are names of the registry; `model` is PUICL's weights.
+    """What to run. `methods` are names of the registry; `model` is the path of PUICL's weights.
 
-    `new_weights`: results of methods whose weights are others now give way to new ones.
+    `retry_failed`: failed cells are run again. `new_weights`: results of methods whose weights have
+    changed are replaced. `skipped`: why other methods are not run, by name.
     """
 
     collection: Collection
@@ -55,7 +56,7 @@ class Plan:
     skipped: dict[str, str] = field(default_factory=dict)
 
     def cells(self) -> Iterator[Cell]:
-        """All cells, a whole repeat before the next: a run that is stopped has seen all tasks."""
+        """All cells, one whole repeat after the other, so that a stopped run has seen all tasks."""
         for repeat in range(self.repeats):
             for task in self.collection.tables:
                 for method in self.methods:
@@ -63,16 +64,17 @@ class Plan:
 
 
 def make_method(name: str, model: Path | None) -> Method:
-    """A method of the registry; `model` goes to those that take weights of that name."""
+    """Make a method of the registry; `model` is passed to those with a parameter of that name."""
     return _made(METHODS[name], model)
 
 
 def usable_methods(
     names: Sequence[str] | None, model: Path | None
 ) -> tuple[list[str], dict[str, str]]:
-    """Names that can be run (all, where None), and for others one sentence each why not.
+    """Names of methods that can be run (of all, if None), and for each other one the reason.
 
-    A method that was asked for by name and cannot be run is refused with an `InputError`.
+    Raises `InputError` for an unknown name, and if a method that was asked for by name cannot be
+    run.
     """
     for name in names or ():
         if name not in METHODS:
@@ -94,12 +96,12 @@ def run_benchmark(
 ) -> list[Record]:
     """Run the cells that `out` lacks; returns the records of the plan's cells, in its order.
 
-    Each finished cell is appended to `out`/cells.jsonl before the next begins, so that a run that
-    was killed goes on where it stood. `results.csv` and `details.csv` are written from it at the
-    end and when the run is stopped; where it is gone, they stand for it. `begun` is called with the
-    cells that will be run, before the first. Raises `InputError` where `out` holds results of other
-    tables, other rows, other weights or another protocol, or results without the run.json that says
-    what they are of, or another run is at work there.
+    Each finished cell is appended to `out`/cells.jsonl at once, so that a killed run resumes where
+    it stopped. `results.csv` and `details.csv` are written from it at the end and when the run is
+    stopped; if cells.jsonl is missing, it is restored from them. `begun` is called before the first
+    cell with the cells that will be run. Raises `InputError` if `out` holds results of other
+    tables, other rows, other weights or another protocol, if it holds results without the run.json
+    that identifies them, or if another run is working there.
     """
     log = CellLog(out / CELLS)
     with only_run_in(out):
@@ -119,7 +121,7 @@ def run_benchmark(
 
 
 def run_only(cell: Cell, plan: Plan) -> Record:
-    """One cell by itself; the same figures as in any run, whatever ran before it."""
+    """Run a single cell; its figures are the same as in any run, whatever ran before it."""
     return run_cell(cell, make_method(cell.method, plan.model), _split(plan, cell))
 
 
@@ -131,9 +133,10 @@ def run_and_keep(
     plan: Any,
     total: int,
 ) -> None:
-    """Run what is `todo` of `total` with the `plan`'s model and jobs; each is kept at once.
+    """Run the `todo` of `total` cells with the `plan`'s model and jobs; log each when finished.
 
-    `asked` gives the cell, its rows and further facts for its record, as a worker becomes free.
+    `asked` maps an item of `todo` to its cell, its rows and further facts for its record; it is
+    called as workers become free.
     """
     failed = 0
     with (
@@ -141,7 +144,7 @@ def run_and_keep(
         joblib.parallel_config(backend="loky", inner_max_num_threads=1),
     ):
         parallel = joblib.Parallel(n_jobs=plan.jobs, return_as="generator_unordered", batch_size=1)
-        # By its class: a method that a script added to METHODS has no name in a worker.
+        # Pass the class, not the name: workers lack methods that a script added to METHODS.
         work = (
             joblib.delayed(_run_and_keep)(*one, METHODS[one[0].method], plan.model, log)
             for one in map(asked, todo)
@@ -170,14 +173,14 @@ def _run_and_keep(
 
 
 def _problem(name: str, model: Path | None) -> str | None:
-    """Why a method cannot be run here: a package or weights are missing; None where it can."""
+    """Why a method cannot be run here (missing package or weights); None if it can."""
     x = np.arange(12.0)[:, np.newaxis]
     try:
         method = make_method(name, model)
         method.check()
         if _takes_weights(METHODS[name]):
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of so few rows: they are nobody's
+                warnings.simplefilter("ignore")  # about this probe's few rows
                 method.fit_predict(x[:4], x[4:], 0)
     except InputError as error:
         return str(error)
@@ -193,7 +196,10 @@ def _takes_weights(kind: Callable[..., Method]) -> bool:
 
 
 def _claim(out: Path, plan: Plan, log: CellLog) -> None:
-    """Write what the folder's results are of, or check that the plan continues them."""
+    """Record what the folder's results are of, after checking that the plan continues them.
+
+    Raises `InputError` if it does not.
+    """
     tables = plan.collection.tables
     now = {
         "protocol": PROTOCOL,
@@ -221,7 +227,7 @@ def _claim(out: Path, plan: Plan, log: CellLog) -> None:
             before = read_facts(path, FACTS)
             now = _continued(before, now, out)
             now = give_way(out, log, before, now, plan.new_weights)
-            # Before run.json names other weights, no file may hold figures of those before.
+            # No file may hold figures of the old weights once run.json names the new ones.
             write_results(out, list(log.records(cell_of).values()))
     write_atomically(path, (json.dumps(now, indent=1) + "\n").encode())
     _record_environment(out / ENVIRONMENT, plan.jobs)
@@ -230,7 +236,7 @@ def _claim(out: Path, plan: Plan, log: CellLog) -> None:
 def _table_facts(table: Table, collection: str) -> dict[str, Any]:
     facts: dict[str, Any] = {"title": table.title, "sha256": table.digest}
     facts["task_sha256"] = table.task_digest
-    # What the paper's 20 are without is known by their pins.
+    # For the paper's 20 tables, the pins determine the columns left out.
     if table.left_out and collection != PAPER:
         facts["left_out"] = table.left_out
     return facts
@@ -246,14 +252,14 @@ def _continued(before: dict[str, Any], now: dict[str, Any], out: Path) -> dict[s
         there = before["tables"].get(name, table)
         if there["sha256"] != table["sha256"]:
             raise InputError(f"{out} holds results on another {name} table; give another --out")
-        # An older version did not write it down.
+        # Older versions did not record task_sha256.
         if there.get("task_sha256", table["task_sha256"]) != table["task_sha256"]:
             raise InputError(
                 f"{out} holds results on {name} with another positive class, or other columns "
                 "taken for categories; give another --out"
             )
     merged = {key: {**before[key], **now[key]} for key in ("tables", "methods")}
-    # What an earlier run could not have or run, and none could until now.
+    # Keep the reasons of earlier runs for tasks and methods that are still unavailable.
     for key, had in (("unavailable", "tables"), ("skipped", "methods")):
         lacking = {**before.get(key, {}), **now[key]}
         merged[key] = {name: why for name, why in lacking.items() if name not in merged[had]}

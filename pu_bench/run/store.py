@@ -1,4 +1,4 @@
-"""Finished cells on disk: one line of JSON each, kept at once and through any kill."""
+"""Finished cells on disk: one line of JSON each, written at once and safe from any kill."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ Record = dict[str, Any]
 class CellLog:
     """An append-only file of records; several processes may append.
 
-    A line that a kill cut off is not a record; the next append ends it first.
+    A line cut off by a kill is no record; the next append terminates it first.
     """
 
     def __init__(self, path: Path):
@@ -28,7 +28,7 @@ class CellLog:
         line = json.dumps(record, allow_nan=False, separators=(",", ":")).encode() + b"\n"
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         try:
-            # Where there are no locks, a line is one write to the file's end all the same.
+            # Without locks, too, a line is still a single write to the end of the file.
             take_lock(descriptor, wait=True)
             size = os.fstat(descriptor).st_size
             if size and os.pread(descriptor, 1, size - 1) != b"\n":
@@ -39,15 +39,15 @@ class CellLog:
             os.close(descriptor)
 
     def rewrite(self, records: Iterable[Record]) -> None:
-        """Hold these records and no others."""
+        """Replace the file's content by these records."""
         lines = (json.dumps(record, allow_nan=False, separators=(",", ":")) for record in records)
         write_atomically(self.path, "".join(f"{line}\n" for line in lines).encode())
 
     @contextlib.contextmanager
     def begun_from(self, table: Path, read: Callable[[Path], Iterable[Record]]) -> Iterator[None]:
-        """Where there is no log, as in a published folder, begin with what `read` finds in `table`.
+        """If there is no log, as in a published folder, begin it with what `read` finds in `table`.
 
-        Should what follows raise `InputError`, the folder is as it was.
+        If the block raises `InputError`, the new log is removed again.
         """
         begins = table.is_file() and not self.path.exists()
         if begins:
@@ -60,9 +60,9 @@ class CellLog:
             raise
 
     def records(self, key: Callable[[Record], Any]) -> dict[Any, Record]:
-        """The last record of each key, in the order of the first.
+        """The last record of each key, in the order in which the keys first appear.
 
-        Raises `InputError` naming a whole line that has no key.
+        Raises `InputError` naming a complete line that has no key.
         """
         found: dict[Any, Record] = {}
         if self.path.is_file():
@@ -80,15 +80,16 @@ class CellLog:
 
 
 def is_done(record: Record | None, retry_failed: bool) -> bool:
-    """Whether a cell need not be run: it has a record, and no failure that is to be retried."""
+    """Whether a cell need not be run: it has a record, and not a failure to be retried."""
     return record is not None and not (retry_failed and record["error"])
 
 
 @contextlib.contextmanager
 def only_run_in(folder: Path) -> Iterator[None]:
-    """Make the folder and hold its lock; `InputError` where another run does, or it cannot be.
+    """Make the folder and hold its lock for the block.
 
-    Where the file system keeps no locks, that is said, and the run goes on.
+    Raises `InputError` if another run holds the lock, or if the folder cannot be written. On a file
+    system without locks, prints a warning and continues.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from pu_bench.protocol import PUTask
 from puicl_config import InputError
 from shard_io import open_shards
 
-# Tables with fewer rows of some class run dry within a sweep.
+# Tables with fewer rows of a class are too small for some values of a sweep.
 FEWEST_OF_A_CLASS = 1000
 _FIT_ROWS = 2000
 COMMAND = "prior-gen --config bench --split heldout --tail --out shards/bench"
@@ -21,7 +21,7 @@ COMMAND = "prior-gen --config bench --split heldout --tail --out shards/bench"
 
 @dataclass(frozen=True)
 class Pool:
-    """x: [n, d]; positive: boolean [n]; `kind` says where it is from."""
+    """Rows with known classes. x: [n, d]; positive: boolean [n]; `kind` is their origin."""
 
     name: str
     kind: Literal["synthetic", "real"]
@@ -30,18 +30,19 @@ class Pool:
 
     @property
     def n_features(self) -> int:
-        """d."""
+        """Number of columns, d."""
         return self.x.shape[1]
 
 
 @dataclass(frozen=True)
 class Composition:
-    """What a drawn task is made of.
+    """The composition of a drawn task.
 
-    `prior` is the share of positives among the unlabelled rows, `eta` the unlabelled rows per
-    labelled positive. `n_features`: a random subset of as many columns, or all. `bias`: labelled
-    positives are drawn with weights exp(bias * z), z the standardised score of a logistic
-    regression that knows the classes, or one random feature; 0 is selection completely at random.
+    `prior` is the share of positives among the unlabelled rows, `eta` the number of unlabelled rows
+    per labelled positive. `n_features` is the size of a random subset of the columns; None means
+    all. Labelled positives are drawn with weights exp(bias * z), where z is standardised: the score
+    of a logistic regression fitted to the classes, or one random feature, as `bias_by` says. A
+    `bias` of 0 is selection completely at random.
     """
 
     n_labeled: int = 100
@@ -53,13 +54,13 @@ class Composition:
 
     @property
     def n_unlabeled(self) -> tuple[int, int]:
-        """Positives and negatives among the unlabelled rows, at least one of each."""
+        """Numbers of positives and negatives among the unlabelled rows, each at least one."""
         n = max(2, round(self.n_labeled * self.eta))
         positives = min(max(1, round(n * self.prior)), n - 1)
         return positives, n - positives
 
     def fits(self, pool: Pool) -> bool:
-        """Whether the pool has the rows and columns."""
+        """Whether the pool has enough rows of each class and enough columns."""
         positives, negatives = self.n_unlabeled
         have = int(pool.positive.sum())
         return (
@@ -70,13 +71,13 @@ class Composition:
 
 
 def draw(pool: Pool, composition: Composition, rng: np.random.Generator) -> PUTask:
-    """A task of that composition; raises `ValueError` where the pool is too small for it."""
+    """Draw a task of that composition; raises `ValueError` if the pool is too small for it."""
     if not composition.fits(pool):
         raise ValueError(f"{pool.name} is too small for {composition}")
     columns = rng.permutation(pool.n_features)
     positives = rng.permutation(np.flatnonzero(pool.positive))
     negatives = rng.permutation(np.flatnonzero(~pool.positive))
-    # Largest keys first are a draw without replacement by the weights (Efraimidis and Spirakis).
+    # Sorting by falling key draws without replacement by the weights (Efraimidis and Spirakis).
     keys = rng.gumbel(size=len(positives))
     if composition.bias:
         keys = keys + composition.bias * _labelling_score(pool, positives, composition, rng)
@@ -92,7 +93,7 @@ def draw(pool: Pool, composition: Composition, rng: np.random.Generator) -> PUTa
 
 
 def table_pools(tables: Iterable[Table]) -> list[Pool]:
-    """The tables with at least 1,000 rows of each class."""
+    """Pools of the tables with at least 1,000 rows of each class."""
     return [
         Pool(table.name, "real", table.x, table.positive)
         for table in tables
@@ -101,16 +102,16 @@ def table_pools(tables: Iterable[Table]) -> list[Pool]:
 
 
 def shard_pools(shards: str) -> tuple[list[Pool], str]:
-    """Every task of a folder of held-out shards, and the digest of their plan.
+    """A pool for every task in a folder of held-out shards, and the digest of their plan.
 
-    Labelled and hidden positives of a task are alike, so they are one pool again. Raises
-    `InputError` for shards of the training split, and where no part is published.
+    Labelled and hidden positives of a task have the same distribution, so a pool merges them.
+    Raises `InputError` for shards of the training split, and if no part is published.
     """
     reader = open_shards(shards)
     if reader.manifest.split != "heldout":
         raise InputError(
             f"{shards} holds the split {reader.manifest.split!r}, which networks are trained on; "
-            f"make others by: {COMMAND}"
+            f"make held-out ones with: {COMMAND}"
         )
     pools = []
     for part in reader.published_parts():
@@ -125,7 +126,7 @@ def shard_pools(shards: str) -> tuple[list[Pool], str]:
                     Pool(name, "synthetic", microbatch.x[number].astype(np.float64), labels)
                 )
     if not pools:
-        raise InputError(f"{shards} holds no published part; make some by: {COMMAND}")
+        raise InputError(f"{shards} holds no published part; make some with: {COMMAND}")
     return pools, reader.manifest.plan_digest
 
 
@@ -137,7 +138,7 @@ def pools_between(pools: Sequence[Pool], low: int, high: int, most: int) -> list
 def _labelling_score(
     pool: Pool, positives: np.ndarray, composition: Composition, rng: np.random.Generator
 ) -> np.ndarray:
-    """z of the positives, [n_positives]."""
+    """The standardised score z of the positives, [n_positives]; zeros if it is constant."""
     if composition.bias_by == "feature":
         varying = np.flatnonzero(pool.x[positives].std(axis=0) > 0)
         if not len(varying):

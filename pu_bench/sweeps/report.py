@@ -1,4 +1,4 @@
-"""The sweeps' report: curves with bands, and the numbers behind them."""
+"""The report of sweeps: curves with bands, and the numbers behind them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +29,7 @@ PAGE, MARKDOWN, PICTURES = "sweeps.html", "sweeps.md", "figures"
 def write_sweep_report(folder: Path) -> Path:
     """Write sweeps.html, sweeps.md and their pictures from sweeps.csv; returns the page's path.
 
-    Raises `InputError` where there are no sweeps.
+    Raises `InputError` if there are no sweeps.
     """
     if not (folder / SWEEP_RESULTS).is_file():
         raise InputError(f"{folder} holds no sweeps: there is no {SWEEP_RESULTS}")
@@ -60,9 +60,10 @@ _INTRODUCTION = (
 
 
 def summary(cells: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Mean over tasks of the mean over repeats, its standard error and the tasks, by value.
+    """By kind, method and value: mean over tasks, its standard error, and the number of tasks.
 
-    A failed cell's AUC is chance, its other metrics are left out.
+    A task counts with its mean over repeats. A failed cell counts as chance in the AUC and is left
+    out of other metrics.
     """
     if metric == "auc":
         cells = cells.assign(auc=cells.auc.where(cells.error.isna(), CHANCE))
@@ -71,7 +72,7 @@ def summary(cells: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def curves(sweep: Sweep, cells: pd.DataFrame) -> Picture:
-    """AUC, accuracy and error of the class prior against the varied quantity."""
+    """Draw AUC, accuracy and error of the class prior against the varied quantity."""
     kinds = sorted(cells.kind.unique(), reverse=True)
     methods = list(dict.fromkeys(cells.method))
     with house_style():

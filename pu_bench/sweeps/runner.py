@@ -1,4 +1,4 @@
-"""Running sweeps: every value x pool x method x repeat, resumable like the benchmark itself."""
+"""Run sweeps: every value x pool x method x repeat, resumable like the benchmark itself."""
 
 import csv
 import io
@@ -38,10 +38,10 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """Which sweeps, on which pools, with which methods. `shards_digest` names the shards' plan.
+    """Which sweeps to run, on which pools, with which methods.
 
-    `retry_failed`: failed cells are run again. `new_weights`: results of methods whose weights are
-    others now give way to new ones.
+    `shards_digest` is the digest of the shards' plan. `retry_failed`: failed cells are run again.
+    `new_weights`: results of methods whose weights have changed are replaced.
     """
 
     sweeps: Sequence[str]
@@ -55,7 +55,10 @@ class SweepPlan:
     new_weights: bool = False
 
     def cells(self) -> Iterator[tuple[str, float, Pool, Composition, Cell]]:
-        """All cells. A synthetic pool is drawn from once, there being many; a real one often."""
+        """All cells, each with its sweep, value, pool and composition.
+
+        A real pool is drawn from `repeats` times; a synthetic one once, since there are many.
+        """
         for name in self.sweeps:
             for value in SWEEPS[name].values:
                 for pool, wanted in SWEEPS[name].pools(value, self.pools):
@@ -66,7 +69,7 @@ class SweepPlan:
 
 
 def task_name(sweep: str, value: float, pool: str) -> str:
-    """Name of the draws from a pool at one value of a sweep."""
+    """Name of the task drawn from a pool at one value of a sweep."""
     return f"{sweep}={value:g}@{pool}"
 
 
@@ -75,9 +78,9 @@ def run_sweeps(
 ) -> list[Record]:
     """Run the cells that `out` lacks and write sweeps.csv; returns the plan's records.
 
-    `begun` is called with the cells that will be run, before the first. Raises `InputError` where
-    `out` holds sweeps with other shards, tables, rows or weights, or without the sweeps.json that
-    says with which.
+    `begun` is called before the first cell with the cells that will be run. Raises `InputError` if
+    `out` holds sweeps with other shards, tables, rows, weights or another protocol, if it holds
+    sweeps without the sweeps.json that identifies them, or if another run is working there.
     """
     log = CellLog(out / SWEEP_CELLS)
     wanted = list(plan.cells())
@@ -100,12 +103,16 @@ def run_sweeps(
 
 
 def split_of(pool: Pool, composition: Composition, repeat: int) -> PUTask:
-    """The same draw for every method; values of one sweep start from the same random numbers."""
+    """Draw a task from a pool.
+
+    The seed depends on the pool and the repeat alone, so that all methods see the same rows and all
+    values of a sweep start from the same random numbers.
+    """
     return draw(pool, composition, np.random.default_rng(seed_of("sweep", pool.name, repeat)))
 
 
 def _asked(entry: tuple[str, float, Pool, Composition, Cell]) -> tuple[Cell, PUTask, dict]:
-    """A cell, its rows and what its record says of the sweep."""
+    """A cell, its rows, and the facts about the sweep for its record."""
     name, value, pool, composition, cell = entry
     facts = {"sweep": name, "value": value, "pool": pool.name, "kind": pool.kind}
     return cell, split_of(pool, composition, cell.repeat), facts
@@ -133,7 +140,7 @@ def _claim(out: Path, plan: SweepPlan, log: CellLog) -> None:
     if before.get("shards") and now["shards"] and before["shards"] != now["shards"]:
         raise InputError(f"{out} holds sweeps with other shards; give another --out")
     now["shards"] = now["shards"] or before.get("shards")
-    known = before.get("pools", {})  # an older version did not write them down
+    known = before.get("pools", {})  # older versions did not record them
     for name, digest in now["pools"].items():
         if known.get(name, digest) != digest:
             raise InputError(f"{out} holds sweeps on another {name} table; give another --out")
@@ -141,13 +148,16 @@ def _claim(out: Path, plan: SweepPlan, log: CellLog) -> None:
     with log.begun_from(out / SWEEP_RESULTS, _published):
         now = give_way(out, log, before, now, plan.new_weights)
         if before:
-            # Before sweeps.json names other weights, no file may hold figures of those before.
+            # No file may hold figures of the old weights once sweeps.json names the new ones.
             write_atomically(out / SWEEP_RESULTS, _csv(list(log.records(cell_of).values())))
     write_atomically(path, (json.dumps(now, indent=1) + "\n").encode())
 
 
 def _published(path: Path) -> list[Record]:
-    """The records that `_csv` wrote, figures to 6 digits; `InputError` where it is damaged."""
+    """The records that `_csv` wrote, with floats to 6 digits.
+
+    Raises `InputError` if the file is damaged.
+    """
     found = []
     try:
         for row in read_rows(path):
@@ -163,7 +173,7 @@ def _csv(records: Sequence[Record]) -> bytes:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
-    # By repeat, too: workers end in any order.
+    # Include the repeat: workers finish in any order.
     order = ("sweep", "kind", "value", "pool", "method", "repeat")
     for record in sorted(records, key=lambda r: [r[key] for key in order]):
         # Files of older versions lack rows_seen.

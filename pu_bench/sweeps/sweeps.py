@@ -1,29 +1,29 @@
-"""The sweeps: what is varied, over which values."""
+"""The sweeps: the varied quantities and their values."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pu_bench.sweeps.pools import Composition, Pool, pools_between
 
-# Synthetic tasks a value; and, unless the number of features is varied, their features.
+# Number of synthetic tasks for each value, and their range of features, unless that is varied.
 POOLS = 24
 FEATURES = (5, 20)
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """One varied quantity. `label` is the axis; `log` whether it is logarithmic."""
+    """One varied quantity. `label` is that of the axis; `log`: whether the axis is logarithmic."""
 
     name: str
     label: str
     values: tuple[float, ...]
     composition: Callable[[float], Composition]
     log: bool = False
-    # Synthetic tasks have their own number of features: the values stand for these ranges.
+    # A synthetic task's number of features is fixed, so a value stands for one of these ranges.
     feature_ranges: tuple[tuple[int, int], ...] | None = None
 
     def pools(self, value: float, pools: Sequence[Pool]) -> list[tuple[Pool, Composition]]:
-        """Pools that can show this value, each with what to draw from it."""
+        """Pools from which this value can be drawn, each with the composition to draw."""
         real = [pool for pool in pools if pool.kind == "real"]
         synthetic = [pool for pool in pools if pool.kind == "synthetic"]
         wanted = self.composition(value)

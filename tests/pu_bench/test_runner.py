@@ -161,7 +161,7 @@ def test_only_says_where_a_recorded_cell_has_other_figures(bench, tmp_path):
     cells.write_text(json.dumps({**record, "auc": 0.123}) + "\n")
     code, out, _ = bench("--only", "monk1:logistic:0", "--out", tmp_path)
     assert code == 1
-    assert "holds others for monk1:logistic:0: auc 0.123" in out
+    assert "holds other figures for monk1:logistic:0: auc 0.123" in out
 
 
 def test_only_compares_with_a_published_folder_too_which_holds_six_digits(bench, tmp_path):
@@ -181,7 +181,7 @@ def test_only_compares_with_a_published_folder_too_which_holds_six_digits(bench,
     (tmp_path / "results.csv").write_text(text.replace(auc, "0.123456"), encoding="utf-8")
     code, out, _ = bench("--only", "monk1:logistic:2", *common)
     assert code == 1
-    assert "holds others for monk1:logistic:2: auc 0.123456" in out
+    assert "holds other figures for monk1:logistic:2: auc 0.123456" in out
     code, out, _ = bench("--only", "monk1:extra_trees:0", *common)
     assert code == 0
     assert out.splitlines()[-1].endswith("holds no figures for monk1:extra_trees:0")

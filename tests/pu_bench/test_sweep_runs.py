@@ -243,7 +243,7 @@ def test_shards_too_small_for_every_value_are_told(bench, tmp_path, tiny):
     code, out, said = bench("--sweep", "pi", *options, *shards)
     assert code == 2
     assert "table wdbc is left out of the sweep: fewer than 1,000 rows of a class\n" in out
-    assert "pools has rows enough for a value of pi: of synthetic tasks `prior-gen --conf" in said
+    assert "pools has enough rows for a value of pi: `prior-gen --config bench" in said
     assert not (tmp_path / "out").exists()
 
 
