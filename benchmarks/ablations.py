@@ -1,8 +1,8 @@
-"""A real ablation from one set of shards: orders of the same data, and subsets of it by tags.
+"""An ablation on one set of shards: orders of the same data, and subsets of it by tags.
 
 Generates the small plan once, trains each variant with the trainer as a user would (one override
-each, several seeds), and writes `table.md` and `curves.png`. Started again it goes on: a run that
-is complete is not repeated.
+each, several seeds), and writes `table.md` and `curves.png`. Run again, it resumes: complete runs
+are not repeated.
 """
 
 import argparse
@@ -43,12 +43,12 @@ SUBSETS = {"causal": "causal", "non-causal": "not causal"}
 
 
 def folder_of(out: Path, variant: str, seed: int) -> Path:
-    """Where a variant's run lies."""
+    """The folder of a variant's run."""
     return out / f"{variant.replace(' ', '-')}-{seed}"
 
 
 def is_done(run: Path) -> bool:
-    """Whether a run has made all its steps."""
+    """Whether a run has completed all its steps."""
     card = run / "model.json"
     if not card.is_file():
         return False
@@ -57,7 +57,7 @@ def is_done(run: Path) -> bool:
 
 
 def train(run: Path, shards: Path, heldout: Path, overrides: tuple[str, ...], seed: int) -> None:
-    """One run of the trainer, in a process of its own."""
+    """Run the trainer once, in a separate process."""
     command = [sys.executable, MAIN, "--config", "demo", "--shards", shards, "--out", run]
     options = [f"train.heldout={heldout}", "train.heldout_every=100", "train.log_every=25"]
     command += [*PLAN, *options, f"train.seed={seed}", *overrides]
@@ -65,13 +65,13 @@ def train(run: Path, shards: Path, heldout: Path, overrides: tuple[str, ...], se
 
 
 def run_or_exit(command: list, **options) -> None:
-    """Run a command; where it fails it has said why, so that this one ends with its status."""
+    """Run a command; if it fails, exit with its status, since it has printed the reason."""
     if status := subprocess.run([str(word) for word in command], check=False, **options).returncode:
         sys.exit(status)
 
 
 def figures_of(run: Path, folders: dict[str, Path]) -> dict[str, float]:
-    """AUC of a run's final weights on each folder, kept beside them."""
+    """AUC of a run's final weights on each folder, cached beside the weights."""
     path = run / "heldout.json"
     if not path.is_file():
         figures = {name: heldout_auc(run, folder) for name, folder in folders.items()}
@@ -80,7 +80,7 @@ def figures_of(run: Path, folders: dict[str, Path]) -> dict[str, float]:
 
 
 def after_steps(run: Path, step: int) -> float:
-    """Held-out AUC that the run logged after so many steps."""
+    """Held-out AUC that the run logged at `step`."""
     lines = read_ledger(run / "metrics.jsonl")
     figures = [line for line in lines if "heldout_auc" in line]
     return next(line["heldout_auc"] for line in figures if line["step"] == step)
@@ -98,7 +98,7 @@ def heldout_auc(run: Path, heldout: Path) -> float:
 
 
 def table(out: Path, folders: dict[str, Path], seeds: list[int]) -> str:
-    """Markdown: AUC on all, causal and non-causal held-out tasks, mean over seeds and each."""
+    """Markdown: AUC on all, causal and non-causal held-out tasks, mean over seeds and each seed."""
     lines = [
         "| variant | override | AUC after 100 steps | AUC at the end (each seed) | on causal | "
         "on non-causal | reuse |",
@@ -124,7 +124,7 @@ def table(out: Path, folders: dict[str, Path], seeds: list[int]) -> str:
 
 @exit_on_input_error
 def main() -> None:
-    """Train what is missing, as far as the time allows; then table and curves of what is there."""
+    """Train missing runs while time allows, then write table and curves of the finished ones."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("results/ablations"))
     parser.add_argument("--seeds", type=count, default=2)

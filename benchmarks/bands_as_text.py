@@ -1,13 +1,13 @@
-"""What the order of levels is worth: columns of numbers given as bands in words, `15 to 19`.
+"""What the order of levels is worth: numbers replaced by text bands such as `15 to 19`.
 
     python benchmarks/bands_as_text.py --data DEVELOPMENT --jobs 2
     python benchmarks/bands_as_text.py --data DEVELOPMENT --jobs 2 --grades
 
-Each column of more than 20 different numbers is cut into bands of about equally many rows, whose
-names are text; with `--grades` into five at most, `very low` to `very high`. One pass reads them in
-the order that the classifier finds, and in the alphabet's; the numbers themselves are beside them.
-Mean AUC of each table over its splits; the difference is the classifier's order less the
-alphabet's, ± its standard error over the tables.
+Each column of more than 20 different numbers is cut into bands of about equally many rows, named by
+text; with `--grades` into at most five, `very low` to `very high`. One pass reads the bands in the
+order that the classifier finds, one in alphabetical order, and one the numbers themselves. Prints
+each table's mean AUC over its splits, and the classifier's order minus the alphabetical one, ± the
+standard error over the tables.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from puicl_config import exit_on_input_error
 from puicl_model import PUICLClassifier
 
 _FIVE = ["very low", "low", "medium", "high", "very high"]
-# By how many there are.
+# Names of the grades, by their number.
 _GRADES = {1: _FIVE[2:3], 2: _FIVE[1::2], 3: _FIVE[1:4], 4: _FIVE[1:], 5: _FIVE}
 
 
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def measure(folder: Path, name: str, split: int, n_bands: int, grades: bool) -> dict | None:
-    """AUCs of one split; None where no column can be cut."""
+    """AUCs of one split; None if no column can be cut."""
     warnings.simplefilter("ignore")
     x, s, y = read_split(folder, name, split)
     bands = {column: in_bands(x[column], n_bands, grades) for column in x if can_be_cut(x[column])}
@@ -91,12 +91,12 @@ def measure(folder: Path, name: str, split: int, n_bands: int, grades: bool) -> 
 
 
 def can_be_cut(column: pd.Series) -> bool:
-    """Whether it holds more than 20 different numbers."""
+    """Whether the column holds more than 20 different numbers."""
     return column.dtype.kind in "if" and column.nunique() > 20
 
 
 def in_bands(column: pd.Series, n_bands: int, grades: bool = False) -> pd.Series:
-    """Text such as `15 to 19`, or `low` [n]; nothing where nothing was."""
+    """Text [n] such as `15 to 19`, or `low`; missing cells stay missing."""
     edges = np.unique(np.nanquantile(column, np.linspace(0, 1, n_bands + 1)))
     names = [f"{low:.6g} to {high:.6g}" for low, high in pairwise(edges)]
     if grades:

@@ -1,13 +1,13 @@
-"""What students of the network should weigh in a blend, in tables of levels alone and in others.
+"""How much the network's students should weigh in a blend, by kind of table.
 
     python benchmarks/blend_weights.py --model default --data DIR --splits 3 --out blend.csv
 
 AUC of the default's passes, and of these blended by rank with students that learn the network's
-probabilities (`blend="trees"`): trees, the nearest rows, or both, by what they weigh together and
-by the power of their agreement with the network that it is multiplied by (0: not at all); also
-with trees that learn to tell labelled rows from unlabelled ones. Folder and splits: see
-`real_tables.py`. Behind +-, the standard error over tables and splits of the difference from the
-network alone.
+probabilities (`blend="trees"`): trees, the nearest rows, or both. The students' joint weight is
+varied, and so is the power of their agreement with the network by which that weight is multiplied
+(0: not at all). Another student is trees that learn to tell labelled from unlabelled rows. Tables
+of levels alone are shown apart from the others. Folder and splits: see `real_tables.py`. After +-,
+the standard error over tables and splits of the difference from the network alone.
 """
 
 import argparse
@@ -89,7 +89,7 @@ def measure(
 
 
 def against_none(frame: pd.DataFrame, share: float) -> str:
-    """The mean AUC with this share, and its difference from the network alone."""
+    """Text: the mean AUC with this share, and its difference from the network alone."""
     by = frame.pivot_table(index=["table", "split"], columns="share", values="AUC")
     if by.empty:
         return "–"

@@ -1,18 +1,19 @@
-"""Says how far the class prior may be off: errors on synthetic tasks, and on real tables.
+"""Fit the interval of the class prior: its errors on synthetic tasks and on real tables.
 
     benchmarks/calibration_tasks.sh shards/calibration
     python benchmarks/calibrate_class_prior.py --model M.safetensors --shards shards/calibration \
         --write
 
-Fits the interval, `puicl_model.class_prior.fit_interval`, on held-out synthetic tasks; half of them
-judge what the other half gave. `--write` puts the result of all tasks into the weights' card as
-`class_prior_interval`. With `--data` (a folder as for `puicl bench --data`) it is also held against
-real tables: with the share of positives swept from .1 to .9, and split as the benchmark splits
-them. With `--rivals` best-bin estimation, KM2 and EMPU estimate the shares of the same rows; with
-`--widen` the interval is widened until it covers its share of the real ones, too, and what that
-gives is told by leaving out one table at a time. The folder `--kept` holds every answer, by weights
-and rows, so that a run that was stopped goes on. Errors are those of the share; the calibration
-error (10 bins, all rows pooled) and accuracy are those of the probabilities.
+Fits the interval (`puicl_model.class_prior.fit_interval`) on half of the held-out synthetic tasks
+and judges it on the other half. `--write` fits it on all tasks and writes the result into the
+weights' card as `class_prior_interval`. With `--data` (a folder as for `puicl bench --data`) it is
+also judged on real tables, with the share of positives swept from .1 to .9 and with the benchmark's
+splits. With `--rivals`, best-bin estimation, KM2 and EMPU estimate the shares of the same rows.
+With `--widen`, the interval is widened until it also covers the required share of the real tables;
+leaving out one table at a time shows how well the widened interval covers the others. The folder
+`--kept` caches every answer, by weights and rows, so that a stopped run resumes. Errors are those
+of the share; the calibration error (10 bins, all rows pooled) and accuracy are those of the
+probabilities.
 """
 
 import argparse
@@ -47,7 +48,7 @@ _SPLITS = 3
 
 @dataclass(frozen=True)
 class Task:
-    """Labelled rows [n_p, d], unlabelled ones [n_u, d] and their classes [n_u], whose they are."""
+    """Labelled rows P [n_p, d], unlabelled rows U [n_u, d], classes y of U [n_u], name of table."""
 
     P: np.ndarray
     U: np.ndarray
@@ -57,14 +58,14 @@ class Task:
 
 @dataclass(frozen=True)
 class Answer(Task):
-    """One task and what the classifier says: log-odds [n_u] of the unlabelled rows."""
+    """One task and the classifier's log-odds [n_u] of its unlabelled rows."""
 
     log_odds: np.ndarray = field(kw_only=True)
 
 
 @exit_on_input_error
 def main() -> None:
-    """Measure, print, and write with `--write`."""
+    """Measure and print; with `--write`, also write the card."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="default")
     parser.add_argument("--shards", required=True)
@@ -122,7 +123,7 @@ def main() -> None:
 
 
 def ask(model: Path, weights: str, n_estimators: int, P: np.ndarray, U: np.ndarray) -> np.ndarray:
-    """Log-odds [n_u] the classifier gives the rows U; `weights` is the digest of `model`."""
+    """The classifier's log-odds [n_u] of the rows U; `weights` is the digest of `model`."""
     warnings.simplefilter("ignore")
     classifier = PUICLClassifier(model, n_estimators=n_estimators, random_state=0)
     x = np.concatenate([P, U])
@@ -130,7 +131,7 @@ def ask(model: Path, weights: str, n_estimators: int, P: np.ndarray, U: np.ndarr
 
 
 def interval_of(answers: list[Answer], known: dict | None = None) -> dict:
-    """The card's entry from these tasks; or `known`, widened to cover its share of them."""
+    """The card's entry fitted on these tasks; or `known`, widened to cover its share of them."""
     log_odds, true = [a.log_odds for a in answers], np.array([a.y.mean() for a in answers])
     n_labeled = np.array([len(a.P) for a in answers])
     if known is None:
@@ -139,7 +140,7 @@ def interval_of(answers: list[Answer], known: dict | None = None) -> dict:
 
 
 def show_left_out(swept: list[Answer], splits: list[Answer], interval: dict) -> None:
-    """Coverage of the shares of each table by an interval that was widened for the others."""
+    """Print how often an interval widened for the other tables covers each table's shares."""
     for name, answers in (("shares .1 to .9", swept), ("the benchmark's splits", splits)):
         found = []
         for table in dict.fromkeys(a.table for a in answers):
@@ -151,7 +152,7 @@ def show_left_out(swept: list[Answer], splits: list[Answer], interval: dict) -> 
 
 
 def synthetic(folder: str, count: int) -> Iterator[Task]:
-    """`count` tasks, as many of each microbatch or one more, evenly spaced over the shards."""
+    """`count` tasks, spread evenly over the microbatches of the shards."""
     shards = open_shards(folder)
     places = [(part, n) for part in shards.published_parts() for n in shards.positions(part)]
     chosen = spread(places, count)
@@ -163,7 +164,7 @@ def synthetic(folder: str, count: int) -> Iterator[Task]:
 
 
 def shares(folder: Path) -> Iterator[Task]:
-    """Real tables: at most 100 labelled and 300 unlabelled rows, 9 shares of positives."""
+    """Tasks from real tables: at most 100 labelled and 300 unlabelled rows, at 9 shares."""
     for name, table in load_collection(folder).tables.items():
         for share in _SHARES:
             rng = np.random.default_rng(int(10 * share))
@@ -180,7 +181,7 @@ def shares(folder: Path) -> Iterator[Task]:
 
 
 def as_in_benchmark(folder: Path) -> Iterator[Task]:
-    """Real tables: as many labelled rows as the benchmark's protocol gives, half positive."""
+    """Tasks from real tables, split by the benchmark's protocol: half of U is positive."""
     for name, table in load_collection(folder).tables.items():
         for seed in range(_SPLITS):
             task = split_pu(table.x, table.positive, seed)
@@ -188,7 +189,7 @@ def as_in_benchmark(folder: Path) -> Iterator[Task]:
 
 
 def show(name: str, answers: list[Answer], interval: dict) -> None:
-    """One row of the table."""
+    """Print one row of the table."""
     probabilities = [expit(a.log_odds) for a in answers]
     true = np.array([a.y.mean() for a in answers])
     errors = np.array([p.mean() for p in probabilities]) - true
@@ -213,7 +214,7 @@ def _covered(answer: Answer, interval: dict) -> tuple[bool, float]:
 
 
 def show_rivals(answers: list[Answer]) -> None:
-    """Errors of other estimators of the share, on the same rows."""
+    """Print the errors of other estimators of the share, on the same rows."""
     warnings.simplefilter("ignore")
     empu = METHODS["empu"]()
     rivals = {

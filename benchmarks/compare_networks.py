@@ -1,14 +1,14 @@
-"""Networks beside one another on a folder of real tables: order, probabilities, share.
+"""Compare networks on a folder of real tables: ranking, probabilities, share of positives.
 
     python benchmarks/compare_networks.py --models default runs/next/model.safetensors --data DIR \
         --splits 6 --out figures.csv
 
-Folder and splits: see `real_tables.py`. AUC, accuracy, |error of the share of positives| and Brier
-score, the mean over tables, and its difference from the first network with two standard errors:
-over splits, which is what other splits of these tables would say, and over tables, which is what
-other tables would. Ten splits tell two networks apart to some .001 of AUC on these tables, two do
-not (docs/weights.md). On one core, some two minutes a network and split. `--rows` thins each
-split, for tables of few rows.
+Folder and splits: see `real_tables.py`. Prints means over tables of AUC, accuracy, |error of the
+share of positives| and Brier score, and their differences from the first network with two standard
+errors: over splits, for other splits of these tables, and over tables, for other tables. Ten splits
+resolve some .001 of AUC between two networks on these tables; two splits do not (docs/weights.md).
+Takes some two minutes for each network and split on one core. `--rows` thins each split, to measure
+on tables of few rows.
 """
 
 import argparse
@@ -70,7 +70,7 @@ def measure(
     name: str,
     split: int,
 ) -> list[tuple]:
-    """One row of figures: one network, `n` passes, on one split of one table (digest: `data`)."""
+    """One row of figures: one network, `n` passes, one split of one table (digest: `data`)."""
     warnings.simplefilter("ignore")
     x, s, y = read_split(folder, name, split)
     if rows:
@@ -91,7 +91,7 @@ def figures_of(probability: np.ndarray, y: np.ndarray) -> tuple:
 
 
 def lines(frame: pd.DataFrame, models: dict[str, str]) -> Iterator[list[str]]:
-    """Name and figures of each network, differences from the first behind its own."""
+    """Name and figures of each network, each figure followed by its difference from the first."""
     means = frame.groupby(["weights", "table", "split"])[FIGURES].mean()
     first = next(iter(models))
     for weights, model in models.items():
@@ -108,7 +108,7 @@ def lines(frame: pd.DataFrame, models: dict[str, str]) -> Iterator[list[str]]:
 
 
 def standard_error(differences: pd.DataFrame, over: str) -> list[str]:
-    """Of the mean of each column over splits or tables; a dash where there is but one."""
+    """Standard error of each column's mean over splits or tables; a dash if there is only one."""
     means = differences.groupby(over).mean()
     if len(means) < 2:
         return ["–"] * means.shape[1]

@@ -2,11 +2,11 @@
 
     python benchmarks/context_shapes.py --model runs/cpu/model.safetensors --data DIR
 
-For tables with few or many labelled positives and unlabelled rows, the same single forward pass
-with contexts of other shapes: the weights' card is copied with another `trained_range`. Folder
-and splits: see `real_tables.py`; of each split so many labelled and unlabelled rows are kept.
-The last column scores the same unlabelled rows as if they were new ones: against the one context
-that `fit` keeps, in which they may stand already. The defaults take some five minutes on one core;
+For tables with few or many labelled positives and unlabelled rows, a single pass is made with
+contexts of different shapes, by copying the weights' card with another `trained_range`. Folder and
+splits: see `real_tables.py`; each split is cut to the stated numbers of labelled and unlabelled
+rows. The last column scores the same unlabelled rows as if they were new: against the one context
+that `fit` keeps, which may already contain them. The defaults take some five minutes on one core;
 `--most 100` takes every table there is.
 """
 
@@ -23,7 +23,7 @@ from sklearn.metrics import roc_auc_score
 from puicl_config import exit_on_input_error
 from puicl_model import PUICLClassifier
 
-# (labelled, unlabelled) rows there are, and the limits tried: labelled, unlabelled in a context.
+# (labelled, unlabelled) rows kept of a split -> limits (labelled, unlabelled) of a context to try.
 TRIED = {
     (200, 800): [(200, 800), (200, 400), (200, 200), (100, 800), (100, 400), (100, 200), (50, 200)],
     (10, 800): [(10, 800), (10, 400), (10, 200), (10, 80), (10, 40)],
@@ -69,7 +69,7 @@ def measure(arguments, folder: Path, there: tuple[int, int], limits: list[tuple[
                 shape = {"n_labeled": limit[0], "n_unlabeled": limit[1], "eta": [0.0001, 10_000]}
                 model = with_range(arguments.model, folder, shape)
                 fitted = PUICLClassifier(model, n_estimators=1, random_state=seed).fit(x, s)
-                # `predict_proba` would know them.
+                # Not `predict_proba`, which would recognise them as rows of the fitted table.
                 new = fitted._new_rows(
                     fitted._preprocess(x.iloc[len(labeled) :], reset=False), fitted.batch_rows
                 ).mean(axis=0)

@@ -3,12 +3,12 @@
     puicl average RUN/checkpoints/step-... --of model --out some.safetensors
     python benchmarks/count_designs.py --models default some.safetensors
 
-MONK-2 is such a table, of other levels than these. Half of the positives (at most 150) are
-labelled; the unlabelled rows are as many more and as many negatives. One pass of each network, or
-`--passes`, in which columns of two values are turned: the mean over draws of code, rows and order
-of the columns, beside two that know more: the number of columns with the code, as a score (what one
-could do column by column if the code were known; only what lies above it is counting), and a random
-forest that is given the hidden labels.
+MONK-2 is such a table, with other numbers of levels than these. Half of the positives (at most 150)
+are labelled; the unlabelled rows are as many more positives and as many negatives. Each network
+makes one pass, or `--passes`, in which columns of two values are rotated. Prints means over draws
+of code, rows and order of the columns, beside two references that know more: the number of columns
+with the code as a score (the best one can do column by column with the code known; only an AUC
+above it shows counting), and a random forest that is given the hidden labels.
 """
 
 import argparse
@@ -73,7 +73,7 @@ def main() -> None:
 
 def aucs(models: list[str], passes: int, make: Callable, cell: tuple, draw: int) -> list[float]:
     """AUC of each network, column by column, and of the forest, on one drawn task."""
-    warnings.simplefilter("ignore")  # a process of joblib's has filters of its own
+    warnings.simplefilter("ignore")  # joblib's worker processes have filters of their own
     levels, k, code = cell
     P, U, y, matching = make(np.random.default_rng([*levels, k, draw]), levels, k, code == "own")
     rows, s = np.concatenate([P, U]), np.arange(len(P) + len(U)) < len(P)
@@ -87,9 +87,9 @@ def aucs(models: list[str], passes: int, make: Callable, cell: tuple, draw: int)
 def count_task(
     rng: np.random.Generator, levels: tuple[int, ...], k: int, own: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """P [n, d], U [2n, d], U's classes, and how many of U's columns have the code.
+    """P [n, d], U [2n, d], U's classes, and in how many columns each row of U has the code.
 
-    Positive is where exactly k columns have it.
+    Rows with the code in exactly k columns are positive.
     """
     design, matching = matching_columns(rng, levels, own)
     holds = matching == k
@@ -105,7 +105,11 @@ def count_task(
 def complete_task(
     rng: np.random.Generator, levels: tuple[int, ...], k: int, own: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """P [n, d], U [at most 4n, d], U's classes, and how many of U's columns match, of all rows."""
+    """As `count_task`, with all rows of the design.
+
+    P [n, d] is a third of the positives, U the others with as many negatives, if there are so many.
+    Of "exactly k columns have the code" and "not exactly k", the more frequent one is positive.
+    """
     design, matching = matching_columns(rng, levels, own)
     holds = matching == k
     positive = holds if holds.mean() > 0.5 else ~holds
@@ -119,7 +123,7 @@ def complete_task(
 def matching_columns(
     rng: np.random.Generator, levels: tuple[int, ...], own: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A complete design [n, d], and in how many columns each row has the code [n]."""
+    """A complete design [n, d], and the number of columns in which each row has the code [n]."""
     permuted = rng.permutation(levels)
     design = np.array([*itertools.product(*map(range, permuted))], dtype=float)
     code = rng.integers(permuted) if own else rng.integers(min(levels))

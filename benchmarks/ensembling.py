@@ -2,10 +2,10 @@
 
     python benchmarks/ensembling.py --model runs/cpu/model.safetensors --data DIR --splits 3
 
-Folder and splits: see `real_tables.py`. Every line is held against the default's single forward
-pass on the same splits: mean over tables of the mean difference over splits, with its standard
-error over tables.
-The defaults take some five minutes on one core; `--rows 2000 --splits 3` is the whole measurement.
+Folder and splits: see `real_tables.py`. Every variant is compared with the default's single pass on
+the same splits: mean over tables of the mean difference over splits, with its standard error over
+tables. The defaults take some five minutes on one core; `--rows 2000 --splits 3` is the full
+measurement.
 """
 
 import argparse
@@ -32,7 +32,7 @@ _MEMBERS = 4
 
 
 def variants(model: Path, x: pd.DataFrame, s: np.ndarray, seed: int) -> dict[str, np.ndarray]:
-    """Scores [n_u] of the unlabelled rows by what was switched on."""
+    """Scores [n_u] of the unlabelled rows by variant."""
 
     def members(n: int = _MEMBERS, **parameters) -> np.ndarray:
         fitted = PUICLClassifier(model, n_estimators=n, random_state=seed, **parameters)
@@ -43,7 +43,7 @@ def variants(model: Path, x: pd.DataFrame, s: np.ndarray, seed: int) -> dict[str
     }
 
     def mixed(*kinds: str) -> np.ndarray:
-        """One estimator each, with the column orders in turn; their mean log-odds."""
+        """Mean log-odds of one estimator for each kind, with the column orders in turn."""
         return np.mean([by[kind][number] for number, kind in enumerate(kinds)], axis=0)
 
     found = {

@@ -2,11 +2,12 @@
 
     python benchmarks/few_labeled.py --data DIR --models default M.safetensors --rivals bagging_pu
 
-Every table of DIR (a folder as for `puicl bench --data`), `--draws` times: so many labelled
-positives, half of all at most, beside 200 unlabelled rows, or what the table has, a quarter, half
-or three quarters of them positive in turn. Means over tables of AUC, accuracy and the error of the
-share of positives; networks in a single pass. Behind +-, the standard error over tables and draws
-of the difference from the first network. Who always says one half misses the share by .167.
+Draws `--draws` tasks from every table of DIR (a folder as for `puicl bench --data`). Each has the
+stated number of labelled positives (at most half of all) and 200 unlabelled rows, or as many as the
+table has; a quarter, half or three quarters of them are positive, in turn. Prints means over tables
+of AUC, accuracy and the error of the share of positives; networks make a single pass. After +-, the
+standard error over tables and draws of the difference from the first network. Always answering one
+half would miss the share by .167.
 """
 
 import argparse
@@ -26,7 +27,7 @@ from puicl_config import exit_on_input_error
 
 _LABELED = (5, 10, 20, 50)
 _UNLABELED = 200
-# Of positives, in the draws in turn: one half alone would reward caution.
+# Shares of positives, by draw in turn: one half alone would reward caution.
 _SHARES = (0.25, 0.5, 0.75)
 
 

@@ -1,9 +1,9 @@
-"""Seconds to score a folder of tables: one worker against several, on each backend.
+"""Seconds to score a folder of tables: one worker against several on each backend.
 
     python benchmarks/folder_backends.py --jobs 2
 
-Runs `puicl predict` itself, start of the workers included, on tables of random numbers; every way
-writes the same bytes, which is checked.
+Runs `puicl predict` itself, including the start of the workers, on tables of random numbers, and
+checks that every backend writes the same bytes.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def write_tables(folder: Path, options: argparse.Namespace) -> None:
-    """Tables of random numbers, a quarter of the rows labelled."""
+    """Write tables of random numbers with a quarter of the rows labelled."""
     folder.mkdir()
     s = np.arange(options.rows) < options.rows // 4
     for number in range(options.tables):

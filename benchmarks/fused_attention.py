@@ -1,8 +1,9 @@
 """Processor seconds of one thread: bfloat16 with machine code, without it, and float32 networks.
 
-Where the processor has tiles (AMX), also with machine code that takes none; where it has no machine
-code (without AVX-512 BF16), that is said and nothing measured. The ways take turns and the best of
-each counts. Processor time, unlike the clock's, is much the same on a machine that has other work.
+On processors with tiles (AMX), also measures machine code that does not use them. On processors for
+which there is no machine code (without AVX-512 BF16), says so and measures nothing. The variants
+take turns, and the best time of each counts. Processor time, unlike wall time, hardly changes with
+other work on the machine.
 """
 
 import argparse
@@ -20,9 +21,9 @@ from trainer.freed_memory import keep_freed_memory
 
 
 def compare(ways: dict, rounds: int) -> None:
-    """Print the best processor seconds of each way, and their ratio to the last's."""
+    """Print the best processor seconds of each variant, and their ratio to the last one's."""
     best = dict.fromkeys(ways, float("inf"))
-    for _ in range(rounds + 1):  # the first warms up, which the best forgets
+    for _ in range(rounds + 1):  # the first round warms up; the minimum ignores it
         for name, call in ways.items():
             start = time.process_time()
             call()
@@ -33,7 +34,7 @@ def compare(ways: dict, rounds: int) -> None:
 
 
 def without(call):
-    """The same call without machine code: attention written out, norms and GELU PyTorch's."""
+    """The same call without machine code: attention in plain PyTorch, its norms and GELU."""
 
     def run():
         with (
@@ -46,7 +47,7 @@ def without(call):
 
 
 def on_vectors(call) -> dict:
-    """The same call with machine code that takes no tiles, named, where the default does."""
+    """The same call with machine code without tiles, by name; empty if the default uses none."""
     if not has_tile_code():
         return {}
 
@@ -59,11 +60,11 @@ def on_vectors(call) -> dict:
 
 @exit_on_input_error
 def main() -> None:
-    """Training of 2 tasks of 450 rows x 12 features, and inference on 1,000 rows x 20."""
+    """Time training on 2 tasks of 450 rows x 12 features, and inference on 1,000 rows x 20."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=2)
     options = parser.parse_args()
-    if not has_machine_code():  # all ways of bfloat16 would be the same one, or float32
+    if not has_machine_code():  # all bfloat16 variants would be the same, or float32
         print("this processor has no machine code to compare: that needs AVX-512 BF16, and LLVM")
         return
     torch.set_num_threads(1)
@@ -83,7 +84,7 @@ def main() -> None:
             options.rounds,
         )
 
-    keep_freed_memory()  # as the trainer does, here for all ways
+    keep_freed_memory()  # as the trainer does, here for all variants
     shape = argparse.Namespace(config="paper", tasks=2, rows=450, features=12)
     step = step_of("bfloat16", shape)
     print("a training step of the paper's model, 2 tasks of 450 rows x 12 features")

@@ -1,4 +1,4 @@
-"""Memory of one worker as it makes one part a stage, stage after stage, of the paper's plan."""
+"""Memory of one worker while it makes one part of each stage of the paper's plan, in order."""
 
 import argparse
 import os
@@ -15,12 +15,12 @@ _MB = 2**20
 
 
 def resident() -> float:
-    """Megabytes of this process that are in memory now (Linux)."""
+    """Resident memory of this process in megabytes (Linux)."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / _MB
 
 
 def main() -> None:
-    """Print memory now and at its highest after each stage."""
+    """Print current and peak memory after each stage."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--stages", type=int, default=16)
     asked = parser.parse_args().stages
@@ -34,7 +34,7 @@ def main() -> None:
     print(f"{0:12}{resident():10.0f}")
     with tempfile.TemporaryDirectory() as folder:
         for made in range(1, asked + 1):
-            # The tail's stages: their parts are of one size, and the largest.
+            # The tail's stages, whose parts are the largest and all of one size.
             write_part(manifest, Path(folder), PartId(config.prior.stages + made, 0))
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
             print(f"{made:12}{resident():10.0f}{peak:12.0f}", flush=True)

@@ -1,10 +1,10 @@
 """Speed and size of the generator on the paper's last stage, against a literal reference.
 
-The reference makes the same prior one task at a time in PyTorch, as one would write it first, on
+The reference is a straightforward PyTorch implementation of the same prior, one task at a time, on
 one thread and without storing anything. It and the generator take turns in one process, so that a
-processor that changes its clock favours neither; the second ratio is of processor time, which
-other work on the machine hardly changes, but leaves out waiting for the disk. Then whole stages
-are made with one worker and with two, start-up and all, as `prior-gen` makes them.
+varying clock rate favours neither. The second ratio is of processor time, which hardly changes with
+other work on the machine but leaves out waiting for the disk. Then whole stages are made with one
+worker and with two, including start-up, as `prior-gen` makes them.
 """
 
 import argparse
@@ -37,7 +37,7 @@ ACTIVATIONS = {
 
 
 def reference_task(factors, generator) -> tuple[torch.Tensor, torch.Tensor]:
-    """One task from the paper's formulas, with the batch factors given."""
+    """Make one task by the paper's formulas, given the batch factors."""
     low, high = factors.pi
     pi = low + (high - low) * torch.rand((), generator=generator).item()
     sizes = task_sizes(factors.n_labeled, factors.n_unlabeled, pi)
@@ -75,12 +75,12 @@ def reference_task(factors, generator) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def clocks() -> np.ndarray:
-    """Seconds of the clock, and of all processors that this process has used."""
+    """Wall seconds, and processor seconds that this process has used."""
     return np.array([time.perf_counter(), time.process_time()])
 
 
 def reference_seconds(config: Config, addresses) -> np.ndarray:
-    """Both clocks' seconds that the reference takes on one thread for these microbatches."""
+    """Wall and processor seconds of the reference for these microbatches, on one thread."""
     torch.set_num_threads(1)
     generator = torch.Generator().manual_seed(0)
     start = clocks()
@@ -92,7 +92,7 @@ def reference_seconds(config: Config, addresses) -> np.ndarray:
 
 
 def our_seconds(config: Config, addresses) -> tuple[np.ndarray, np.ndarray, int]:
-    """Both clocks' seconds of generating microbatches and of storing them; bytes on disk."""
+    """Wall and processor seconds to generate and store microbatches; bytes on disk."""
     start = clocks()
     microbatches = [generate_microbatch(config, *address) for address in addresses]
     generating = clocks() - start
@@ -103,7 +103,7 @@ def our_seconds(config: Config, addresses) -> tuple[np.ndarray, np.ndarray, int]
 
 
 def stages_per_second(config: Config, stages, jobs: int) -> float:
-    """Tasks a second of whole stages, from the start of the workers to the last manifest."""
+    """Tasks per second for whole stages, from the start of the workers to the last manifest."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         result = generate_shards(config, Path(folder), stages, jobs=jobs)
@@ -113,7 +113,7 @@ def stages_per_second(config: Config, stages, jobs: int) -> float:
 
 @exit_on_input_error
 def main() -> None:
-    """Print tasks a second, ratios, bytes a task, and what the paper's whole run would take."""
+    """Print tasks per second, ratios, bytes per task, and an estimate for the paper's whole run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--microbatches", type=int, default=120)
     parser.add_argument("--rounds", type=int, default=4)
@@ -124,7 +124,7 @@ def main() -> None:
         parser.error(f"--rounds must be from 1 to {count}: a microbatch or more in each round")
     config = load_config("paper")
     prior = config.prior
-    # Spread over the last stages: L_g and h are drawn once a stage and decide much of the cost.
+    # Spread over the last stages: L_g and h are drawn once a stage and determine most of the cost.
     stages = range(prior.total_stages - min(count, 30), prior.total_stages)
     addresses = [(stages[n % len(stages)], n // len(stages), 0) for n in range(count)]
     tasks = count * prior.tasks_per_microbatch

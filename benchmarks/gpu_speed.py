@@ -1,11 +1,11 @@
-"""What a microbatch, an optimizer's update and a step cost on a GPU, compiled and not.
+"""Cost of a microbatch, an optimizer update and a step on a GPU, compiled and not.
 
-python benchmarks/gpu_speed.py [--tasks 8 16] [--ways eager graphs blocks model] [--profile N]
+    python benchmarks/gpu_speed.py [--tasks 8 16] [--ways eager graphs blocks model] [--profile N]
 
-Each way computes the same microbatches of the config's prior, made here; a way's first passes,
-in which kernels are compiled, are timed apart. With `--compare` the gradients of the first
-microbatches are held against those of a CPU in float32; with `--check` recorded graphs
-against kernels one by one.
+Each way computes the same microbatches of the config's prior, made here; its first passes, in which
+kernels are compiled, are timed separately. `--compare` compares the gradients of the first
+microbatches with those of a CPU in float32; `--check` compares recorded graphs with separate
+kernels.
 """
 
 import argparse
@@ -27,7 +27,7 @@ WAYS = ("eager", "graphs", "blocks", "model")
 
 @exit_on_input_error
 def main() -> None:
-    """Print one line a way."""
+    """Print one line for each way."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--config", default="gpu")
     parser.add_argument("--tasks", type=count, nargs="+", default=[8])
@@ -57,7 +57,7 @@ def main() -> None:
             for way in asked.ways:
                 try:
                     measure(config, batches, way, bool(deterministic), asked)
-                except Exception as error:  # the other ways are worth their time
+                except Exception as error:  # the other ways are still worth measuring
                     print(f"{way}: {type(error).__name__}: {str(error)[-1500:]}", flush=True)
 
 
@@ -77,7 +77,7 @@ def make_batches(config: Config, count: int) -> list[Batch]:
 
 
 def compare(config: Config, batches: list[Batch], device: str) -> None:
-    """Print how far the device's gradient lies from that of a CPU in float32."""
+    """Print how far the device's gradients are from those of a CPU in float32."""
     exact = config.train.model_copy(update={"precision": "float32", "tasks_per_forward": 1})
     here, there = TrainState(config, torch.device("cpu")), TrainState(config, torch.device(device))
     for batch in batches:
@@ -93,9 +93,9 @@ def compare(config: Config, batches: list[Batch], device: str) -> None:
 
 
 def check_graphs(config: Config, batches: list[Batch], device: str) -> None:
-    """Print how far what graphs compute lies from one kernel after the other.
+    """Print how far the results of graphs are from those of separate kernels.
 
-    Three rounds: each shape is computed, recorded and replayed.
+    Three rounds, in which each shape is computed, recorded and replayed.
     """
     state = TrainState(config, torch.device(device))
     batches = [cut_rows(batch) for batch in batches]
@@ -115,7 +115,7 @@ def check_graphs(config: Config, batches: list[Batch], device: str) -> None:
 def measure(
     config: Config, batches: list[Batch], way: str, deterministic: bool, asked: argparse.Namespace
 ) -> None:
-    """One line: seconds for the first round, then of a microbatch and an update, and rates."""
+    """One line: seconds of the first round, then of a microbatch and of an update, and rates."""
     torch._dynamo.reset()
     choose_algorithms(deterministic)
     state = TrainState(config, torch.device(asked.device))
@@ -185,7 +185,7 @@ def measure(
 
 
 def wait(device: str) -> None:
-    """Until the device has done what it was told."""
+    """Wait until the device has finished its work."""
     if torch.device(device).type == "cuda":
         torch.cuda.synchronize()
 

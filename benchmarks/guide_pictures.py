@@ -1,11 +1,11 @@
-"""The pictures of docs/user_guide.md: PU data, SCAR and its failure, and where labels come from.
+"""Draw the pictures of docs/user_guide.md: PU data, SCAR and its failure, sources of labels.
 
     python benchmarks/guide_pictures.py
     python benchmarks/guide_pictures.py --model M.safetensors    # also scores the drawn tables
 
-Two bell curves stand for the classes, so that the chance of a class is known exactly. What the
-second picture shades is the density of labelled rows over that of all rows: what any method that
-compares labelled with unlabelled rows can learn, at its best.
+The classes are two normal distributions, so that the probability of a class is known exactly. The
+second picture shades the ratio of the density of labelled rows to that of all rows, which is the
+most that any method comparing labelled with unlabelled rows can learn.
 """
 
 import argparse
@@ -43,7 +43,7 @@ COVARIANCES = {True: [[1.0, 0.2], [0.2, 0.7]], False: [[0.8, -0.1], [-0.1, 0.9]]
 
 @exit_on_input_error
 def main() -> None:
-    """Draw, and score with `--model`."""
+    """Draw the pictures and, with `--model`, score the drawn tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("docs/images/guide"))
     parser.add_argument("--model", type=Path)
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def draw_table() -> tuple[np.ndarray, ...]:
-    """x [n, 2], who is positive [n], who is labelled [n] at random, and by severity."""
+    """x [n, 2]; booleans [n]: positive, labelled at random, labelled by severity."""
     rng = np.random.default_rng(7)
     x = np.concatenate(
         [
@@ -81,12 +81,12 @@ def draw_table() -> tuple[np.ndarray, ...]:
 
 
 def severity(x: np.ndarray) -> np.ndarray:
-    """The chance [...] that a positive at x [..., 2] is diagnosed where only severe ones are."""
+    """Probability [...] that a positive at x [..., 2] is labelled if severe cases are preferred."""
     return expit(5 * (x[..., 1] - 0.9))
 
 
 def posterior(x: np.ndarray) -> np.ndarray:
-    """P(positive) at x [..., 2], exactly."""
+    """The exact P(positive) [...] at x [..., 2]."""
     density = {
         kind: n * multivariate_normal(CENTRES[kind], COVARIANCES[kind]).pdf(x)
         for kind, n in ((True, N_POSITIVE), (False, N_NEGATIVE))
@@ -95,7 +95,7 @@ def posterior(x: np.ndarray) -> np.ndarray:
 
 
 def pu_data(x: np.ndarray, positive: np.ndarray, labeled: np.ndarray) -> Figure:
-    """What there is, and what you see of it."""
+    """Draw all classes of the table, and beside them what is observed."""
     figure = Figure(figsize=(6.4, 3.1), layout="constrained")
     there, seen = figure.subplots(1, 2, sharex=True, sharey=True)
     there.scatter(*x[~positive].T, s=14, color=NEGATIVE, label="negative")
@@ -110,7 +110,7 @@ def pu_data(x: np.ndarray, positive: np.ndarray, labeled: np.ndarray) -> Figure:
 
 
 def selection(x: np.ndarray, positive: np.ndarray, scar: np.ndarray, severe: np.ndarray) -> Figure:
-    """Labelled at random, and by severity: what can be learnt, and the positives it misses."""
+    """Draw what can be learnt from labels at random and by severity, and the positives missed."""
     figure = Figure(figsize=(6.4, 3.6), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     ends = [(x[:, j].min() - 0.4, x[:, j].max() + 0.4) for j in range(2)]
@@ -138,7 +138,7 @@ def selection(x: np.ndarray, positive: np.ndarray, scar: np.ndarray, severe: np.
 
 
 def settings() -> Figure:
-    """One dot a row: where the labelled rows come from, and what the class prior then is."""
+    """Draw where the labelled rows come from, and the class prior in each case; one dot a row."""
     figure = Figure(figsize=(6.4, 3.5), layout="constrained")
     single, control = figure.subplots(1, 2)
     columns, n, n_positive, n_labeled = 10, 100, 30, 12
@@ -176,14 +176,14 @@ def settings() -> Figure:
 
 
 def tidy(axes: Axes, legend: bool = True) -> None:
-    """No ticks: the two columns have no units."""
+    """Remove ticks, as the two columns have no units."""
     axes.set(xticks=[], yticks=[], xlabel="one column", ylabel="another")
     if legend:
         axes.legend(loc="upper left", fontsize=8, frameon=True, framealpha=0.9, edgecolor="none")
 
 
 def save(figure: Figure, path: Path) -> None:
-    """As PNG without a date or version in it, so that drawing again gives the same file."""
+    """Save as PNG without a date or version, so that drawing again gives the same file."""
     FigureCanvasAgg(figure)
     figure.savefig(path, dpi=140, metadata={"Software": None})
 

@@ -1,13 +1,13 @@
-"""Networks beside one another on held-out synthetic tasks, by the number of columns.
+"""Compare networks on held-out synthetic tasks, by the number of columns.
 
     prior-gen --config cpu_columns --stages 12-13 --split heldout --out heldout/
     python benchmarks/heldout_networks.py --shards heldout/ --models default some.safetensors
 
-Sixteen real tables tell two networks apart to some .003 of AUC over ten splits each; tasks of the
-prior can be had by the hundred. Log-loss (nats), AUC and the error of the share of positives, one
-pass, over the first task of each microbatch, evenly spaced; behind +-, the standard error of the
-mean difference from the first network over the same tasks. It says how well a network knows its
-prior, not how near that is to real tables.
+Sixteen real tables with ten splits each resolve some .003 of AUC between two networks, while the
+prior gives hundreds of tasks. Prints log-loss (nats), AUC and the error of the share of positives,
+from one pass, over the first task of each microbatch, evenly spaced. After +-, the standard error
+of the mean difference from the first network over the same tasks. This measures how well a network
+has learnt its prior, not how close that is to real tables.
 """
 
 import argparse

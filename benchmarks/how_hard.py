@@ -1,14 +1,14 @@
-"""How much the columns of a prior's tasks tell, beside those of real tables.
+"""How much the columns of a prior's tasks tell of the classes, beside those of real tables.
 
     prior-gen --config gpu_settle --stages 1 --split heldout --out heldout/
     python benchmarks/how_hard.py --shards heldout/ --data DIR --jobs 2
 
-A random forest (the benchmark's oracle) and a logistic model, both given the hidden labels and
-cross-fitted over the unlabelled rows: AUC, mean and quartiles, of the real tables of a folder (the
-first split, `real_tables.py`), of held-out tasks evenly spaced over the shards (the first of each
-microbatch, classes of ten rows or more), and of these by where their labels come from. A prior
-whose tasks hold much less than real tables teaches a network to doubt, one whose tasks hold much
-more to be sure.
+A random forest (the benchmark's oracle) and a logistic model are given the hidden labels and
+cross-fitted over the unlabelled rows. Prints mean and quartiles of their AUC on the real tables of
+a folder (the first split of `real_tables.py`), on held-out tasks evenly spaced over the shards (the
+first of each microbatch, with classes of ten rows or more), and on these by the source of their
+labels. A prior whose tasks are much harder than real tables teaches a network too much doubt; much
+easier ones teach it too much confidence.
 """
 
 import argparse
@@ -69,7 +69,7 @@ def table(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def aucs(x: np.ndarray, y: np.ndarray) -> list[float]:
     """AUC of each of `LEARNERS` on rows x [n, d] of classes y [n], out of fold."""
-    warnings.simplefilter("ignore")  # a process of joblib's has filters of its own
+    warnings.simplefilter("ignore")  # joblib's worker processes have filters of their own
     y = y.astype(int)
     scores = (
         METHODS["oracle"]().fit_predict(x[:0], x, 0, labels=y).order,
@@ -79,7 +79,7 @@ def aucs(x: np.ndarray, y: np.ndarray) -> list[float]:
 
 
 def in_words(values: pd.Series) -> str:
-    """Mean and quartiles."""
+    """Text: mean and quartiles."""
     quartiles = ", ".join(f"{value:.2f}" for value in values.quantile([0.25, 0.5, 0.75]))
     return f"{values.mean():.3f} ({quartiles})"
 

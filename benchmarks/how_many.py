@@ -1,10 +1,10 @@
-"""Numbers that scripts take as options, refused by argparse where they make no sense."""
+"""Argparse types for the numbers that scripts take as options."""
 
 import argparse
 
 
 def count(text: str) -> int:
-    """How many tables, draws, rows and the like. Raises `argparse.ArgumentTypeError` below 1."""
+    """A number of tables, draws, rows and so on; raises `argparse.ArgumentTypeError` below 1."""
     try:
         number = int(text)
     except ValueError:
@@ -15,7 +15,7 @@ def count(text: str) -> int:
 
 
 def fraction(text: str) -> float:
-    """A share of positives. Raises `argparse.ArgumentTypeError` where a class would be empty."""
+    """A share of positives; raises `argparse.ArgumentTypeError` if a class would be empty."""
     try:
         number = float(text)
     except ValueError:

@@ -1,6 +1,6 @@
-"""Milliseconds of a forward pass without a gradient, against a plain float32 one, and its errors.
+"""Milliseconds and errors of a forward pass without gradient, against a plain float32 one.
 
-One process; the ways take turns, and the median of each counts.
+Runs in one process; the variants take turns, and the median of each counts.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def main() -> None:
     generator = torch.Generator().manual_seed(0)
     rows = options.labeled + options.unlabeled
     x = torch.randn(1, rows, options.features, generator=generator)
-    # Labelled positives lie apart, so that there is something to see.
+    # Shift the labelled positives, so that there is something to learn.
     x[:, : options.labeled] += 0.5
 
     def ours(precision: str):
@@ -58,7 +58,7 @@ def main() -> None:
             for name, call in ways.items():
                 start = time.perf_counter()
                 logits = call()
-                if number:  # the first warms up
+                if number:  # the first round warms up
                     seconds[name].append(time.perf_counter() - start)
                 positive[name] = logits.float().softmax(-1)[..., 1]
     print(

@@ -1,14 +1,14 @@
-"""Inserts blocks that change next to nothing into a network, for training to make use of.
+"""Insert blocks that hardly change a network's outputs, to be made useful by training.
 
     python benchmarks/insert_blocks.py --model default --after 3,5 --shards DIR --out M.safetensors
     torchrun trainer/main.py --config CONFIG --shards DIR \\
         model.layers=12 train.init_from=M.safetensors
 
-A new block is a copy of the one that it follows, with what its three sublayers add set to nothing,
-so that gradients find attention that looks where it is of use. Each sublayer ends in a norm, which
-such a block passes three times more: of RMSNorm with equal gains only the first changes anything,
-by the spread of the sizes of its inputs. The gains are the mean size, on some microbatches of
-`--shards`.
+A new block is a copy of the one before it whose three sublayers add nothing: their output weights
+are zero. So training starts from attention that already looks at useful places. Each sublayer ends
+in a norm, so cells pass three more norms. With RMSNorm and equal gains only the first of them
+changes anything, and only as far as the sizes (root mean squares) of its inputs vary. The gains are
+set to the mean size on some microbatches of `--shards`.
 
 Prints the mean and spread of these sizes, and by how much the log-odds of the unlabelled rows of
 these microbatches change.
@@ -39,7 +39,7 @@ def main() -> None:
     network, card = load_model(find_weights(arguments.model))
     layers = len(network.blocks)
     if card["model"]["norm"] != "rmsnorm":
-        parser.error("the sizes that a LayerNorm takes out are no gains: rmsnorm alone")
+        parser.error("only for networks with rmsnorm: a LayerNorm also removes the mean")
     if not all(1 <= number < layers for number in arguments.after):
         parser.error(f"--after takes numbers from 1 to {layers - 1}")
     batches = list(microbatches(arguments.shards, arguments.microbatches))
@@ -64,7 +64,7 @@ def main() -> None:
 
 @torch.no_grad()
 def output_sizes(network: PUICL, batches: list[tuple[Tensor, int]]) -> list[Tensor]:
-    """Of each block but the last the root mean squares of the cells that it returns, [cells]."""
+    """Root mean squares [cells] of the output cells of each block but the last."""
     found: list[list[Tensor]] = [[] for _ in network.blocks]
     hooks = [
         block.register_forward_hook(
@@ -80,7 +80,7 @@ def output_sizes(network: PUICL, batches: list[tuple[Tensor, int]]) -> list[Tens
 
 
 def passing(block: dict[str, Tensor], gain: float) -> dict[str, Tensor]:
-    """A copy of `block` whose sublayers add nothing, its norms' gains all `gain`."""
+    """A copy of `block` whose sublayers add nothing and whose norms all have gains `gain`."""
     copy = {name: tensor.clone() for name, tensor in block.items()}
     for name, tensor in copy.items():
         if ".out." in name or ".outer." in name:

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Are new weights better than those that ship? What docs/weights.md decides by, none of it the exam.
+# Are new weights better than those that ship? Makes the measurements by which docs/weights.md decides; the exam is not
+# among them.
 #
 #     benchmarks/judge_weights.sh NEW.safetensors DEVELOPMENT OUT
 #
-# DEVELOPMENT is the folder of the 16 development tables. Six splits of them in one pass and 16, eight of their
-# like with 300 rows, 5 to 50 labelled rows beside 200 others, designs of counts (four draws; complete ones,
-# three) and noisy sums, beside the default weights; into OUT/*.md. With CHOOSING set, two splits of the tables
-# in that folder, too (`unseen_tables.py --half choosing`), in one pass. A step that is done is not done again. JOBS
-# processes (2 unless given), which share a GPU where there is one. In the project's environment, or with PYTHON set.
+# DEVELOPMENT is the folder of the 16 development tables. Compares NEW with the default weights and writes OUT/*.md: six
+# splits in 1 and 16 passes, eight splits thinned to 300 rows, 5 to 50 labelled rows beside 200 others, designs of counts
+# (four draws; complete ones, three) and noisy sums. If CHOOSING is set to a folder of tables (`unseen_tables.py --half
+# choosing`), also two splits of these in one pass. Steps that are done are skipped. Uses JOBS processes (default 2),
+# which share a GPU if there is one. Run it in the project's environment, or set PYTHON.
 set -euo pipefail
 : "${JOBS:=2}"
 new=$(realpath "$1") data=$(realpath "$2") out=$3

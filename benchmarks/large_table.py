@@ -1,9 +1,9 @@
-"""Seconds and memory of one large table, which is read in many contexts.
+"""Seconds and memory for one large table, which is read in many contexts.
 
     python benchmarks/large_table.py --rows 20000 --columns 20
 
-Random numbers, one row in twenty labelled; all threads that torch takes. Memory is the most that
-the process held (on Linux), torch and all else included.
+The table holds random numbers, with one row in twenty labelled; torch uses its default number of
+threads. Memory is the peak of the whole process (on Linux), including torch.
 """
 
 import argparse

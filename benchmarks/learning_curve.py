@@ -1,14 +1,14 @@
-"""The default weights' quality against what they cost, and what another doubling would buy.
+"""Quality of the default weights against their training cost, and the gain of doubling it.
 
     puicl average runs/NAME/checkpoints/step-… --of ema --out M.safetensors
     puicl bench --data DEVELOPMENT --methods puicl_single --model M.safetensors --repeats 2
     python benchmarks/learning_curve.py
 
-Reads docs/learning_curve.csv, one line a checkpoint: steps, tasks and minutes of training in all,
-since the first weights, and the means that the second command gave on the development tables. Draws
-the AUC against the tasks, a line a prior, and prints a table, and what a doubling of the tasks
-gave: of ends of one kind, annealed (the learning rate had fallen to nothing) or not, on the same
-prior.
+Reads docs/learning_curve.csv, with one line for each checkpoint: total steps, tasks and minutes of
+training since the first weights, and the means that the second command gave on the development
+tables. Draws AUC against tasks, one line for each prior. Prints a table, and the gain of a doubling
+of the tasks, between checkpoints of the same prior and of the same kind: annealed (the learning
+rate had fallen to zero) or not.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def draw(points: pd.DataFrame, path: Path) -> None:
-    """AUC against tasks, on a logarithmic axis; annealed ends are filled, priors have colours."""
+    """Draw AUC against tasks (logarithmic); annealed ends are filled, colours stand for priors."""
     figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
     for (prior, some), color in zip(points.groupby("prior"), itertools.cycle(COLORS), strict=False):
         axes.plot(some.tasks, some.auc, color=color, alpha=0.5)
@@ -62,7 +62,7 @@ def draw(points: pd.DataFrame, path: Path) -> None:
             face = color if end.annealed else "white"
             axes.plot(end.tasks, end.auc, "o", color=color, markerfacecolor=face)
         last = some.iloc[-1]
-        # Ends 3 to 6 are a crowd: some to the right, some below, so that none overlap.
+        # Ends 3 to 6 are close together: put some labels to the right, some below.
         below = prior in (3, 4, 5)
         axes.annotate(
             f" prior {prior} ",

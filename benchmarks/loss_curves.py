@@ -1,7 +1,8 @@
 """Loss curves of the trainer's float32 and bfloat16 steps against a plain float32 network.
 
-The same weights at first, the same batches, optimizer and schedule, one thread; the plain network
-passes all tasks in one forward with PyTorch's own layers. Writes a picture and prints a table.
+All start from the same weights and use the same batches, optimizer and schedule, on one thread. The
+plain network computes all tasks in one forward pass with PyTorch's own layers. Writes a picture and
+prints a table.
 """
 
 import argparse
@@ -27,7 +28,7 @@ WAYS = ("plain float32", "float32", "bfloat16")
 
 
 def curve(way: str, steps: int, shards: Path) -> np.ndarray:
-    """Training loss [steps] of one way."""
+    """Training loss [steps] of one variant."""
     precision = "bfloat16" if way == "bfloat16" else "float32"
     config = small_config("train.device=cpu", f"train.precision={precision}")
     prior, train = config.prior, config.train
@@ -52,7 +53,7 @@ def curve(way: str, steps: int, shards: Path) -> np.ndarray:
 
 
 def draw(curves: dict[str, np.ndarray], path: Path, window: int = 20) -> None:
-    """Running means of the curves; of short ones one mean each."""
+    """Draw running means of the curves, over `window` steps or the length of the shortest curve."""
     window = min(window, *map(len, curves.values()))
     figure = Figure(figsize=(6.4, 3.6), layout="constrained")
     axes = figure.subplots()
@@ -67,7 +68,7 @@ def draw(curves: dict[str, np.ndarray], path: Path, window: int = 20) -> None:
 
 @exit_on_input_error
 def main() -> None:
-    """Train each way, draw, and print how far the curves lie apart."""
+    """Train each variant, draw, and print how far the curves are apart."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("results/loss_curves"))
     parser.add_argument("--steps", type=int, default=300)

@@ -1,13 +1,13 @@
-"""Tables of more columns than the network reads at once: AUC by how they are read.
+"""AUC on tables of more columns than the network reads at once, by how they are read.
 
     python benchmarks/made_wide.py --data DEVELOPMENT --columns 300
 
-Real tables made wide in two ways: by columns that tell nothing (copies of their own with the rows
-shuffled, so that a few of many columns matter), and as mixtures (every column a random sum of all,
-plus as much noise, as in spectra or expression of genes, so that each tells a little). Of each
-table one split and at most `--rows` rows. What reads all columns reads them in groups of at most a
-hundred. "Before" is what the default was until its passes along axes read the first of them alone.
-Half an hour on one core with AVX2 for 300 columns.
+Real tables are made wide in two ways: by uninformative columns (copies of their own with the rows
+shuffled, so that a few of many columns matter), and as mixtures (every column is a random sum of
+all, plus as much noise, so that each tells a little, as in spectra or gene expression). Uses one
+split and at most `--rows` rows of each table. Passes over all columns read them in groups of at
+most a hundred. "Before" is the former default, whose passes along principal axes read all axes and
+not only the first ones. Takes half an hour on one core with AVX2 for 300 columns.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from puicl_model.trees import cross_fitted
 
 # The numbers of axes in `_ENSEMBLES`.
 _AXES = (5, 10)
-# Means of single passes, by the names that `passes` gives them.
+# Ensembles: means of single passes, by the names that `passes` gives them.
 _ENSEMBLES = {
     "before: one of each": ("quantile", "all axes", "rotated_quantile", "standard"),
     "the same without axes": ("quantile", "rotated_quantile", "standard"),
@@ -93,7 +93,7 @@ def main() -> None:
 
 
 def beside_others(x: np.ndarray, width: int, rng: np.random.Generator) -> np.ndarray:
-    """Columns [n, d] among copies of themselves with the rows shuffled, [n, width]."""
+    """Columns x [n, d] among copies of themselves with shuffled rows, [n, width]."""
     parts = [x]
     while sum(part.shape[1] for part in parts) < width:
         parts.append(np.stack([rng.permutation(column) for column in x.T], axis=1))
@@ -132,7 +132,7 @@ def passes(arguments: argparse.Namespace, x: np.ndarray, n_labeled: int) -> dict
 
 
 def show(aucs: dict[str, dict[str, list[float]]], columns: int) -> None:
-    """The table of means, and of differences from "before" with their standard errors."""
+    """Print means, and differences from "before" with their standard errors."""
     reference = next(iter(_ENSEMBLES))
     n = len(next(iter(aucs.values()))[reference])
     print(f"{n} tables made {columns} columns wide\n")

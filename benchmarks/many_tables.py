@@ -2,7 +2,8 @@
 
     python benchmarks/many_tables.py --model M.safetensors
 
-Random numbers, a quarter of the rows labelled. Both ways take turns; the fastest of each counts.
+Tables hold random numbers, with a quarter of the rows labelled. The two variants take turns; the
+fastest time of each counts.
 """
 
 import argparse
@@ -46,7 +47,7 @@ def main() -> None:
 
 
 def show(options, tables: list[tuple], n_estimators: int) -> None:
-    """One row."""
+    """Measure and print one row."""
 
     def classifier() -> PUICLClassifier:
         return PUICLClassifier(options.model, n_estimators=n_estimators, device=options.device)

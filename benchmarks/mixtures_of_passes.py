@@ -1,15 +1,15 @@
-"""Which scalings the passes of an ensemble should be in, and how many there should be.
+"""Which scalings an ensemble's passes should use, and how many passes there should be.
 
     python benchmarks/mixtures_of_passes.py --data DIR --splits 6 --passes kept/ \
         "quantile 4, principal 4, rotated_quantile 4, standard 4" "quantile 8, principal 8"
 
-Every table of a folder (`real_tables.py`) is read once by the classifier, in as many passes of each
-scaling as any of the mixtures asks for, or, where it has levels alone and with --levels, in as many
-in quantile scaling as the largest has. A mixture is the mean of log-odds over the first passes of
-its scalings. Means over tables of AUC, accuracy, |error of the share of positives| and Brier score;
-behind +-, the standard error over splits of the difference from the first mixture. What --passes
-holds of a table, a split and these passes is not read again, so that other mixtures of them cost
-nothing, and whoever stops it loses a table or two.
+The classifier reads each split of each table of a folder (`real_tables.py`) once, with as many
+passes of each scaling as any of the mixtures needs. With --levels it also reads tables that have
+levels alone, with as many passes in quantile scaling as the largest mixture has. A mixture is the
+mean of log-odds over the first passes of its scalings. Prints means over tables of AUC, accuracy,
+|error of the share of positives| and Brier score; after +-, the standard error over splits of the
+difference from the first mixture. The folder --passes caches the passes by table and split, so
+other mixtures of them cost nothing, and stopping the script loses a table or two at most.
 """
 
 import argparse
@@ -71,9 +71,9 @@ def main() -> None:
 
 
 def mixture(text: str) -> Mixture:
-    """How many passes of each scaling "quantile 2, standard 2" has.
+    """Parse the number of passes of each scaling from text such as "quantile 2, standard 2".
 
-    Raises `argparse.ArgumentTypeError` where a scaling is unknown or a number is none.
+    Raises `argparse.ArgumentTypeError` if a scaling is unknown or a number invalid.
     """
     counts: Mixture = {}
     for part in text.split(","):
@@ -87,7 +87,7 @@ def mixture(text: str) -> Mixture:
 
 
 def in_turn(mixtures: list[Mixture]) -> tuple[str, ...]:
-    """The scalings of the passes that hold every mixture: one of each in turn while it is asked."""
+    """Scalings of passes that contain every mixture: one of each in turn, as long as needed."""
     most = {kind: max(m.get(kind, 0) for m in mixtures) for m in mixtures for kind in m}
     rounds = range(max(most.values()))
     return tuple(kind for number in rounds for kind, n in most.items() if number < n)
@@ -96,7 +96,7 @@ def in_turn(mixtures: list[Mixture]) -> tuple[str, ...]:
 def measure(
     arguments: argparse.Namespace, mixtures: list[Mixture], name: str, split: int
 ) -> list[tuple]:
-    """Table, split, levels alone, number of the mixture, figures: of each mixture on one split."""
+    """A row for each mixture on one split: table, split, levels alone, its number, figures."""
     warnings.simplefilter("ignore")
     x, s, y = read_split(arguments.data, name, split)
     levels = levels_alone(TablePreprocessor().fit_quietly(x))
@@ -122,7 +122,7 @@ def passes(
     x: pd.DataFrame,
     s: np.ndarray,
 ) -> dict[str, np.ndarray]:
-    """Log-odds [passes, n_u] by scaling, at least as many passes of each as in `turns`; kept."""
+    """Log-odds [passes, n_u] by scaling, with at least the passes in `turns`; cached."""
     key = f"{digest(arguments.model)}-{data_digest(arguments.data, name)}"
     path = arguments.passes / f"{key}-{name}-{split}.npz"
     if path.exists():
@@ -142,7 +142,7 @@ def passes(
 
 
 def show(title: str, frame: pd.DataFrame, mixtures: list[Mixture]) -> None:
-    """Print one Markdown table, where there are such tables."""
+    """Print one Markdown table, unless `frame` is empty."""
     if frame.empty:
         return
     print(f"{title}\n\n| passes | mixture |", " | ".join(FIGURES), "|")

@@ -1,16 +1,21 @@
-"""Tables as people have them: the rarer class positive, its own share among the unlabelled rows.
+"""PU learning at natural shares: the rarer class is positive, with its own share of rows.
 
     python benchmarks/natural_shares.py --data unseen --out natural.csv
 
-Of each table (a folder as for `puicl bench --data`, read as a CSV file is, text and missing cells
-with it) at most `--rows` rows are drawn; a third of their positives are labelled, at most 200, and
-the rest is unlabelled. So shares of positives lie between .02 and .4 and are nobody's choice.
-Prints, over all tables and by the share's size: AUC beside that of cross-fitted trees on the same
-numbers, the share's estimate, how often its interval covers it and how wide that is, and how often
-the fit warned of the share; of all rows called positive together, how many are; and Brier scores:
-of the probabilities as they are, where positives are known to be the rarer class
-(`class_prior=(0, 0.5)`), with the table's share given (`class_prior=`), and of saying that share of
-every row. Five minutes on two cores for 95 tables.
+At most `--rows` rows are drawn from each table (a folder as for `puicl bench --data`, read like a
+CSV file, with text and missing cells). A third of their positives are labelled, at most 200, and
+the rest are unlabelled. So shares of positives are natural, between .02 and .4. Prints, over all
+tables and by the size of the share:
+
+- AUC beside that of cross-fitted trees on the same numbers,
+- the estimated share, how often its interval covers the true one, the interval's width, and how
+  often the fit warned about the share,
+- the precision of all rows predicted positive, pooled,
+- Brier scores: of the probabilities by default, with positives known to be the rarer class
+  (`class_prior=(0, 0.5)`), with the table's share given (`class_prior=`), and of predicting that
+  share for every row.
+
+Takes five minutes on two cores for 95 tables.
 """
 
 import argparse
@@ -36,7 +41,7 @@ _FIGURES = [
     *("rarer_estimate", "rarer_called", "rarer_right", "rarer_brier"),
     *("trees_estimate", "trees_called", "trees_right"),
 ]
-# Upper limits of the shares that are told apart.
+# Upper limits of the groups of shares.
 _LIMITS = (0.1, 0.25, 0.5)
 _COLUMNS = (
     *("AUC", "trees", "difference", "wins", "share", "estimate", "off by", "covered", "width"),
@@ -44,7 +49,7 @@ _COLUMNS = (
     *("Brier", "share given: called, are", "Brier", "constant"),
     *("trees: off by", "called, are"),
 )
-# What warnings about the share of positives have in common.
+# A phrase common to all warnings about the share of positives.
 _ABOUT_THE_SHARE = ("share of positives", "looks positive")
 
 
@@ -83,7 +88,7 @@ def main() -> None:
 
 
 def as_found(positive: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows of a table [n], their labels s [n], and the classes y of those that have none."""
+    """Row numbers [n] drawn from a table, their labels s [n], and classes y of unlabelled ones."""
     rng = np.random.default_rng(0)
     drawn = rng.permutation(len(positive))[:most]
     y = positive[drawn]
@@ -98,14 +103,14 @@ def judged(classifier: PUICLClassifier, table: pd.DataFrame, s: np.ndarray, y: n
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         classifier.fit(table, s)
-        assert classifier.preprocessor_ is not None  # as the table is a frame
+        assert classifier.preprocessor_ is not None  # since the table is a data frame
         numbers = classifier.preprocessor_.transform(table)
         trees = METHODS["extra_trees"]().fit_predict(numbers[s == 1], numbers[s == 0], 0)
     proba = classifier.unlabeled_proba_
     low, high = classifier.class_prior_interval_
     said = classifier.report_["warnings"]
     warned = any(words in warning for warning in said for words in _ABOUT_THE_SHARE)
-    # By the module: workers cannot unpickle a ufunc that a script names.
+    # Through the module: workers cannot unpickle a ufunc that the script names directly.
     log_odds = special.logit(proba.astype(float))
     given = special.expit(log_odds + shift_to(log_odds, y.mean()))
     n_labeled, card = int(s.sum()), classifier.model_card_
@@ -126,7 +131,7 @@ def judged(classifier: PUICLClassifier, table: pd.DataFrame, s: np.ndarray, y: n
 
 
 def line(name: str, frame: pd.DataFrame) -> None:
-    """Print what a group of tables says together."""
+    """Print one row: the figures of a group of tables."""
     if frame.empty:
         return
     gain = frame.auc - frame.trees_auc
@@ -157,7 +162,7 @@ def line(name: str, frame: pd.DataFrame) -> None:
 
 
 def called_and_are(called: pd.Series, right: pd.Series) -> str:
-    """Of all tables' rows that were called positive how many are, and how many were called."""
+    """Text: precision of all tables' rows predicted positive, pooled, and their number."""
     return f"{right.sum() / called.sum():.0%} of {called.sum():,}" if called.any() else "none"
 
 

@@ -1,9 +1,10 @@
-"""CPU seconds for new rows: the first, another, many; and by how many are scored together.
+"""CPU seconds to score new rows: the first, another, many; and by batch size.
 
     python benchmarks/new_rows.py --model M.safetensors
 
-Random numbers. The second table, with one estimator, compares with reading the context for each
-batch of rows; "again" is a second call on a classifier that kept its context.
+Tables hold random numbers. The second printed table, with one estimator, compares with reading the
+context again for each batch of rows; "again" is a second call on a classifier that kept its
+context.
 """
 
 import argparse
@@ -63,7 +64,7 @@ def main() -> None:
 
 
 def shape(text: str) -> tuple[int, int]:
-    """Rows and columns of "200x8". Raises `argparse.ArgumentTypeError` where it is no such text."""
+    """Parse "200x8" into rows and columns; raises `argparse.ArgumentTypeError` if invalid."""
     n, _, d = text.partition("x")
     if not (n.isdigit() and d.isdigit() and int(n) >= 8 and int(d)):
         raise argparse.ArgumentTypeError(
@@ -73,20 +74,20 @@ def shape(text: str) -> tuple[int, int]:
 
 
 def table(n_labeled: int, n_unlabeled: int, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Random features and labels, those of the labelled rows first."""
+    """Random features and labels, with the labelled rows first."""
     n = n_labeled + n_unlabeled
     return np.random.default_rng(0).normal(size=(n, d)), np.arange(n) < n_labeled
 
 
 def rows(m: int, d: int, seed: int = 1) -> np.ndarray:
-    """Random new rows."""
+    """Random new rows [m, d]."""
     return np.random.default_rng(seed).normal(size=(m, d))
 
 
 def show_latencies(
     model: str | None, n_estimators: int, keep: bool, x: np.ndarray, s: np.ndarray
 ) -> None:
-    """One row of the first table."""
+    """Measure and print one row of the first table."""
     classifier = PUICLClassifier(
         model, n_estimators=n_estimators, device="cpu", keep_context=keep, verbose=False
     )
@@ -106,7 +107,7 @@ def show_latencies(
 
 
 def show_batches(fitted: PUICLClassifier, new: np.ndarray) -> None:
-    """One row of the second table."""
+    """Measure and print one row of the second table."""
     for_each, expected = timed(lambda: read_for_each_batch(fitted, new))
     once, found = timed(lambda: fitted._new_rows(new, fitted.batch_rows)[0])
     np.testing.assert_allclose(found, expected, atol=1e-3)
@@ -121,7 +122,7 @@ def show_batches(fitted: PUICLClassifier, new: np.ndarray) -> None:
 
 @torch.inference_mode()
 def read_for_each_batch(fitted: PUICLClassifier, new: np.ndarray) -> np.ndarray:
-    """Log-odds [m] from `PUICL.score_new_rows`, which reads the table each time."""
+    """Log-odds [m] from `PUICL.score_new_rows`, which reads the table again for each batch."""
     (reference,) = fitted._new_rows.references
     scaled = fitted._new_rows.scalings[reference.scaling](new)[:, reference.columns]
     context, asking = (torch.from_numpy(a.copy())[None] for a in (reference.rows, scaled))

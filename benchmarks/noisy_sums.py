@@ -1,11 +1,11 @@
-"""Noisy sums of the columns' effects, as in many real tables. Networks beside logistic regression.
+"""Compare networks with logistic regression on noisy sums of columns, as in many real tables.
 
     python benchmarks/noisy_sums.py --models default paper some.safetensors --jobs 2
 
-A class is drawn from a logistic model of 4 to 11 correlated columns; half of these are then seen in
-bins only, a fifth on another scale. The signal's standard deviation (the noise's is 1.8) says how
-much can be known. A third of the positives is labelled; as many negatives as positives are left are
-unlabelled too. `table_kinds.py` says what is measured.
+Classes are drawn from a logistic model of 4 to 11 correlated columns; half of the columns are then
+shown only in bins, a fifth on another scale. The signal's standard deviation (the noise has 1.8)
+limits what can be known. A third of the positives are labelled; the unlabelled rows are the rest
+and as many negatives. `table_kinds.py` explains the measurement.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def noisy_sum(rng: np.random.Generator, signal: float) -> tuple[np.ndarray, np.ndarray]:
-    """x [n, d] and whether a row is positive [n], for 400 to 999 rows."""
+    """Draw x [n, d] and booleans [n] for positive rows, with 400 to 999 rows."""
     n, d = int(rng.integers(400, 1000)), int(rng.integers(4, 12))
     loadings = rng.normal(0, 0.5, (d, 2))
     x = rng.normal(size=(n, 2)) @ loadings.T + rng.normal(size=(n, d))

@@ -1,12 +1,12 @@
-"""Whether another machine gives the same answers: probabilities, and bytes of portable shards.
+"""Check that another machine gives the same probabilities, and the same bytes of portable shards.
 
     python benchmarks/other_machine.py --out here.json
     python benchmarks/other_machine.py --against here.json      # on the other one
 
-Probabilities are of 120 rows of the breast cancer table, six of its columns, 0.4 of the benign rows
-labelled, in one pass, in four, and with trees beside these. Shards are the first 64 tasks of
-`configs/cpu.yaml` (every extension of the prior) with `prior.arithmetic=portable`: SHA-256 of each
-file of their parts.
+Probabilities are of 120 rows and six columns of the breast cancer table, with 0.4 of the benign
+rows labelled, in one pass, in four, and in four with trees. Shards are the first 64 tasks of
+`configs/cpu.yaml` (every extension of the prior) with `prior.arithmetic=portable`; the SHA-256 of
+each file of their parts is compared.
 """
 
 import argparse
@@ -36,7 +36,7 @@ _PLAN = ("prior.arithmetic=portable", "prior.steps_per_stage=4")
 
 @exit_on_input_error
 def main() -> None:
-    """Answer, and write or compare."""
+    """Compute the answers, then write or compare them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     to_do = parser.add_mutually_exclusive_group(required=True)
     to_do.add_argument("--out", type=Path)
@@ -74,7 +74,7 @@ def _answers(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise InputError(f"no file {path}") from None
     except (OSError, ValueError, LookupError, TypeError):
-        raise InputError(f"{path} holds no answers of another machine: make it by --out") from None
+        raise InputError(f"{path} holds no answers: make it with --out") from None
 
 
 def _probabilities() -> dict[str, list[float]]:
@@ -85,7 +85,7 @@ def _probabilities() -> dict[str, list[float]]:
     s = (y == 1) & (rng.random(len(y)) < 0.4)
     found = {}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what they say of the table is not asked
+        warnings.simplefilter("ignore")  # warnings about the table do not matter here
         for way, parameters in _WAYS.items():
             fitted = PUICLClassifier(**parameters).fit(X, s)
             found[way] = [

@@ -1,12 +1,12 @@
-"""What a table says of its share of positives where the classes overlap, and what it does not.
+"""How well the share of positives can be estimated when the classes overlap.
 
     python benchmarks/overlapping_classes.py
 
-Normal columns whose class means lie `--apart` standard deviations from each other (1: the best
-possible AUC is .76), labelled positives drawn at random, one pass. For each share of positives in
-the unlabelled rows the mean estimate, how often the interval holds the share, its width, how often
-the fit doubts the share, how many of the rows with P(positive) of .8 or more are positive, and the
-calibration error (10 bins, all rows pooled), as it is and with the share given.
+Columns are normal with class means `--apart` standard deviations from each other (at 1, the best
+possible AUC is .76); labelled positives are drawn at random; one pass. Prints, for each share of
+positives in the unlabelled rows: the mean estimate, how often the interval covers the share, its
+width, how often the fit doubts the share, what part of the rows with P(positive) of .8 or more is
+positive, and the calibration error (10 bins, all rows pooled), without and with the share given.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def main() -> None:
 def drawn(
     share: float, apart: float, n_labeled: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Table x [n, d], which of its rows are labelled [n], and the others' classes [n_u]."""
+    """Draw a table x [n, d], its labels [n], and the classes [n_u] of the unlabelled rows."""
     rng = np.random.default_rng(seed)
     y = rng.random(_UNLABELED) < share
     y[0] = True
@@ -74,7 +74,7 @@ def drawn(
 
 
 def calibration_error(p: np.ndarray, y: np.ndarray) -> float:
-    """Expected calibration error of probabilities p [n] of classes y [n], in ten bins."""
+    """Expected calibration error of probabilities p [n] for classes y [n], in ten bins."""
     bins = np.minimum((10 * p).astype(int), 9)
     return sum(abs(p[bins == b].sum() - y[bins == b].sum()) for b in range(10)) / len(p)
 

@@ -1,11 +1,11 @@
-"""Methods of a benchmark's results beside one of them, with standard errors over tables.
+"""Compare the methods of a benchmark's results with one of them, with errors over tables.
 
     python benchmarks/paired_methods.py results/unseen --reference puicl
 
-A line a method, over the tables and splits that both have seen: mean AUC, accuracy, Brier score and
-|error of the share|; how far the reference is ahead in AUC, ± the standard error over tables; on
-how many tables it is; and p of Wilcoxon's signed-rank test over tables (two-sided, of each pair by
-itself: `report.md` of a folder has Holm's correction).
+Prints one line for each method, over the tables and splits that both have: mean AUC, accuracy,
+Brier score and |error of the share|; how far the reference is ahead in AUC, ± the standard error
+over tables; on how many tables it is ahead; and the p-value of Wilcoxon's signed-rank test over
+tables (two-sided, uncorrected: the folder's `report.md` has Holm's correction).
 """
 
 import argparse
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def lines(cells: pd.DataFrame, reference: str) -> list[list[str]]:
-    """The cells of each method's line. `cells` has a row for each table, method and split."""
+    """The entries of each method's line. `cells` has a row for each table, method and split."""
     key = ["task", "repeat"]
     by_method = {name: group.set_index(key) for name, group in cells.groupby("method")}
     ours = by_method[reference]

@@ -1,6 +1,6 @@
-"""The same network as one would write it first: what the trainer's step is compared with.
+"""Straightforward implementations of the network, with which the trainer's step is compared.
 
-Both share PUICL's weights and give its logits (`check_logits`).
+Both use PUICL's weights and give its logits (`check_logits`).
 """
 
 from typing import cast
@@ -15,7 +15,7 @@ from puicl_model.model import standardize
 
 
 class Literal(nn.Module):
-    """One task a forward, `nn.MultiheadAttention` as it comes: the manner of published code."""
+    """One task per forward pass and plain `nn.MultiheadAttention`, as in published code."""
 
     def __init__(self, model: PUICL):
         super().__init__()
@@ -53,7 +53,7 @@ class Literal(nn.Module):
 
 
 class Batched(nn.Module):
-    """All tasks of a microbatch in one forward, fused attention, float32."""
+    """All tasks of a microbatch in one forward pass, with fused attention, in float32."""
 
     def __init__(self, model: PUICL):
         super().__init__()
@@ -73,23 +73,23 @@ class Batched(nn.Module):
 
 
 def blocks_of(model: PUICL) -> list[Block]:
-    """The network's blocks: of a `ModuleList` their type is not known."""
+    """The network's blocks, typed: a `ModuleList` does not know its members' type."""
     return [cast(Block, block) for block in model.blocks]
 
 
 def check_logits(model: PUICL) -> None:
-    """Raise `SystemExit` where the plain networks are not this one: a recipe that they lack."""
+    """Raise `SystemExit` if the plain networks' logits differ, as for recipes that they lack."""
     x = torch.randn(1, 30, 5, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         ours = model(x, 10)
         for theirs in (Batched(model)(x, 10), Literal(model)(x[0], 10)[None]):
             apart = (ours - theirs).abs().max().item()
             if not apart < 1e-3:
-                raise SystemExit(f"the plain network is another one: its logits differ by {apart}")
+                raise SystemExit(f"the plain network does not match: its logits differ by {apart}")
 
 
 def _fused(attention: Attention, x: Tensor) -> Tensor:
-    """Self-attention over the second to last axis of [.., L, E]."""
+    """Self-attention over the second-to-last axis of x [..., L, E]."""
     *_, length, e = x.shape
     qkv = attention.qkv(x).view(-1, length, 3, attention.heads, e // attention.heads)
     attended = F.scaled_dot_product_attention(*qkv.permute(2, 0, 3, 1, 4).unbind(0))

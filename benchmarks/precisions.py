@@ -1,11 +1,11 @@
-"""What `precision="bfloat16"` changes on a folder of real tables: order, probabilities, time.
+"""What `precision="bfloat16"` changes on a folder of real tables: ranking, probabilities, time.
 
     python benchmarks/precisions.py --data DIR --passes 1 16
 
-Folder and splits: see `real_tables.py`. One line a number of passes: the mean over tables of AUC,
-Brier score and |error of the share of positives| in float32, the mean difference in bfloat16 and
-the largest one, the mean and largest difference of a probability, and the time of all fits in
-bfloat16 over that in float32 (processor time; one thread).
+Folder and splits: see `real_tables.py`. Prints one line for each number of passes: means over
+tables of AUC, Brier score and |error of the share of positives| in float32, their mean and largest
+differences in bfloat16, the mean and largest difference of a probability, and the time of all fits
+in bfloat16 relative to float32 (processor time; one thread).
 """
 
 import argparse
@@ -70,8 +70,7 @@ def measure(
 ) -> list[tuple]:
     """One row of figures: `n` passes over one split of one table, in both precisions.
 
-    On whatever processor: where it has no instructions for bfloat16, its products are made of
-    float32's.
+    Works on any processor: without instructions for bfloat16, products are computed in float32.
     """
     warnings.simplefilter("ignore")
     precision.multiplies_bfloat16 = lambda: True

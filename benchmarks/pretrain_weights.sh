@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# A stretch of pretraining, from weights on to candidates that judge_weights.sh takes.
+# Continues pretraining from weights and makes candidates for judge_weights.sh.
 #
 #     benchmarks/pretrain_weights.sh CONFIG START OUT [KEY=VALUE...]
 #
-# CONFIG is a path or a shipped name, START `default` or a .safetensors file, KEY=VALUE overrides it
-# (prior.seed=77). The generator writes OUT/shards, the trainer follows it into OUT/run; then OUT/end.safetensors
-# is the run's end, OUT/quarter and OUT/half lie a quarter and half of the way back to START, in bfloat16.
-# Killed, or out of time (train.max_seconds=500), the same command goes on. JOBS generator processes and
-# PROCESSES of the trainer; unless given, on a CPU as many as there are cores, on GPUs one process each and
-# the cores that they and their loaders leave. In the project's environment (python and torchrun on the PATH;
-# the project itself need not be installed there).
+# CONFIG is a path or a shipped name, START is `default` or a .safetensors file, and KEY=VALUE overrides the
+# config (prior.seed=77). The generator writes OUT/shards while the trainer follows it, with its run in OUT/run.
+# Then OUT/end.safetensors has the run's final weights; OUT/quarter and OUT/half are a quarter and half of the
+# way back to START; all are in bfloat16. After a kill or a time limit (train.max_seconds=500), the same command
+# resumes. Uses JOBS generator processes and PROCESSES trainer processes. Their defaults are the number of cores
+# on a CPU; with GPUs, one trainer process each, and as JOBS the cores that these and their loaders leave free.
+# Run it in the project's environment (python and torchrun on the PATH; the project need not be installed).
 set -euo pipefail
 [ $# -ge 3 ] || { sed -n '4p' "$0" | cut -c3- >&2; exit 2; }
 config=$1 start=$2
@@ -19,7 +19,7 @@ mkdir -p "$3"
 out=$(realpath "$3")
 shift 3
 cd "$(dirname "$(realpath "$0")")/.."
-# The card names it: as it lies in the checkout, wherever that is.
+# The card records START: use its path within the checkout, which does not depend on where that is.
 [ -e "$start" ] && start=$(realpath --relative-base="$PWD" "$start")
 export OMP_NUM_THREADS=1
 cores=$(python -c "import os; print(os.cpu_count() or 1)")
@@ -30,7 +30,7 @@ else
     : "${PROCESSES:=$cores}" "${JOBS:=$cores}"
 fi
 
-# A machine with a GPU may have all libraries, and not the commands of this project.
+# A machine with a GPU may have all libraries but not this project's commands.
 command -v prior-gen > /dev/null && generate=(prior-gen) || generate=(python -m prior_gen)
 command -v puicl > /dev/null && puicl=(puicl) || puicl=(python -m puicl_cli)
 
@@ -53,7 +53,7 @@ generator=$!
 torchrun --nproc-per-node "$PROCESSES" trainer/main.py --config "$config" --shards "$out/shards" --out "$out/run" \
     train.follow=true train.init_from="$start" "$@" &
 trainer=$!
-# Neither outlives this script, nor does the trainer wait for a generator that has failed.
+# Neither process outlives this script, and the trainer does not wait for a generator that has failed.
 trap 'kill $generator $trainer 2> /dev/null || true; wait' EXIT
 trap 'exit 143' TERM
 trap 'exit 130' INT

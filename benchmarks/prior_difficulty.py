@@ -1,9 +1,9 @@
 """How hard the paper's prior is, by source of the features, depth and spread of the weights.
 
 Tasks come from the plan itself: at each stage, microbatches are taken in order until enough have
-the source wanted, and task 0 of each is made in memory. Three learners rank the unlabelled rows:
-a random forest that is told every label and cross-fitted (what can be learnt at all from as many
-rows), and the two labelled-against-unlabelled baselines of `prior-gen preview`.
+the wanted source, and task 0 of each is made in memory. Three learners rank the unlabelled rows: a
+cross-fitted random forest that is given every label (the most that can be learnt from these rows),
+and the two labelled-against-unlabelled baselines of `prior-gen preview`.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def aucs(x: np.ndarray, y: np.ndarray, seed: int) -> list[float]:
 
 
 def measure(prior: PriorConfig, stage: int, source: str, count: int) -> np.ndarray:
-    """[tasks, learners]; NaN where a class is too small to be cross-fitted."""
+    """AUC [tasks, learners]; NaN if a class is too small for cross-fitting."""
     rows = []
     for number, (x, y) in enumerate(tasks_of(prior, stage, source, count)):
         if y.sum() >= 2 and (y == 0).sum() >= 2:
@@ -65,13 +65,13 @@ def measure(prior: PriorConfig, stage: int, source: str, count: int) -> np.ndarr
 
 
 def in_words(values: np.ndarray) -> list[str]:
-    """Median with quartiles, by learner."""
+    """Text: median and quartiles, by learner."""
     low, middle, high = np.percentile(values, [25, 50, 75], axis=0)
     return [f"{m:.2f} ({lo:.2f}-{hi:.2f})" for lo, m, hi in zip(low, middle, high, strict=True)]
 
 
 def show(title: str, heading: str, rows: list[tuple[str, np.ndarray]]) -> None:
-    """One table of medians and quartiles."""
+    """Print one table of medians and quartiles."""
     table = Table(title=title)
     for name in (heading, "tasks", *LEARNERS):
         table.add_column(name)
@@ -82,7 +82,7 @@ def show(title: str, heading: str, rows: list[tuple[str, np.ndarray]]) -> None:
 
 
 def by_source(prior: PriorConfig, stages: list[int], count: int) -> None:
-    """Every source at each stage."""
+    """Print a table for each stage, with a row for each source."""
     for stage in stages:
         layers, width = draw_architecture(prior, stage)
         rows = [(source, measure(prior, stage, source, count)) for source in SCM_SOURCES]
@@ -90,7 +90,7 @@ def by_source(prior: PriorConfig, stages: list[int], count: int) -> None:
 
 
 def by_depth(prior: PriorConfig, count: int) -> None:
-    """Causes as features, at the first stage from 30 on of each depth."""
+    """Print a table by depth, for causes as features: each depth's first stage from 30 on."""
     rows = []
     for layers in range(prior.hidden_layers[0], prior.hidden_layers[1] + 1):
         for stage in range(30, prior.stages + 1):
@@ -103,7 +103,10 @@ def by_depth(prior: PriorConfig, count: int) -> None:
 
 
 def by_spread(prior: PriorConfig, stages: list[int], sigmas: list[float], count: int) -> None:
-    """Causes as features, under other spreads of the weights: other plans, same addresses."""
+    """Print a table by spread of the weights, for causes as features.
+
+    Each spread is a plan of its own; the same addresses are used in all.
+    """
     rows = []
     for sigma in sigmas:
         changed = prior.model_copy(update={"sigma_init": sigma})

@@ -1,12 +1,12 @@
-"""What the prior's extensions are worth on real tables, at equal steps: each group left out.
+"""What each group of the prior's extensions is worth on real tables: an ablation at equal steps.
 
     python benchmarks/prior_extensions.py --init CHECKPOINT --data DEVELOPMENT --out DIR
 
-Trains on from one checkpoint (best one that knows the paper's prior alone), once for each variant
-of the prior, for the same number of steps, tasks and learning rates; rows and columns are drawn
+Continues training from one checkpoint (ideally one trained on the paper's prior alone), once for
+each variant of the prior, with the same steps, tasks and learning rates; rows and columns are drawn
 from the same ranges. Then `puicl bench` scores the folder of tables with each network, one pass a
-table. Differences are paired by table; ± is their standard error over the tables. Started again,
-it goes on with what is missing.
+table. Differences are paired by table; ± is their standard error over the tables. Run again, it
+does only what is missing.
 """
 
 import argparse
@@ -66,7 +66,7 @@ WHAT = {
 
 
 def settings(variant: str, seed: int, options: argparse.Namespace) -> list[str]:
-    """Overrides of the config, of prior and training."""
+    """Overrides of the config for a variant: its prior and training."""
     return [
         *ALL,
         *(f"prior.extensions.{each}" for each in VARIANTS[variant]),
@@ -85,14 +85,14 @@ def settings(variant: str, seed: int, options: argparse.Namespace) -> list[str]:
 
 
 def results_of(variant: str, seed: int, options: argparse.Namespace) -> pd.DataFrame:
-    """Scores of a variant's network on each table, trained and measured unless it was."""
+    """Scores of a variant's network on each table; trains and measures it if not done yet."""
     folder = options.out / f"{'-'.join(re.findall(r'[a-z]+', variant))}-{seed}"
     overrides = settings(variant, seed, options)
     overrides.append(f"train.init_from={options.init}")
     config = load_config(options.config, overrides)
     generate_shards(config, folder / "shards", range(1, config.prior.total_stages + 1), jobs=1)
     run, bench = folder / "run", folder / "bench"
-    # Both go on, find that all is done, or refuse a folder of other options.
+    # Both commands resume, do nothing if all is done, or refuse a folder made with other options.
     if not is_done(run) or load_config(run / "config.yaml") != config:
         command = [sys.executable, MAIN, "--config", options.config, "--shards", folder / "shards"]
         command += ["--out", run, *overrides]
@@ -107,7 +107,7 @@ def results_of(variant: str, seed: int, options: argparse.Namespace) -> pd.DataF
 
 
 def cells_of(shards: Path) -> float:
-    """Feature cells in a step, on average."""
+    """Mean number of feature cells in a step."""
     reader = open_shards(shards)
     cells, steps = 0, set()
     for part in reader.published_parts():
@@ -134,7 +134,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.steps < STAGES or options.steps % STAGES:
         parser.error(f"--steps must be a multiple of {STAGES}: a plan has as many stages")
-    # Else they would be missed only after shards were made and a network was trained.
+    # Check now: otherwise missing tables are noticed only after shards and a network are made.
     start_digest(str(options.init))
     load_collection(options.data)
     found = {

@@ -1,8 +1,8 @@
 """The pictures of docs/prior.md: a thin slice of the paper's plan, and its preview.
 
-The plan is configs/paper.yaml's, so the digest is that of the real shards; only the parts are
-cut finer (60 a stage, which is storage and no part of the plan), and one part of every third
-stage and of four stages of the tail is made: some 23,000 tasks.
+The plan is that of configs/paper.yaml, so its digest is that of the real shards. Only the parts are
+smaller (60 a stage, a matter of storage that is not in the plan). One part of every third stage and
+of four stages of the tail is made: some 23,000 tasks.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def make_shards(folder: Path, jobs: int) -> None:
 
 @exit_on_input_error
 def main() -> None:
-    """Make the shards (those that --shards lacks), then the pictures."""
+    """Make the shards that --shards lacks, then the pictures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("docs/images/prior"))
     parser.add_argument("--shards", type=Path, help="folder to keep the slice in")

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# All that new default weights (or passes) ask for once they are chosen (judge_weights.sh), in order.
+# All steps to publish new default weights (or passes) once they are chosen (judge_weights.sh), in order.
 #
 #     benchmarks/publish_weights.sh EXAM DEVELOPMENT HELDOUT OUT
 #
-# EXAM and DEVELOPMENT are folders of tables, HELDOUT the shards that calibration_tasks.sh makes. The
-# first call, with the new weights in place, fits the interval of the class prior into their card and
-# stops; commit, so that results name the commit they are from, and call again. Then: the exam, the replay,
-# the sweeps, one pass on two splits of the development tables (the learning curve's), rare shares, noisy
-# sums, the guide's pictures, README and card. A step that is done is not done again; interval, exam and
-# sweeps go on where they stopped. JOBS processes for the interval (2 unless given). In the project's environment
-# (puicl, prior-gen and python on the PATH).
+# EXAM and DEVELOPMENT are folders of tables, HELDOUT the shards made by calibration_tasks.sh. Call it first with
+# the new weights in place: it writes the interval of the class prior into their card and stops. Commit the card, so
+# that results record the commit they are from, and call it again. It then runs the exam, the replay, the sweeps,
+# one pass on two splits of the development tables (for the learning curve), rare shares, overlapping classes, noisy
+# sums, the guide's pictures, README and card. Steps that are done are skipped; interval, exam and sweeps resume
+# where they stopped. JOBS is the number of processes for the interval (default 2). Run it in the project's
+# environment (puicl, prior-gen and python on the PATH).
 set -euo pipefail
 : "${JOBS:=2}"
 exam=$(realpath "$1") data=$(realpath "$2") heldout=$(realpath "$3")

@@ -1,11 +1,12 @@
-"""How the class prior does where positives are rarer, or more common, than in any training task.
+"""Estimates of the class prior for shares of positives outside the range of training tasks.
 
     python benchmarks/rare_shares.py --data DEVELOPMENT --shares 0.01 0.03 0.05 0.95 0.97
 
-Real tables (a folder as for `puicl bench --data`): at most 100 labelled positives and 300
-unlabelled rows of which each share is positive. Prints a line a share: the mean estimate, how often
-the interval covers the share, its mean width, the same two with ends that do not open near the
-shares trained on, and how often the fit warned that the share may lie beyond those.
+Tasks from real tables (a folder as for `puicl bench --data`) have at most 100 labelled positives
+and 300 unlabelled rows, of which the given share is positive. Prints one line for each share: the
+mean estimate, how often the interval covers the share, its mean width, these two for intervals that
+do not open towards shares beyond those trained on, and how often the fit warned that the share may
+lie beyond those.
 """
 
 import argparse
@@ -62,7 +63,7 @@ def main() -> None:
 
 
 def drawn(positive: np.ndarray, share: float) -> tuple[np.ndarray, int, float]:
-    """Rows, labelled positives first, how many these are, and the others' share of positives."""
+    """Row numbers (labelled first), the number of labelled ones, the others' share of positives."""
     rng = np.random.default_rng(0)
     positives = rng.permutation(np.flatnonzero(positive))
     negatives = rng.permutation(np.flatnonzero(~positive))

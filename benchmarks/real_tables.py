@@ -1,9 +1,9 @@
-"""What scripts over folders of real tables share: tables, splits, and a CSV of what was measured.
+"""Shared by scripts that measure on folders of real tables: reading, splits, and a CSV of results.
 
-A folder holds `index.json` (name to {"positive": value of the last column}) and `NAME.csv.gz`;
-splits are made as the benchmark's (`pu_bench.split_pu`): each labels a third of at most 600
-positives and adds as many negatives as positives are left. They hold other rows than split k of
-`puicl bench`, which sorts the rows of a table first.
+A folder holds `index.json` (name to {"positive": value of the last column}) and `NAME.csv.gz`.
+Splits follow the benchmark's protocol (`pu_bench.split_pu`): each labels a third of at most 600
+positives and adds as many negatives as there are hidden positives. Split k holds other rows than
+split k of `puicl bench`, which sorts the rows of a table first.
 """
 
 import hashlib
@@ -25,9 +25,9 @@ from puicl_model import find_weights
 
 
 def table_names(folder: Path, asked: Sequence[str] | None = None) -> list[str]:
-    """The names of a folder's tables, or those of them that are `asked` for.
+    """The names of a folder's tables, or of those that are `asked` for.
 
-    Raises `InputError` where the folder lacks the index, one of these tables or its file.
+    Raises `InputError` if the folder lacks the index, one of these tables or its file.
     """
     index = index_of(folder)
     for name in asked or index:
@@ -39,7 +39,7 @@ def table_names(folder: Path, asked: Sequence[str] | None = None) -> list[str]:
 
 
 def index_of(folder: Path) -> dict[str, dict[str, Any]]:
-    """Facts of each table by its name. Raises `InputError` where the folder says none."""
+    """The folder's index: facts by table name; raises `InputError` if there is none."""
     index = read_index(folder)
     if index is None:
         raise InputError(f"{folder} is no folder of tables: there is no {INDEX} in it")
@@ -49,7 +49,7 @@ def index_of(folder: Path) -> dict[str, dict[str, Any]]:
 def read_tables(
     folder: Path, names: list[str] | None = None
 ) -> Iterator[tuple[str, pd.DataFrame, np.ndarray]]:
-    """Name, features and boolean positives of each table. Raises `InputError` as above."""
+    """Yield name, features and boolean positives of each table; raises as `table_names` does."""
     index = index_of(folder)
     for name in table_names(folder, names):
         table = pd.read_csv(folder / f"{name}.csv.gz", keep_default_na=False, na_values=[""])
@@ -60,16 +60,16 @@ def read_tables(
 def split_rows(
     table: pd.DataFrame, positive: np.ndarray, split: int
 ) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
-    """Rows of a split, labelled ones first, their labels s and the classes y of the others."""
+    """Rows of a split (labelled first), their labels s, and classes y of the unlabelled ones."""
     task = split_pu(np.arange(len(table), dtype=float)[:, None], positive, split)
     return table.iloc[task.x[:, 0].astype(int)].reset_index(drop=True), task.s, task.y
 
 
 def thin(n_labeled: int, y: np.ndarray, most: int) -> tuple[np.ndarray, int, np.ndarray]:
-    """Places of at most `most` rows of a split, labelled ones first, in the same proportion.
+    """Thin a split to at most `most` rows, keeping the proportion of labelled rows.
 
-    y: classes of the unlabelled rows. Returned with the places: how many are of labelled rows, and
-    the classes of the others.
+    y: classes of the unlabelled rows. Returns the places of the rows kept (labelled first), the
+    number of labelled ones, and the classes of the others.
     """
     share = min(1.0, most / (n_labeled + len(y)))
     labeled, unlabeled = (max(2, int(share * n)) for n in (n_labeled, len(y)))
@@ -78,12 +78,12 @@ def thin(n_labeled: int, y: np.ndarray, most: int) -> tuple[np.ndarray, int, np.
 
 
 def digest(model: str) -> str:
-    """The first digits of the SHA-256 of a network's weights. Raises `InputError` as below."""
+    """The first digits of the SHA-256 of a network's weights; raises as `weights_file` does."""
     return hashlib.sha256(weights_file(model).read_bytes()).hexdigest()[:16]
 
 
 def weights_file(model: str) -> Path:
-    """The file of a network's weights. Raises `InputError` where there is none."""
+    """The file of a network's weights; raises `InputError` if there is none."""
     path = find_weights(model)
     if not path.is_file():
         raise InputError(f"there are no weights at {path}")
@@ -91,7 +91,7 @@ def weights_file(model: str) -> Path:
 
 
 def with_range(model: Path, folder: Path, known: dict[str, Any]) -> Path:
-    """A copy of the weights in `folder` whose card says that they know tables like `known`."""
+    """A copy of the weights in `folder` whose card has `known` as trained range."""
     copy = folder / f"{'-'.join(map(str, known.values()))}.safetensors"
     if not copy.exists():
         shutil.copy(model, copy)
@@ -102,7 +102,7 @@ def with_range(model: Path, folder: Path, known: dict[str, Any]) -> Path:
 
 
 def data_digest(folder: Path, name: str) -> str:
-    """The first digits of the SHA-256 of a table's file and of which class is positive."""
+    """The first digits of the SHA-256 of a table's file and its positive class."""
     positive = str(index_of(folder)[name]["positive"])
     content = (folder / f"{name}.csv.gz").read_bytes() + positive.encode()
     return hashlib.sha256(content).hexdigest()[:16]
@@ -122,17 +122,18 @@ def measured(
     measure: Callable[..., list[tuple]],
     jobs: int = 1,
 ) -> pd.DataFrame:
-    """One or more rows, `key` and `figures`, of each cell; those that `out` holds are not redone.
+    """Measure cells; skip those in the CSV file `out`, if given, and append the others to it.
 
-    cells: values of as many of `key`'s first columns as name a cell; measure: takes them and
-    returns the cell's rows, each without these values. Whoever stops it loses a cell or two. Raises
-    `InputError` where `out` cannot be written, is no CSV or has other columns.
+    Columns are `key` and `figures`. cells: each a tuple with values of the first columns of `key`,
+    which identify it. measure: takes these values and returns the cell's rows (one or more) without
+    them. Stopping the script loses a cell or two at most. Returns the rows of all cells. Raises
+    `InputError` if `out` cannot be written, is no CSV file or has other columns.
     """
     frame = pd.DataFrame(columns=[*key, *figures])
     if out and output_file(out).exists():
         try:  # digests may look like numbers
             frame = pd.read_csv(out, dtype={"weights": str, "data": str})
-        except ValueError as error:  # of pandas, all that is wrong with a file's content
+        except ValueError as error:  # pandas' error for any fault in a file's content
             raise InputError(f"{out} cannot be read: {error}; give another --out") from None
         if list(frame.columns) != [*key, *figures]:
             raise InputError(f"{out} has columns {', '.join(frame)}: give another --out")

@@ -1,10 +1,10 @@
-"""Each recipe alone, for equal processor time: optimizer, architecture, precision, shapes of tasks.
+"""Compare recipes at equal processor time: optimizer, architecture, precision, shapes of tasks.
 
-All read the same shards but for the two whose tasks have other shapes, which have their own.
-One process, one thread. Time is the processor's, not the wall's, and counts the steps alone: other
-work on the machine does not favour a recipe that ran in a quiet moment. Appends a line a run to
-`results.jsonl`; started again it goes on with what is missing. The measure is the AUC of the
-moving average on held-out tasks.
+Each recipe changes one thing. All read the same shards, except the two whose tasks have other
+shapes. Runs one process with one thread. Processor time of the steps alone is counted, so that
+other work on the machine neither favours nor harms a recipe. Appends a line for each run to
+`results.jsonl`; run again, it does only what is missing. The measure is the AUC of the moving
+average on held-out tasks.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from trainer.schedule import learning_rate
 from trainer.state import TrainState
 from trainer.world import World
 
-# The learning rate rests after its warm-up: a schedule would favour whoever makes its last step.
+# The learning rate is constant after warm-up: a schedule would favour recipes that complete it.
 BASE = (
     "train.sampler=shuffled",
     "train.precision=float32",
@@ -39,13 +39,13 @@ BASE = (
 MUON = ("train.optimizer=muon", "train.muon_lr_ratio=6")
 TOGETHER = ("model.norm=rmsnorm", "model.thinking_rows=16", "model.feature_group=[0,1,3]")
 WIDE_HEADS = ("model.feature_heads=2", "model.row_heads=1")
-# Other tasks of about as many cells; held-out tasks stay the base's.
+# Other shapes of tasks, with about as many cells; held-out tasks are the base's.
 MORE_ROWS = ("prior.n_features=[2, 4]", "prior.n_labeled=[27, 80]")
 MORE_COLUMNS = ("prior.n_features=[3, 16]", "prior.n_labeled=[8, 26]")
 
 
 def rate(value: str) -> tuple[str, ...]:
-    """Another learning rate for both phases."""
+    """Overrides that set a constant learning rate for both phases."""
     return tuple(f"train.{phase}.{end}={value}" for phase in ("phase1", "phase2")
                  for end in ("peak", "floor"))  # fmt: skip
 
@@ -70,23 +70,23 @@ RECIPES = {
     "learning rate 3e-4": rate("3.0e-4"),
     "Muon, RMSNorm, thinking rows, groups, heads": (*MUON, *TOGETHER, *WIDE_HEADS),
 }
-VERSION = 2  # raised where lines would not compare: since 2 nothing is compiled within the clock
-LAWA = 5  # snapshots, one each 4 % of the time
+VERSION = 2  # incremented when lines do not compare: since 2, compilation is not timed
+LAWA = 5  # snapshots, one every 4 % of the time
 
 
 def config_of(recipe: str, seed: int, heldout: Path) -> Config:
-    """A recipe's config; phases keep the base's warm-up."""
+    """A recipe's config, with the base's warm-up."""
     options = (f"train.seed={seed}", "train.device=cpu", f"train.heldout={heldout}")
     return small_config(*BASE, *options, *RECIPES[recipe])
 
 
 def plan_overrides(recipe: str) -> list[str]:
-    """Those of a recipe's overrides that ask for other shards."""
+    """The recipe's overrides that need other shards."""
     return [option for option in RECIPES[recipe] if option.startswith("prior.")]
 
 
 def measure(recipe: str, seed: int, seconds: float, shards: Path, heldout: Path) -> dict:
-    """Train for `seconds` of processor time; AUC of moving average, last weights and LAWA."""
+    """Train for `seconds` of processor time; returns AUC of EMA, last weights and LAWA."""
     config = config_of(recipe, seed, heldout)
     prior, train = config.prior, config.train
     world = World(0, 1, torch.device("cpu"))
@@ -95,7 +95,7 @@ def measure(recipe: str, seed: int, seconds: float, shards: Path, heldout: Path)
     spent, early = 0.0, None
     snapshots: list[dict[str, Tensor]] = []
     nothing = torch.zeros(())
-    # Code that is compiled at its first use is compiled before the clock starts.
+    # Compile code before the clock starts.
     first = load(reader, addresses_of_step(prior, train, 0)[0])
     microbatch_gradient(state, rounded(first, train.round_rows), train, 0.0)
     while spent < seconds:
@@ -133,7 +133,7 @@ def measure(recipe: str, seed: int, seconds: float, shards: Path, heldout: Path)
 
 
 def table(lines: list[dict]) -> str:
-    """Markdown, each recipe against the base of the same seeds."""
+    """Markdown: each recipe against the base with the same seeds."""
     rows = [
         "| recipe | weights | steps | AUC after a third | AUC at the end (each seed) | "
         "against base | loss | AUC, last weights | AUC, mean of last 5 |",
@@ -160,7 +160,7 @@ def table(lines: list[dict]) -> str:
 
 @exit_on_input_error
 def main() -> None:
-    """Measure what is missing, as far as the time allows; then the table of what is there."""
+    """Measure what is missing while time allows, then print the table of finished runs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("results/recipes"))
     parser.add_argument("--seeds", type=count, default=2)

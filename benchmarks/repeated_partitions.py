@@ -1,13 +1,13 @@
-"""Cross-fitted rivals whose answers are averaged over several partitions into folds.
+"""Cross-fitted rivals with predictions averaged over several partitions into folds.
 
     python benchmarks/repeated_partitions.py --data unseen --results results/unseen --partitions 4
 
-The benchmark's cross-fitted methods make one partition into five folds, as Elkan and Noto's users
-do, where PUICL makes sixteen passes. Here g(x) = P(labelled | x) is averaged over `--partitions` of
-them, of which the first is the benchmark's (its AUC is compared with what `--results` has). On the
-first split of each table of `--data` (a folder of `puicl bench --data`): mean AUC with one and
-with all partitions, and how far PUICL is ahead of either, ± the standard error over tables, on how
-many tables. 95 tables take some quarter of an hour of one core.
+The benchmark's cross-fitted methods use one partition into five folds, as is usual after Elkan and
+Noto, while PUICL makes sixteen passes. Here g(x) = P(labelled | x) is averaged over `--partitions`
+partitions, of which the first is the benchmark's (its AUC is compared with that in `--results`).
+Prints, on the first split of each table of `--data` (a folder as for `puicl bench --data`): mean
+AUC with one and with all partitions, how far PUICL is ahead of either, ± the standard error over
+tables, and on how many tables. 95 tables take some quarter of an hour on one core.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from pu_bench.run.files import read_results
 from puicl_config import InputError, exit_on_input_error
 
 _METHODS = ("extra_trees", "logistic", "gradient_boosting")
-# Seeds of the further partitions, apart from the benchmark's.
+# Seed domain of the further partitions, separate from the benchmark's.
 _STEP = 7919
 
 
@@ -60,7 +60,7 @@ def main() -> None:
             one, several = (roc_auc_score(split.y, mean) for mean in (g[0], np.mean(g, axis=0)))
             if abs(one - known[name, task]) > 1e-4:
                 raise InputError(f"{task}: {name} has an AUC of {one}, not as in the results")
-            # Rounded as the results are, so that what is equal there is equal here.
+            # Round like the results, so that AUCs that are equal there are equal here.
             lines.append((known["puicl", task], known[name, task], round(several, 6)))
         puicl, *theirs = np.array(lines).T
         parts = [f"{auc.mean():.4f}" for auc in theirs]

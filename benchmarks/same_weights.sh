@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Refuses a folder whose steps were done with other weights or tables; the first call notes which.
+# Refuses a folder whose steps were done with other weights or tables. The first call records the files' digests.
 #
 #     benchmarks/same_weights.sh OUT FILE...
 set -euo pipefail

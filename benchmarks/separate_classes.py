@@ -1,12 +1,13 @@
-"""Classes that lie apart: does a network see how many rows are positive? Two normal classes.
+"""Can a network see the share of positives when two normal classes are well separated?
 
     python benchmarks/separate_classes.py --models default some.safetensors
 
-Each class is normal with the same spread in every column, their centres `separation` standard
-deviations apart in a random direction; 100 labelled positives, 400 unlabelled rows. One pass of
-each network: the class prior's error (signed: estimate - share) and the accuracy, the mean over
-draws, beside the accuracy of who knows both densities and the share. The prior comes nearest with
-`cluster_labels`; most of its classes are two sides of one score instead, with nothing between them.
+Each class is normal with the same spread in every column; their centres are `separation` standard
+deviations apart in a random direction. There are 100 labelled positives and 400 unlabelled rows.
+Each network makes one pass. Prints means over draws of the class prior's error (signed: estimate -
+share) and of the accuracy, beside the accuracy of the Bayes classifier, which knows both densities
+and the share. In the prior, `cluster_labels` comes closest to such tasks; most of its classes are
+the two sides of one score instead, without a gap.
 """
 
 import argparse
@@ -57,7 +58,7 @@ def main() -> None:
 
 
 def figures(models: list[str], d: int, apart: float, share: float, draw: int) -> list[float]:
-    """Class prior minus share and accuracy of each network, then of the densities, on one draw."""
+    """On one draw: class prior minus share and accuracy of each network, then of the densities."""
     rng = np.random.default_rng([d, int(10 * apart), int(100 * share), draw])
     direction = rng.normal(size=d)
     direction /= np.linalg.norm(direction)

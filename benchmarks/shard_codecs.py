@@ -1,10 +1,10 @@
-"""Bytes a task, packing and reading speed of every codec worth trying, on the paper's last stages.
+"""Bytes per task, packing and reading speed of candidate codecs, on the paper's last stages.
 
-Prints the tables of docs/shards.md. All on one thread, and by processor time, so that other work
-on the machine does not count; only writing, which waits for the disk, is timed by the clock.
-Codecs are those of zarr v3's own set, run on chunks as `shard_io` cuts them; the second table
-reads whole microbatches back through `shard_io`, and with zarr alone, from files that lie in the
-page cache.
+Prints the tables of docs/shards.md. Everything runs on one thread and is timed by processor time,
+so that other work on the machine does not count; only writing, which waits for the disk, is timed
+by the wall clock. Codecs are those of zarr v3, run on chunks as `shard_io` cuts them. The second
+table reads whole microbatches through `shard_io`, and with zarr alone, from files in the page
+cache.
 """
 
 import argparse
@@ -27,7 +27,7 @@ _SHUFFLES = {"none": Blosc.NOSHUFFLE, "bytes": Blosc.SHUFFLE, "bits": Blosc.BITS
 
 
 def codecs(chunk_bytes: int) -> dict[str, object]:
-    """Name -> codec. `whole`: the chunk is one Blosc block; else Blosc cuts it as it likes."""
+    """Codecs by name. `whole`: a chunk is one Blosc block; otherwise Blosc chooses block sizes."""
     made: dict[str, object] = {"none": None}
     for compressor, level in (("lz4", 5), ("zstd", 1), ("zstd", 5)):
         for shuffle, number in _SHUFFLES.items():
@@ -42,7 +42,7 @@ def codecs(chunk_bytes: int) -> dict[str, object]:
 
 
 def measure(codec, chunks: list[np.ndarray]) -> tuple[int, float, float]:
-    """Bytes of all chunks, and uncompressed megabytes a second of packing and of unpacking."""
+    """Bytes of all chunks, and uncompressed megabytes per second of packing and unpacking."""
     raw = sum(chunk.nbytes for chunk in chunks) / 1e6
     start = time.process_time()
     packed = [chunk.tobytes() if codec is None else codec.encode(chunk) for chunk in chunks]
@@ -98,7 +98,7 @@ def main() -> None:
 def _folder_row(storage: ShardsConfig, microbatches, tasks: int) -> str:
     with tempfile.TemporaryDirectory() as name:
         folder, part = Path(name), PartId(1, 0)
-        publish_part(folder, PartId(2, 0), microbatches[:1], storage, plan=None)  # first calls
+        publish_part(folder, PartId(2, 0), microbatches[:1], storage, plan=None)  # warm up
         start = time.perf_counter()
         entry = publish_part(folder, part, microbatches, storage, plan=None)
         writing = time.perf_counter() - start

@@ -1,4 +1,4 @@
-"""The small plan that ablations and recipes are measured on, and its held-out tasks."""
+"""The small plan on which ablations and recipes are measured, and its held-out tasks."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,8 +9,8 @@ from prior_gen.generator import generate_shards
 from puicl_config import Config, load_config, plan_digest
 from trainer.heldout import HeldoutFigures, HeldoutSet
 
-# 400 steps of 8 tasks: 5 stages of 60 steps, then a tail of 100. About 60 rows and 5 columns a
-# task, and a network of 159,618 weights: a run takes a minute on one core.
+# 400 steps of 8 tasks: 5 stages of 60 steps, then a tail of 100. Tasks of about 60 rows and 5
+# columns and a network of 159,618 weights: a run takes a minute on one core.
 PLAN = (
     "name=small",
     "prior.stages=5",
@@ -37,9 +37,9 @@ def small_config(*overrides: str) -> Config:
 
 
 def make_shards(folder: Path, jobs: int) -> tuple[Path, Path]:
-    """`folder`/shards and `folder`/heldout, generated unless they are there; returns both.
+    """Generate `folder`/shards and `folder`/heldout unless they exist; returns both.
 
-    Held-out tasks are of the last stage of the curriculum and of the tail.
+    Held-out tasks are of the curriculum's last stage and of the tail.
     """
     config = small_config()
     prior = config.prior
@@ -49,7 +49,7 @@ def make_shards(folder: Path, jobs: int) -> tuple[Path, Path]:
 
 
 def shards_of(folder: Path, jobs: int, overrides: Sequence[str] = ()) -> Path:
-    """All of the small plan, or of one with other tasks, below `folder` unless it is there."""
+    """Generate all of the small plan, or of one with `overrides`, below `folder` if missing."""
     config = small_config(*overrides)
     out = folder / (f"shards-{plan_digest(config.prior)[:12]}" if overrides else "shards")
     generate_shards(config, out, range(1, config.prior.total_stages + 1), jobs=jobs)
@@ -57,7 +57,7 @@ def shards_of(folder: Path, jobs: int, overrides: Sequence[str] = ()) -> Path:
 
 
 def evaluated(heldout: HeldoutSet, weights: dict[str, Tensor]) -> HeldoutFigures:
-    """Figures of weights on held-out tasks."""
+    """Evaluate weights on held-out tasks."""
     figures = heldout.evaluate(weights)
     assert figures is not None, "only a run that is told to stop breaks it off"
     return figures

@@ -1,17 +1,18 @@
-"""Splits heads of the attention within columns into several that attend as they did.
+"""Split heads of the attention within columns into several that attend almost alike.
 
     python benchmarks/split_heads.py --model default --parts 4 --shards heldout/ --out M.safetensors
     torchrun trainer/main.py --config CONFIG --shards DIR \\
         model.row_heads=8 train.init_from=M.safetensors
 
-A head's scores are a bilinear form of its inputs, and a wide head's is nearly of low rank where it
-matters: on what the network feeds it. Each head of D dimensions becomes `--parts` heads of
-D / parts with the same queries and keys, those of the form's best approximation of that rank, and
-each with its own part of the values. So the network knows what it knew, and training can part
-them. "Best" weighs the form with the second moments of queries' inputs, and of keys' inputs about
-their mean over the rows, which a softmax does not see, on some microbatches of `--shards`.
+A head's scores are a bilinear form of its inputs, and a wide head's form is nearly of low rank on
+the inputs that the network gives it. Each head of D dimensions becomes `--parts` heads of D / parts
+dimensions. All get the same queries and keys, those of the form's best approximation of that rank,
+and each gets its own part of the values. So the network keeps what it has learnt, and training can
+make the heads diverge. "Best" weights the form by the second moments of the queries' inputs, and of
+the keys' inputs about their mean over the rows (to which a softmax is blind), on some microbatches
+of `--shards`.
 
-Prints for each block and head how much of its scores' squares is kept, and by how much the
+Prints for each block and head the share of its scores' squares that is kept, and by how much the
 log-odds of the unlabelled rows of these microbatches change.
 """
 
@@ -57,7 +58,7 @@ def main() -> None:
 
 
 def parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:
-    """The command line, with what each script has that changes a network."""
+    """Parse the command line, with the options of all scripts that change a network."""
     parser.add_argument("--shards", required=True)
     parser.add_argument("--microbatches", type=int, default=24)
     parser.add_argument(
@@ -76,7 +77,7 @@ def write_and_compare(
     card: dict,
     batches: list[tuple[Tensor, int]],
 ) -> None:
-    """Write a network made of `network`, and print by how much its log-odds are others."""
+    """Write a network derived from `network`, and print by how much its log-odds differ."""
     if arguments.bfloat16:
         tensors = {name: tensor.bfloat16() for name, tensor in tensors.items()}
     save_model(arguments.out, tensors, card)
@@ -94,7 +95,7 @@ def write_and_compare(
 
 
 def microbatches(folder: str, most: int) -> Iterator[tuple[Tensor, int]]:
-    """Features [T, R, d] and numbers of labelled rows of some microbatches, evenly spaced."""
+    """Features [T, R, d] and numbers of labelled rows of at most `most` microbatches."""
     shards = open_shards(folder)
     places = [(part, n) for part in shards.published_parts() for n in shards.positions(part)]
     for part, position in places[:: max(1, len(places) // most)][:most]:
@@ -103,15 +104,18 @@ def microbatches(folder: str, most: int) -> Iterator[tuple[Tensor, int]]:
 
 
 def log_odds(network: PUICL, x: Tensor, n_labeled: int) -> Tensor:
-    """[T, R - n_labeled] of the unlabelled rows."""
+    """Log-odds [T, R - n_labeled] of the unlabelled rows."""
     negative, positive = network(x, n_labeled).unbind(-1)
     return positive - negative
 
 
 @torch.no_grad()
 def input_moments(network: PUICL, batches: list[tuple[Tensor, int]]) -> list[tuple[Tensor, Tensor]]:
-    """For each block second moments of what asks, with a one beside it, [E + 1, E + 1], and of what
-    is asked, about its mean over the rows, [E, E]."""
+    """For each block, second moments of the inputs of queries and of keys.
+
+    Queries' inputs have a one appended, [E + 1, E + 1]; keys' inputs are centred by their mean over
+    the rows, [E, E].
+    """
     blocks = [cast(Block, block) for block in network.blocks]
     e = blocks[0].row_attention.qkv.in_features
     totals = [(torch.zeros(e + 1, e + 1).double(), torch.zeros(e, e).double()) for _ in blocks]
@@ -139,7 +143,8 @@ def split(
 ) -> list[float]:
     """Split queries and keys in `weight` [3 E, E] and `bias` [3 E], in place.
 
-    Returns for each head the share of its scores' squares that is kept.
+    asking, asked: second moments of the inputs of queries and keys, see `input_moments`. Returns
+    for each head the share of its scores' squares that is kept.
     """
     e = weight.shape[1]
     size = e // heads
@@ -151,7 +156,7 @@ def split(
         queries = torch.cat([weight[rows], bias[rows, None]], dim=1)
         u, s, v = torch.linalg.svd(root @ (queries.T @ weight[e + rows]) @ root_k)
         kept.append(float((s[:rank] ** 2).sum() / (s**2).sum()))
-        # Scores are divided by the root of a head's size, which is smaller now.
+        # Scores are divided by the square root of a head's size, which is smaller now.
         queries = (back @ u[:, :rank] * s[:rank].sqrt()).T * parts**-0.5
         keys = (back_k @ v[:rank].T * s[:rank].sqrt()).T
         balance = (keys.norm() / queries.norm()).sqrt()
@@ -162,9 +167,9 @@ def split(
 
 
 def root_and_inverse(moments: Tensor) -> tuple[Tensor, Tensor]:
-    """The symmetric root of a matrix of second moments, and its inverse."""
+    """The symmetric square root of a matrix of second moments, and its inverse."""
     values, vectors = torch.linalg.eigh(moments)
-    # Directions that inputs never take would have queries and keys of any size.
+    # In directions that inputs never take, queries and keys would be unbounded.
     values = values.clamp_min(values[-1] * 1e-9)
     return vectors * values.sqrt() @ vectors.T, vectors / values.sqrt() @ vectors.T
 

@@ -1,19 +1,19 @@
-"""Kinds of tables that no prior here makes: networks beside linear models and forests.
+"""Compare networks with linear models and forests on kinds of tables outside of every prior here.
 
     python benchmarks/table_kinds.py --models default paper some.safetensors --jobs 2
 
-clusters   classes made of two to eight clusters with noise of their own, in correlated columns
-levels     classes made of two to ten kinds of rows, each with its own shares of a column's levels
-lamps      the same, yes/no: every kind has a pattern, of which some cells are wrong
-counts     Poisson counts: kinds with other rates, every row with another exposure
-overlap    a random network's score and logistic noise
+clusters   classes of two to eight clusters, each with its own noise, in correlated columns
+levels     classes of two to ten kinds of rows, each with its own shares of a column's levels
+lamps      the same with yes/no columns: each kind has a pattern, with some cells flipped
+counts     Poisson counts: kinds have different rates, and every row its own exposure
+overlap    a random network's score plus logistic noise
 middle     one class has the middle of such a score
 
-Tables have 400 to 999 rows and 4 to 11 columns; of continuous ones some are seen in bins or
-on another scale. A third of the positives is labelled; as many negatives as positives are left are
-unlabelled too. AUC of one pass of each network, of logistic regression and cross-fitted trees of
+Tables have 400 to 999 rows and 4 to 11 columns; some continuous columns are shown in bins or on
+another scale. A third of the positives are labelled; the unlabelled rows are the rest and as many
+negatives. Prints AUC of one pass of each network, of logistic regression and cross-fitted trees of
 labelled against unlabelled rows, and of logistic regression and a forest cross-fitted on the hidden
-labels; behind ± the standard error, over tables, of a network's difference from the first one.
+labels. After ±, the standard error over tables of a network's difference from the first one.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def options(description: str) -> argparse.Namespace:
-    """The command's options."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--models", nargs="+", default=["default"])
     parser.add_argument("--tables", type=count, default=40, help="of each line")
@@ -62,8 +62,8 @@ def options(description: str) -> argparse.Namespace:
 def compare(what: str, lines: dict[str, tuple], arguments: argparse.Namespace) -> None:
     """Measure and print a Markdown table with a line for each of `lines` and for their mean.
 
-    A line is (make, seed, parameters ...): make(rng, parameters ...) gives a table's x [n, d] and
-    which rows are positive [n].
+    A line is (make, seed, parameters ...), where make(rng, parameters ...) returns a table's x
+    [n, d] and booleans [n] for positive rows.
     """
     models = arguments.models
     for model in models:
@@ -161,12 +161,12 @@ def middle(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 
 def size(rng: np.random.Generator) -> tuple[int, int]:
-    """Rows and columns of a table."""
+    """Draw the numbers of rows and columns of a table."""
     return int(rng.integers(400, 1000)), int(rng.integers(4, 12))
 
 
 def members(rng: np.random.Generator, n: int, kinds: int) -> tuple[np.ndarray, np.ndarray]:
-    """The kind of each row and whether it is positive; a quarter to three quarters of them are."""
+    """Kind of each row and whether it is positive; a quarter to three quarters of rows are."""
     while True:
         positive = rng.random(kinds) < 0.5
         member = rng.choice(kinds, n, p=rng.dirichlet(np.full(kinds, 2.0)))
@@ -181,7 +181,7 @@ def correlated(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
 
 
 def scored(rng: np.random.Generator, hidden: int) -> tuple[np.ndarray, np.ndarray]:
-    """Standardised columns [n, d] and a random network's standardised score [n] of them."""
+    """Standardised columns [n, d] and a random network's standardised score [n]."""
     x = correlated(rng, *size(rng))
     x = (x - x.mean(axis=0)) / x.std(axis=0)
     inner = rng.uniform(0.3, 1) * x @ rng.normal(size=(x.shape[1], hidden))
@@ -190,7 +190,7 @@ def scored(rng: np.random.Generator, hidden: int) -> tuple[np.ndarray, np.ndarra
 
 
 def seen(rng: np.random.Generator, x: np.ndarray, binned: float = 0.3) -> np.ndarray:
-    """A share of the columns in bins, a fifth on another scale; in place."""
+    """Bin a share of the columns and rescale a fifth of them, in place."""
     for column in range(x.shape[1]):
         how = rng.random()
         if how < binned:

@@ -1,11 +1,11 @@
-"""What single values say of the share of positives, on tables as people have them.
+"""What single values of a column say about the share of positives, at natural shares.
 
     python benchmarks/telltales.py --data unseen --shares results/unseen/natural_shares.csv
 
-Tables and rows of `natural_shares.py`, whose CSV has the estimates (`--shares`). Prints how often
-the bound of `puicl_model.separation.telltale` is below the true share, which it should be in few
-tables, and below the estimate, where the fit warns and names it; and what the estimate's error
-would be if it were no more than the bound. No network is asked: half a minute for 95 tables.
+Uses the tables and rows of `natural_shares.py`, whose CSV file (`--shares`) has the estimates.
+Prints how often the bound of `puicl_model.separation.telltale` is below the true share, which
+should be rare; how often it is below the estimate, in which case the fit warns and names it; and
+the estimate's error if it were capped by the bound. No network is run: half a minute for 95 tables.
 """
 
 import argparse

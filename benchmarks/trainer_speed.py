@@ -1,7 +1,7 @@
-"""Cells a second and peak memory of a training step, against the step as one would write it first.
+"""Cells per second and peak memory of a training step, against straightforward implementations.
 
-Every way runs in processes of its own, once as one process with all threads and once as one
-process a core, in turn, so that the ratios come from one run on one machine.
+Every variant runs in its own processes, once as one process with all threads and once as one
+process per core. Variants take turns, so that the ratios come from one run on one machine.
 """
 
 import argparse
@@ -30,11 +30,11 @@ WAYS = {
     "float32": "the trainer, train.precision=float32",
     "bfloat16": "the trainer, train.precision=bfloat16",
 }
-PAPER_CELLS = 25.9e9  # expected of configs/paper.yaml; the dry run takes a sample
+PAPER_CELLS = 25.9e9  # expected for configs/paper.yaml; the dry run only samples
 
 
 def typical_batch(config: Config, tasks: int, rows: int, d: int, n_labeled: int) -> Batch:
-    """Random values of a typical shape; speed does not depend on them."""
+    """A microbatch of random values of the given shape; speed does not depend on the values."""
     generator = torch.Generator().manual_seed(0)
     return Batch(
         address=(1, 0, 0),
@@ -45,7 +45,7 @@ def typical_batch(config: Config, tasks: int, rows: int, d: int, n_labeled: int)
 
 
 def step_of(way: str, options: argparse.Namespace):
-    """A function that computes loss and gradient of one microbatch, and returns the loss."""
+    """A function that computes loss and gradient of one microbatch and returns the loss."""
     overrides = ["train.device=cpu"]
     if way == "bfloat16":
         overrides.append("train.precision=bfloat16")
@@ -76,12 +76,12 @@ def step_of(way: str, options: argparse.Namespace):
 
 
 def work(way: str, options: argparse.Namespace) -> None:
-    """A worker: warm up, say so, then one timed round for each line read."""
+    """Run a worker: warm up, say so, then time one round for each line read from stdin."""
     torch.set_num_threads(options.threads)
     if way in ("float32", "bfloat16"):  # as the trainer does
         keep_freed_memory()
     step = step_of(way, options)
-    if way != "literal":  # slow enough to need no warming up
+    if way != "literal":  # too slow to need a warm-up
         step()
     print("ready", flush=True)
     for _ in sys.stdin:
@@ -94,13 +94,13 @@ def work(way: str, options: argparse.Namespace) -> None:
 
 
 def peak_megabytes() -> float:
-    """This process's own peak of resident memory."""
+    """Peak resident memory of this process, in megabytes."""
     status = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return int(next(line for line in status if line.startswith("VmHWM")).split()[1]) / 1024
 
 
 def measure(way: str, processes: int, threads: int, options: argparse.Namespace) -> dict:
-    """One timed step of `processes` workers at once."""
+    """Time one step of `processes` parallel workers."""
     command = [sys.executable, __file__, "--worker", way]
     for name in ("config", "tasks", "rows", "features", "repeats"):
         command += [f"--{name}", str(getattr(options, name))]
@@ -109,7 +109,7 @@ def measure(way: str, processes: int, threads: int, options: argparse.Namespace)
     workers = [
         subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(processes)
     ]
-    # Their type cannot tell that they have pipes.
+    # For the type checker: these processes have pipes.
     inputs = [cast(IO[str], worker.stdin) for worker in workers]
     outputs = [cast(IO[str], worker.stdout) for worker in workers]
     for output in outputs:
@@ -133,10 +133,10 @@ def measure(way: str, processes: int, threads: int, options: argparse.Namespace)
 def measured_in_turn(
     ways: list[str], layouts: list[tuple[int, int]], options
 ) -> dict[tuple, list[dict]]:
-    """What was measured in each round, by way, processes and threads."""
+    """Measurements of each round, by variant, processes and threads."""
     found: dict[tuple, list[dict]] = {}
     losses: list[float] = []
-    for number in range(options.rounds):  # what else the machine does hits all ways alike
+    for number in range(options.rounds):  # so that other load affects all variants alike
         for way in ways:
             for layout in layouts:
                 new = measure(way, *layout, options)
@@ -149,7 +149,7 @@ def measured_in_turn(
 
 
 def ratio(found: dict[tuple, list[dict]], ours: str, theirs: str, key: str) -> str:
-    """Median, least and largest over the rounds; of each way the better layout counts."""
+    """Median, minimum and maximum over rounds, each variant with its better layout."""
 
     def best(way: str) -> list[float]:
         layouts = [rounds for (name, *_), rounds in found.items() if name == way]
@@ -160,7 +160,7 @@ def ratio(found: dict[tuple, list[dict]], ours: str, theirs: str, key: str) -> s
 
 
 def matmul_peak(dtype: torch.dtype, threads: int) -> float:
-    """GFLOP/s of a large matrix product on all threads."""
+    """GFLOP/s of a large matrix product on `threads` threads."""
     torch.set_num_threads(threads)
     n = 2048
     a = torch.randn(n, n).to(dtype)
@@ -173,7 +173,7 @@ def matmul_peak(dtype: torch.dtype, threads: int) -> float:
 
 
 def flops_of_a_cell(config: Config, rows: int, d: int) -> float:
-    """Operations forward and backward of the whole network for one feature cell."""
+    """Forward and backward FLOPs of the whole network per feature cell."""
     model = config.model
     e, columns = model.embedding_size, d + 1
     linear = 2 * (8 * e * e + 2 * e * model.feedforward_size)
@@ -183,7 +183,7 @@ def flops_of_a_cell(config: Config, rows: int, d: int) -> float:
 
 @exit_on_input_error
 def main() -> None:
-    """Print cells a second, ratios, memory and the share of the machine's matmul peak."""
+    """Print cells per second, ratios, memory and the share of the machine's matmul peak."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--worker", choices=WAYS, help=argparse.SUPPRESS)
     parser.add_argument("--config", default="paper", help="its model and prior are what is run")
@@ -207,7 +207,7 @@ def main() -> None:
         print("without bfloat16, which this processor would compute in float32")
     exact = load_config(options.config, ["train.device=cpu", "train.precision=float32"])
     check_logits(TrainState(exact, torch.device("cpu")).model)
-    # Of bfloat16 only where it is measured: without instructions for it a product takes minutes.
+    # bfloat16's peak only if it is measured: without instructions for it a product takes minutes.
     kinds = [torch.float32, *([torch.bfloat16] if "bfloat16" in ways else [])]
     peaks = {kind: matmul_peak(kind, options.threads) for kind in kinds}
     flops = flops_of_a_cell(config, options.rows, options.features)

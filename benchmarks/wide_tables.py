@@ -1,16 +1,16 @@
-"""Tables of more columns than the network was trained on: what to do with them.
+"""Ways to handle tables of more columns than the network was trained on.
 
     prior-gen --config cpu --stages 20 --split heldout --out wide/ \\
         --set "prior.n_features=[30, 100]" --set prior.steps_per_stage=10
     python benchmarks/wide_tables.py --model M.safetensors --shards wide/
 
-One task of each microbatch, one estimator, no averaging beyond what the width asks for: all
-columns at once, the first k alone, random subsets of k columns that cover the table, the k columns
-that alone tell labelled from unlabelled rows best, subsets drawn by that relevance; and
-cross-fitted trees. Mean AUC, its difference from that of all columns at once with the standard
-error over tasks, Brier score, and error of the share (not of the trees, whose scores are no
+Uses one task of each microbatch and one estimator, averaging only over subsets of columns. Compares
+all columns at once, the first k alone, random subsets of k columns that cover the table, the k
+columns that individually tell labelled from unlabelled rows best, subsets drawn by that relevance,
+and cross-fitted trees. Prints mean AUC, its difference from all columns at once with the standard
+error over tasks, Brier score, and error of the share (not for the trees, whose scores are no
 probabilities). With `--data DIR --tables spambase` on real tables (as for `puicl bench`).
-The defaults take some five minutes on one core; `--tasks 40 --rows 1000` is the whole measurement.
+The defaults take some five minutes on one core; `--tasks 40 --rows 1000` is the full measurement.
 """
 
 import argparse
@@ -96,7 +96,7 @@ def measured(y: np.ndarray, log_odds: np.ndarray) -> tuple[float, float, float]:
 
 
 def variants(arguments, folder: Path, x: np.ndarray, n_labeled: int) -> dict[str, np.ndarray]:
-    """Scores [n_u] by what was done with the columns of x [n, d]."""
+    """Scores [n_u] by the handling of the columns of x [n, d]."""
     s = np.arange(len(x)) < n_labeled
 
     def score(
@@ -128,7 +128,7 @@ def variants(arguments, folder: Path, x: np.ndarray, n_labeled: int) -> dict[str
 
 
 def synthetic(folder: str, most: int) -> Iterator[tuple[np.ndarray, int, np.ndarray]]:
-    """Features, number of labelled rows and classes of the others."""
+    """Yield features, number of labelled rows and classes of the others, of synthetic tasks."""
     shards = open_shards(folder)
     places = [(part, n) for part in shards.published_parts() for n in shards.positions(part)]
     for part, position in spread(places, most):
@@ -139,7 +139,7 @@ def synthetic(folder: str, most: int) -> Iterator[tuple[np.ndarray, int, np.ndar
 def real(
     folder: Path, names: list[str] | None, splits: int
 ) -> Iterator[tuple[np.ndarray, int, np.ndarray]]:
-    """The same of real tables, several splits each."""
+    """Yield the same of real tables, several splits of each."""
     for table in load_collection(folder, names).tables.values():
         for seed in range(splits):
             task = split_pu(table.x, table.positive, seed)
