@@ -129,7 +129,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/ablations"))
     parser.add_argument("--seeds", type=count, default=2)
     parser.add_argument("--jobs", type=count, default=1, help="workers that generate the shards")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after")
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="start no run after this many seconds"
+    )
     parser.add_argument("--variants", nargs="*", default=list(VARIANTS), choices=list(VARIANTS))
     options = parser.parse_args()
     out, seeds = output_folder(options.out), list(range(options.seeds))

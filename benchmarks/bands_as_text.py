@@ -35,8 +35,8 @@ def main() -> None:
     """Measure and print one Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--bands", type=count, default=8, help="of a column, at most")
-    parser.add_argument("--grades", action="store_true", help="words without numbers")
+    parser.add_argument("--bands", type=count, default=8, help="maximum bands of a column")
+    parser.add_argument("--grades", action="store_true", help="name bands by words without numbers")
     parser.add_argument("--splits", type=count, default=2)
     parser.add_argument("--jobs", type=count, default=1)
     asked = parser.parse_args()

@@ -45,7 +45,9 @@ def main() -> None:
     parser.add_argument("--splits", type=count, default=3)
     parser.add_argument("--passes", type=count, default=16)
     parser.add_argument("--jobs", type=count, default=1)
-    parser.add_argument("--out", type=Path, help="CSV of every figure; what it holds is kept")
+    parser.add_argument(
+        "--out", type=Path, help="CSV of all figures; cells it holds are not redone"
+    )
     arguments = parser.parse_args()
     weights = digest(arguments.model)
     cells = [

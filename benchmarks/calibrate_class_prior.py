@@ -71,9 +71,11 @@ def main() -> None:
     parser.add_argument("--shards", required=True)
     parser.add_argument("--tasks", type=count, default=600)
     parser.add_argument("--n-estimators", type=count, default=PUICLClassifier().n_estimators)
-    parser.add_argument("--jobs", type=count, default=1, help="processes; the figures are the same")
+    parser.add_argument("--jobs", type=count, default=1, help="processes; they change no figure")
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--kept", type=Path, help="folder of answers; not for other code")
+    parser.add_argument(
+        "--kept", type=Path, help="folder that caches answers; not valid for other code"
+    )
     parser.add_argument("--rivals", action="store_true")
     parser.add_argument("--widen", action="store_true")
     parser.add_argument("--write", action="store_true")

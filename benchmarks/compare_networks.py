@@ -38,10 +38,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--splits", type=count, default=2)
     parser.add_argument("--passes", type=count, nargs="+", default=[1, 16])
-    parser.add_argument("--rows", type=int, default=0, help="of each split, at most; 0: all")
-    parser.add_argument("--tables", nargs="*", help="these alone")
+    parser.add_argument("--rows", type=int, default=0, help="maximum rows of each split; 0: all")
+    parser.add_argument("--tables", nargs="*", help="only these tables")
     parser.add_argument("--jobs", type=count, default=1)
-    parser.add_argument("--out", type=Path, help="CSV of every figure; what it holds is kept")
+    parser.add_argument(
+        "--out", type=Path, help="CSV of all figures; cells it holds are not redone"
+    )
     arguments = parser.parse_args()
     models = dict(zip(map(digest, arguments.models), arguments.models, strict=True))
     cells = [

@@ -40,7 +40,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--splits", type=count, default=1)
     parser.add_argument("--tables", nargs="*")
-    parser.add_argument("--most", type=count, default=3, help="tables for each number of rows")
+    parser.add_argument(
+        "--most", type=count, default=3, help="maximum tables for each number of rows"
+    )
     arguments = parser.parse_args()
     arguments.model = weights_file(arguments.model)
     table_names(arguments.data, arguments.tables)

@@ -112,9 +112,9 @@ def main() -> None:
     parser.add_argument("--model", default="default")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--splits", type=count, default=1)
-    parser.add_argument("--rows", type=int, default=400, help="taken of each split, at most")
+    parser.add_argument("--rows", type=int, default=400, help="maximum rows of each split")
     parser.add_argument("--tables", nargs="*")
-    parser.add_argument("--out", type=Path, help="CSV of every AUC; what it holds is not redone")
+    parser.add_argument("--out", type=Path, help="CSV of all AUCs; cells it holds are not redone")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     model, folder = find_weights(arguments.model), arguments.data

@@ -117,7 +117,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--microbatches", type=int, default=120)
     parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--worker-stages", type=int, default=2, help="0 leaves the workers out")
+    parser.add_argument(
+        "--worker-stages", type=int, default=2, help="stages made with workers; 0: none"
+    )
     arguments = parser.parse_args()
     count, rounds = arguments.microbatches, arguments.rounds
     if not 1 <= rounds <= count:

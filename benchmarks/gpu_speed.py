@@ -36,9 +36,11 @@ def main() -> None:
     parser.add_argument("--deterministic", type=int, nargs="+", default=[0])
     parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--profile", type=int, default=0, help="lines of the longest kernels")
-    parser.add_argument("--compare", type=int, default=0, help="microbatches, on a CPU, too")
-    parser.add_argument("--check", type=int, default=0, help="microbatches, recorded and not")
+    parser.add_argument("--profile", type=int, default=0, help="number of longest kernels to print")
+    parser.add_argument("--compare", type=int, default=0, help="microbatches to compare with a CPU")
+    parser.add_argument(
+        "--check", type=int, default=0, help="microbatches to check with and without graphs"
+    )
     asked = parser.parse_args()
     if asked.microbatches < 1:
         parser.error("--microbatches must be 1 or more")

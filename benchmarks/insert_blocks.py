@@ -33,7 +33,7 @@ def main() -> None:
         "--after",
         type=lambda text: sorted(map(int, text.split(","))),
         default=[3, 5],
-        help="numbers of the blocks, from 1, that a new one follows: 3,5",
+        help="numbers (from 1) of the blocks after which to insert one: 3,5",
     )
     arguments = parsed(parser)
     network, card = load_model(find_weights(arguments.model))

@@ -65,7 +65,7 @@ def main() -> None:
         type=int,
         nargs="*",
         default=[20, 30, 50, 100],
-        help="how many of the first axes to read, beside the 5 and 10 of the means",
+        help="further numbers of first axes to read, besides the 5 and 10 of the ensembles",
     )
     arguments = parser.parse_args()
     arguments.model = weights_file(arguments.model)

@@ -60,8 +60,10 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--model", default="default")
     parser.add_argument("--n-estimators", type=count, default=1)
-    parser.add_argument("--rows", type=count, default=1000, help="drawn of each table")
-    parser.add_argument("--out", type=Path, help="CSV of what was measured; goes on with it")
+    parser.add_argument("--rows", type=count, default=1000, help="maximum rows of each table")
+    parser.add_argument(
+        "--out", type=Path, help="CSV of all figures; tables it holds are not redone"
+    )
     parser.add_argument("--jobs", type=count, default=1)
     arguments = parser.parse_args()
     weights = digest(arguments.model)

@@ -136,7 +136,7 @@ def read_for_each_batch(fitted: PUICLClassifier, new: np.ndarray) -> np.ndarray:
 
 
 def timed(action) -> tuple[float, np.ndarray]:
-    """Seconds, and what came out."""
+    """Processor seconds and result of `action()`."""
     start = time.process_time()
     answer = action()
     return time.process_time() - start, answer

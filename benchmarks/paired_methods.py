@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("results", type=Path, help="a folder of `puicl bench --out`")
     parser.add_argument("--reference", default="puicl", choices=METHODS)
     parser.add_argument(
-        "--repeats", type=count, help="the first so many splits of each table (all)"
+        "--repeats", type=count, help="use only this many splits of each table (default: all)"
     )
     arguments = parser.parse_args()
     cells = pd.DataFrame(read_results(arguments.results))

@@ -34,11 +34,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="default")
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--tables", nargs="*", help="these alone")
+    parser.add_argument("--tables", nargs="*", help="only these tables")
     parser.add_argument("--splits", type=count, default=1)
     parser.add_argument("--passes", type=count, nargs="+", default=[1, 16])
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--out", type=Path, help="CSV of every figure; what it holds is kept")
+    parser.add_argument(
+        "--out", type=Path, help="CSV of all figures; cells it holds are not redone"
+    )
     options = parser.parse_args()
     cells = [
         (digest(options.model), n, data_digest(options.data, name), name, split)

@@ -122,7 +122,7 @@ def main() -> None:
     tables = ("source", "depth", "spread")
     parser.add_argument("--tables", nargs="+", choices=tables, default=tables)
     parser.add_argument("--stages", type=count, nargs="+", default=[10, 40, 70, 100])
-    parser.add_argument("--tasks", type=count, default=30, help="tasks a row (and a stage)")
+    parser.add_argument("--tasks", type=count, default=30, help="tasks for each row (and stage)")
     parser.add_argument("--sigma-init", type=float, nargs="+", default=[0.8, 0.4, 0.2])
     arguments = parser.parse_args()
     prior = load_config("paper").prior

@@ -122,7 +122,9 @@ def cells_of(shards: Path) -> float:
 def main() -> None:
     """Train and measure what is missing; print one Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--init", type=Path, required=True, help="checkpoint to train on from")
+    parser.add_argument(
+        "--init", type=Path, required=True, help="checkpoint from which to continue training"
+    )
     parser.add_argument("--data", type=Path, required=True, help="tables, as for `puicl bench`")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--config", default="cpu")

@@ -164,9 +164,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("results/recipes"))
     parser.add_argument("--seeds", type=count, default=2)
-    parser.add_argument("--train-seconds", type=float, default=20, help="processor time of a run")
+    parser.add_argument(
+        "--train-seconds", type=float, default=20, help="processor seconds of a run"
+    )
     parser.add_argument("--jobs", type=count, default=1, help="workers that generate the shards")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after")
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="start no run after this many seconds"
+    )
     parser.add_argument("--only", nargs="*", default=list(RECIPES), choices=list(RECIPES))
     options = parser.parse_args()
     output_folder(options.out)

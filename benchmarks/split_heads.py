@@ -62,7 +62,7 @@ def parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:
     parser.add_argument("--shards", required=True)
     parser.add_argument("--microbatches", type=int, default=24)
     parser.add_argument(
-        "--bfloat16", action="store_true", help="round what is written: half the size"
+        "--bfloat16", action="store_true", help="round the written weights: half the size"
     )
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()

@@ -54,7 +54,7 @@ def options(description: str) -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--models", nargs="+", default=["default"])
-    parser.add_argument("--tables", type=count, default=40, help="of each line")
+    parser.add_argument("--tables", type=count, default=40, help="tables drawn for each line")
     parser.add_argument("--jobs", type=count, default=1)
     return parser.parse_args()
 

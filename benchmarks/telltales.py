@@ -28,7 +28,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--shares", type=Path, required=True, help="CSV of natural_shares.py --out")
-    parser.add_argument("--rows", type=int, default=1000, help="as there")
+    parser.add_argument("--rows", type=int, default=1000, help="as given to natural_shares.py")
     arguments = parser.parse_args()
     known = pd.read_csv(arguments.shares).set_index("table")
     lines = []

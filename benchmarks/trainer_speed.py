@@ -186,13 +186,15 @@ def main() -> None:
     """Print cells per second, ratios, memory and the share of the machine's matmul peak."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--worker", choices=WAYS, help=argparse.SUPPRESS)
-    parser.add_argument("--config", default="paper", help="its model and prior are what is run")
+    parser.add_argument("--config", default="paper", help="config of the model and prior")
     parser.add_argument("--tasks", type=count, default=8)
     parser.add_argument("--rows", type=count, default=450)
     parser.add_argument("--features", type=count, default=12)
     parser.add_argument("--threads", type=count, default=2, help="cores to use")
     parser.add_argument("--repeats", type=count, default=1)
-    parser.add_argument("--rounds", type=count, default=3, help="medians of so many are shown")
+    parser.add_argument(
+        "--rounds", type=count, default=3, help="number of rounds; medians are shown"
+    )
     parser.add_argument("--ways", default=",".join(WAYS))
     options = parser.parse_args()
     if options.worker:

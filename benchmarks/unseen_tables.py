@@ -44,9 +44,11 @@ _KEYS = {"from", "title", "target", "at_least", "drop", "categorical", "only"}
 def main() -> None:
     """Write the folder and print what is in it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True, help="the folder")
-    parser.add_argument("--tables", nargs="+", help="these alone (all)")
-    parser.add_argument("--half", choices=("choosing", "unseen"), help="of all tables (both)")
+    parser.add_argument("--out", type=Path, required=True, help="folder to write")
+    parser.add_argument("--tables", nargs="+", help="only these tables (default: all)")
+    parser.add_argument(
+        "--half", choices=("choosing", "unseen"), help="write only this half (default: both)"
+    )
     arguments = parser.parse_args()
     specs = read_specs(SPECS)
     for name in arguments.tables or ():

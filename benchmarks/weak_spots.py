@@ -42,7 +42,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="default")
     parser.add_argument("--shards", required=True)
-    parser.add_argument("--tasks", type=count, default=40, help="at most, of each source")
+    parser.add_argument("--tasks", type=count, default=40, help="maximum tasks of each source")
     parser.add_argument("--jobs", type=count, default=1)
     parser.add_argument("--scalings", action="store_true", help="compare mixtures of scalings")
     arguments = parser.parse_args()

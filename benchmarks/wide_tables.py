@@ -48,10 +48,10 @@ def main() -> None:
     parser.add_argument("--model", default="default")
     parser.add_argument("--shards")
     parser.add_argument("--tasks", type=count, default=16)
-    parser.add_argument("--rows", type=int, default=300, help="taken of each task, at most")
+    parser.add_argument("--rows", type=int, default=300, help="maximum rows of each task")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--tables", nargs="*")
-    parser.add_argument("--splits", type=count, default=8, help="of each real table")
+    parser.add_argument("--splits", type=count, default=8, help="splits of each real table")
     parser.add_argument("--k", type=int, nargs="*", default=[10, 20])
     arguments = parser.parse_args()
     if not arguments.shards and not arguments.data:
