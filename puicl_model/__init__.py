@@ -1,7 +1,7 @@
 """The dual-axis transformer, its weights on disk, and the scikit-learn estimator.
 
-The estimator is imported when it is first asked for: the trainer, each of whose processes starts
-with this package, needs neither scikit-learn nor SciPy, which take as long to import as torch does.
+The estimator is imported lazily, on first access. Every trainer process imports this package but
+needs neither scikit-learn nor SciPy, which together take as long to import as torch.
 """
 
 import importlib

@@ -1,9 +1,9 @@
 """Machine code for attention in bfloat16, and for its gradient.
 
-Libraries write all scores of an attention to memory, and their products are slow for heads of 16.
-Here scores stay in registers: those of 16 queries, one a lane, with 8 keys at a time. Every number
-of a key is broadcast from memory as it is multiplied, so the processor's pairwise products are
-what takes the time.
+Libraries write all attention scores to memory, and their products are slow for heads of size 16.
+Here scores stay in registers: those of 16 queries, one per lane, with 8 keys at a time. Each number
+of a key is broadcast from memory as it is multiplied, so that run time is bound by the processor's
+products of bfloat16 pairs.
 """
 
 import functools
@@ -13,15 +13,15 @@ from llvmlite import ir
 from puicl_model.attention_parts import KEYS, AttentionCode
 from puicl_model.machine_code import FLOAT, LANES, Code, compiled, vector
 
-# Numbers of a head times blocks of keys that stay in the first cache while the queries pass.
+# Head size times number of key blocks that stay in the L1 cache while looping over the queries.
 TOGETHER = 128
 
-# Weights 2^score for scores within these bounds need no row maximum.
+# For scores within +-SAFE_SCORE, weights 2^score need no subtraction of the row maximum.
 SAFE_SCORE = 86.0
 
 
 def _forward(size: int, native: bool) -> Code:
-    """out, and stats of each group of 16 queries: shifts of the scores [16], 1 / sums [16]."""
+    """Write `out`, and `stats` of each group of 16 queries: score shifts [16], 1 / sums [16]."""
     code = AttentionCode("forward", size, native)
     told = code.told
     room = KEYS * size * 2  # bytes of a block of keys
@@ -70,10 +70,10 @@ def _forward(size: int, native: bool) -> Code:
                     score = code.fadd(code.load(scores[i]), minus)
                     score = code.fadd(score, code.absence(absent, block, i))
                     weights.append(code.half_up(code.exp2(score)))
-                    # The sum is of what is multiplied, so that the weights add up to one.
+                    # Sum the rounded weights that are multiplied, so that they add up to one.
                     code.store(code.fadd(code.load(total), code.high(weights[-1])), total)
 
-                # The next block's scores; beyond the last block's are others that nobody reads.
+                # Scores of the next block. After the last block these are of other data, unused.
                 rows = code.at(code.at(k_rows, block, room), 1, room)
                 for score, place in zip(code.products(q_lanes, rows, weigh), scores, strict=True):
                     code.store(score, place)
@@ -89,17 +89,17 @@ def _forward(size: int, native: bool) -> Code:
 
 
 def forward_scratch(size: int, asking: int, length: int) -> int:
-    """Bytes of scratch `forward` needs."""
+    """Bytes of scratch memory that `forward` needs."""
     blocks = -(-length // KEYS)
     return size * 96 + blocks * KEYS * (4 * size + 4)
 
 
 def _backward(size: int, native: bool) -> Code:
-    """dq, dk and dv; the weights are computed again from the stats."""
+    """Write dq, dk, dv and dbias; the weights are recomputed from the stats."""
     code = AttentionCode("backward", size, native)
     told = code.told
     room = KEYS * size * 2  # bytes of a block of keys
-    some = size * 32  # bytes of a group of queries, 16
+    some = size * 32  # bytes of a group of 16 queries
     weights = code.scratch  # [8, 16] bfloat16
     slopes = code.at(weights, KEYS, 32)  # gradients of the scores
     k_rows = code.at(slopes, KEYS, 32)
@@ -111,8 +111,8 @@ def _backward(size: int, native: bool) -> Code:
     o_lanes = code.at(q_lanes, code.groups, some)
     q_pairs = code.at(o_lanes, code.groups, some)
     o_pairs = code.at(q_pairs, code.groups, some)
-    dq_sums = code.at(o_pairs, code.groups, some)  # of a group [D, 16] float32
-    deltas = code.at(dq_sums, code.groups, 2 * some)  # of each query sum(dO * O)
+    dq_sums = code.at(o_pairs, code.groups, some)  # [D, 16] float32 per group
+    deltas = code.at(dq_sums, code.groups, 2 * some)  # sum(dO * O) of each query
     absent = code.at(deltas, code.groups, 64)
     code.mark_absent(absent)
     together = max(1, TOGETHER // size)
@@ -177,7 +177,7 @@ def _backward(size: int, native: bool) -> Code:
                                 both = code.side_by_side(bits[2 * i - 2 + j], bits[2 * i + j])
                                 code.put(both, code.at(to, i - 1, 2 * LANES), 64)
 
-                    # The next block's scores; beyond the last block's are others nobody reads.
+                    # Scores of the next block. After the last block these are of unused data.
                     rows = code.at(code.at(k_rows, block, room), 1, room)
                     following = code.products(asks, rows, slope_of)
                     for score, place in zip(following, scores, strict=True):
@@ -197,12 +197,12 @@ def _backward(size: int, native: bool) -> Code:
 
 
 def backward_scratch(size: int, asking: int, length: int) -> int:
-    """Bytes of scratch `backward` needs."""
+    """Bytes of scratch memory that `backward` needs."""
     keys, queries = -(-length // KEYS) * KEYS, -(-asking // LANES) * LANES
     return 64 * KEYS + keys * (14 * size + 4) + queries * (12 * size + 4)
 
 
 @functools.cache
 def function(name: str, size: int, native: bool = True):
-    """The function `forward` or `backward` for heads of `size`; raises what `compiled` does."""
+    """The compiled function `forward` or `backward` for heads of `size`; raises as `compiled`."""
     return compiled({"forward": _forward, "backward": _backward}[name](size, native))

@@ -1,8 +1,9 @@
-"""What the attention's two functions are written with: layouts, packing, products, sums.
+"""Building blocks of the attention's machine code: layouts, packing, products, sums.
 
-Layouts, for heads of D numbers: "lanes" [D / 2, 16], pairs of numbers of each of 16 queries;
-"rows" [D], as they come; and "pairs" [rows / 2, D], where each number of a row has the next row's
-beside it. Sums are float32. Weights are powers of two: the factor log2(e) is the caller's.
+Layouts for heads of D numbers: "lanes" [D / 2, 16], pairs of adjacent numbers of each of 16
+queries; "rows" [D], the original layout; and "pairs" [rows / 2, D], where each number of a row is
+paired with the same number of the next row. Sums are float32. Weights are powers of two: the caller
+must multiply scores by log2(e).
 """
 
 import math
@@ -11,23 +12,23 @@ from llvmlite import ir
 
 from puicl_model.machine_code import FLOAT, I16, I32, LANES, Code, vector
 
-KEYS = 8  # that are in registers together
+KEYS = 8  # keys held in registers together
 
-# What a call is told, each an integer; strides and addresses in bytes. Keys and values lie alike,
-# and so do the result and its gradient. bias: float32 [heads, D], what is added to the queries;
-# dbias: its gradient's share of each problem, [problems, D].
+# Integer parameters of a call; strides and addresses are in bytes. Keys and values have the same
+# strides, and so have the result and its gradient. bias: float32 [heads, D], added to the queries;
+# dbias: [problems, D], each problem's contribution to the gradient of bias.
 PARAMETERS = (
     *("q", "k", "v", "bias", "out", "stats", "dout", "dq", "dk", "dv", "dbias"),
     *("n1", "n2", "asking", "length"),
     *("q0", "q1", "q2", "q_row", "k0", "k1", "k2", "k_row", "o0", "o1", "o2", "o_row"),
 )
 
-# Whose strides each of them has.
+# For each array, the letter of the strides that it uses.
 _STRIDES = {"q": "q", "dq": "q", "k": "k", "v": "k", "dk": "k", "dv": "k", "out": "o", "dout": "o"}
 
 
 class AttentionCode(Code):
-    """What both functions are written in, for heads of `size`."""
+    """Builder for the forward and backward functions, for heads of `size`."""
 
     def __init__(self, name: str, size: int, native: bool):
         super().__init__(name, PARAMETERS, native)
@@ -37,7 +38,7 @@ class AttentionCode(Code):
         self.key_blocks, self.groups = self.ceil(self.length, KEYS), self.ceil(self.asking, LANES)
 
     def problem(self, number) -> dict:
-        """Addresses of problem `number`: where each of its arrays begins."""
+        """Start addresses of the arrays of problem `number`."""
         told = self.told
         i2, rest = self.urem(number, told["n2"]), self.udiv(number, told["n2"])
         places = (self.udiv(rest, told["n1"]), self.urem(rest, told["n1"]), i2)
@@ -52,17 +53,17 @@ class AttentionCode(Code):
         return found
 
     def row(self, base, stride, row, count):
-        """Where row `row` of `count` lies, beyond them the last: what it weighs is made zero."""
+        """Address of row `row` of `count`; beyond the last, the last's, whose weight is zeroed."""
         last = self.sub(count, self.number(1))
         return self.add(base, self.mul(self.smaller(row, last), stride))
 
     def biased(self, row, bias, part: int):
-        """16 numbers of a query, its bias added, as the bits of bfloat16."""
+        """16 numbers of a query plus its bias, as bfloat16 bits."""
         values = self.widened(self.at(row, part, 32))
         return self.rounded(self.fadd(values, self.get(vector(FLOAT), self.at(bias, part, 64), 4)))
 
     def in_lanes(self, base, stride, first, count, bias=None) -> list:
-        """The pairs of numbers of 16 rows, [D / 2] vectors with a row a lane."""
+        """16 rows in the layout "lanes": [D / 2] vectors of pairs, with one row per lane."""
         places = [
             self.row(base, stride, self.add(first, self.number(lane)), count)
             for lane in range(LANES)
@@ -83,12 +84,12 @@ class AttentionCode(Code):
         return found
 
     def keep(self, vectors: list, to) -> None:
-        """Write the vectors one after another."""
+        """Write the vectors consecutively to address `to`."""
         for i, values in enumerate(vectors):
             self.put(values, self.at(to, i, 64), 64)
 
     def pack_rows(self, base, stride, block, to) -> None:
-        """The rows of a block of keys side by side."""
+        """Copy the rows of a block of keys to consecutive memory."""
         for i in range(KEYS):
             number = self.add(self.mul(block, self.number(KEYS)), self.number(i))
             row = self.row(base, stride, number, self.length)
@@ -97,7 +98,7 @@ class AttentionCode(Code):
                 self.put(values, self.at(to, i * self.size + part * LANES, 2), 32)
 
     def pack_pairs(self, base, stride, first, count, to, rows: int, bias=None, zeros=False) -> None:
-        """`rows` rows to the layout "pairs"; zeros: beyond the last."""
+        """Write `rows` rows in the layout "pairs"; zeros: whether rows beyond the last are zero."""
         for pair in range(rows // 2):
             numbers = [self.add(first, self.number(2 * pair + side)) for side in (0, 1)]
             places = [self.row(base, stride, number, count) for number in numbers]
@@ -117,7 +118,7 @@ class AttentionCode(Code):
                 self.put(pairs, self.at(to, pair * self.size + part * LANES, 4), 64)
 
     def fetch_ahead(self, number, read: str, written: str) -> None:
-        """Bring rows of the problem after next into the cache; those of the next lie beside."""
+        """Prefetch the rows of the problem after next; the next one's are adjacent in memory."""
         at = self.problem(self.add(number, self.number(2)))
         for names, count in (("q dq dout out", self.asking), ("k v dk dv", self.length)):
             asked = [name for name in names.split() if name in (read + " " + written).split()]
@@ -128,9 +129,9 @@ class AttentionCode(Code):
                     self.prefetch(place, to_write=name in written.split())
 
     def mark_absent(self, to, keys=None) -> None:
-        """What is added to the scores with each of `keys`: beyond the last, what leaves no weight.
+        """Write what to add to the scores of each key: 0, or -1e30 for padding beyond the last key.
 
-        By default as many as there are in whole blocks.
+        keys: how many to write; by default, all keys of whole blocks.
         """
         if keys is None:
             keys = self.mul(self.key_blocks, self.number(KEYS))
@@ -140,9 +141,9 @@ class AttentionCode(Code):
             self.put(amount, self.at(to, key, 4), 4)
 
     def products(self, lanes, rows, meanwhile=lambda i: None) -> list:
-        """For each of 8 rows its products with 16 queries in lanes.
+        """Dot products of each of 8 rows with 16 queries in lanes.
 
-        `meanwhile` writes 8 pieces of other work in between, which the processor then does beside.
+        `meanwhile` emits 8 pieces of other work in between, which the processor runs in parallel.
         """
         totals = [self.real(0.0)] * KEYS
         steps = self.size // 2
@@ -156,7 +157,7 @@ class AttentionCode(Code):
         return totals
 
     def add_columns(self, pairs: list, rows, sums) -> None:
-        """sums [D, 16] += the 16 queries' `pairs` of numbers, one a pair of rows, times these."""
+        """sums [D, 16] += weights of 16 queries, in `pairs` along the rows, times these `rows`."""
         for start in range(0, self.size, LANES):
             places = [self.at(sums, start + i, 64) for i in range(LANES)]
             totals = [self.floats(place) for place in places]
@@ -168,7 +169,7 @@ class AttentionCode(Code):
                 self.put(total, place, 64)
 
     def add_rows(self, numbers, pairs, sums) -> None:
-        """sums [8, D] += for each of 8 keys the 16 queries' `numbers` times their rows in pairs."""
+        """sums [8, D] += `numbers` [8 keys, 16 queries] times the queries' rows in `pairs`."""
         for part in self.parts:
             places = [self.at(sums, i * self.size + part * LANES, 4) for i in range(KEYS)]
             totals = [self.floats(place) for place in places]
@@ -181,9 +182,9 @@ class AttentionCode(Code):
                 self.put(total, place, 64)
 
     def write_columns(self, sums, factor, group, base, stride, total=None) -> None:
-        """sums [D, 16] times a factor a lane, rounded, as the rows of a group of queries.
+        """Write sums [D, 16], times a factor per lane and rounded, as rows of a group of queries.
 
-        total: [D] to which the rows are added.
+        total: [D], to which the unrounded rows are added.
         """
         first = self.mul(group, self.number(LANES))
         for part in self.parts:
@@ -200,7 +201,7 @@ class AttentionCode(Code):
                 self.put(self.load(added), self.at(total, part, 64), 64)
 
     def write_sums(self, sums, factor, to) -> None:
-        """sums [keys, D] times a factor, rounded, as the rows of the keys' or values' gradient."""
+        """Write sums [keys, D], times a factor and rounded, as the keys' or values' gradient."""
         with self.loop(self.length) as key:
             row = self.add(to, self.mul(key, self.told["k_row"]))
             for part in self.parts:
@@ -208,11 +209,11 @@ class AttentionCode(Code):
                 self.put(self.rounded(self.fmul(values, factor)), self.at(row, part, 32))
 
     def write_gradients(self, at: dict, dq_sums, dk_sums, dv_sums) -> None:
-        """Sums of a problem as the gradients of queries, their bias, keys and values.
+        """Write a problem's sums as the gradients of queries, their bias, keys and values.
 
-        dq_sums: [D, 16] of each group of queries; dk_sums and dv_sums: [keys, D].
+        dq_sums: [D, 16] per group of queries; dk_sums and dv_sums: [keys, D].
         """
-        # The weights are powers of two, whose slope is log 2 times themselves.
+        # Weights are powers of two: d(2^s)/ds = log(2) 2^s.
         natural = self.real(math.log(2))
         self.keep([self.real(0.0)] * len(self.parts), at["dbias"])
         with self.loop(self.groups) as group:
@@ -222,12 +223,12 @@ class AttentionCode(Code):
         self.write_sums(dv_sums, self.real(1.0), at["dv"])
 
     def squares(self, lanes: list):
-        """Lane by lane the sum of squares."""
+        """Sum of squares in each lane."""
         total = self.real(0.0)
         for pairs in lanes:
             total = self.pair_dot(total, pairs, pairs)
         return total
 
     def absence(self, absent, block, i: int, keys: int = KEYS):
-        """What `mark_absent` wrote for key `i` of a block of `keys`, in all lanes."""
+        """The value that `mark_absent` wrote for key `i` of a block of `keys`, in all lanes."""
         return self.same(self.get(FLOAT, self.at(self.at(absent, block, keys * 4), i, 4), 4))

@@ -1,4 +1,4 @@
-"""The network's order averaged with that of students, which learn on the table what it says."""
+"""Blend the network's ranking with those of students that learn its output on the table."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -9,20 +9,20 @@ from scipy.special import expit
 from puicl_model.neighbors import Neighbors
 from puicl_model.trees import Forest, cross_fitted, thin
 
-# What students who agree with the network weigh together, and how fast that falls with the
-# correlation of their ranks: measured on development tables (benchmarks/blend_weights.py).
+# Total weight of students that fully agree with the network, and the power of the rank correlation
+# by which it falls; measured on development tables (benchmarks/blend_weights.py).
 SHARE = 0.4
 POWER = 4
-# Weights are whole numbers out of so many, so that equal mean ranks are equal.
+# Weights are integers that sum to this, so that equal mean ranks compare equal without rounding.
 _UNITS = 1000
 
 
 def taught_by(log_odds: np.ndarray, labeled: np.ndarray) -> np.ndarray:
-    """P(positive) [n] by the network: 1 where a row is labelled, else of its `log_odds` [n_u].
+    """The students' targets [n]: 1 for labelled rows, else P(positive) from `log_odds` [n_u].
 
-    Students that tell labelled rows from unlabelled ones take each unlabelled row for a negative.
-    These learn what the network makes of it, and smooth that over rows that are alike
-    (distillation: Hinton, Vinyals and Dean, 2015; cross-fitted, so that no row keeps its own).
+    Students trained to separate labelled from unlabelled rows would take each unlabelled row for a
+    negative. These instead learn the network's probabilities and smooth them over similar rows
+    (distillation: Hinton, Vinyals and Dean, 2015; cross-fitted, so that no row sees its own).
     """
     answers = np.ones(len(labeled))
     answers[~labeled] = expit(log_odds)
@@ -30,7 +30,7 @@ def taught_by(log_odds: np.ndarray, labeled: np.ndarray) -> np.ndarray:
 
 
 class Students:
-    """Trees and the nearest rows, taught the network's probabilities on one table."""
+    """Trees and nearest neighbors that have learnt the network's probabilities on one table."""
 
     def __init__(self, forest: Forest, neighbors: Neighbors):
         self.forest, self.neighbors = forest, neighbors
@@ -39,7 +39,7 @@ class Students:
     def taught(
         cls, X: np.ndarray, labeled: np.ndarray, answers: np.ndarray, rng: np.random.Generator
     ) -> tuple[Self, np.ndarray]:
-        """Students of a table, and what each says of rows whose answer it has not seen, [2, n].
+        """Fit students to a table; return them and their out-of-fold predictions [2, n].
 
         X: [n, w] of any scale; labeled: boolean [n], at least 2 of each kind; answers: [n], see
         `taught_by`.
@@ -55,23 +55,26 @@ class Students:
         return cls(forest, neighbors), np.stack([trees, near])
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
-        """What each says [2, m] of other rows [m, w]."""
+        """Each student's predictions [2, m] for rows X [m, w] outside the table."""
         return np.stack([self.forest(X), self.neighbors(X)])
 
 
 class Blend:
-    """The network's log-odds averaged with the students' answers by rank.
+    """Average of the network's log-odds and the students' predictions by rank.
 
-    A row's rank is its place among the unlabelled rows of the fit. The mean of the ranks, weighed
-    by `weights_of`, is turned back into log-odds through the network's own: the blend orders the
-    rows, the network says how many are positive. A function of (fit, row), increasing in all
-    scores.
+    A row's rank is its place among the unlabelled rows of the fit. The mean of the ranks, weighted
+    by `weights_of`, is mapped back to log-odds through the quantiles of the network's own: the
+    blend ranks the rows, and the network decides how many are positive. A new row's result depends
+    on the fit and that row alone, and increases with each of its scores.
     """
 
     arrays = ("network", "students", "weights", "mixed")
 
     def __init__(self, network: np.ndarray, students: np.ndarray):
-        """Scores of the unlabelled rows of the fit: [n_u], and [k, n_u] of k students."""
+        """network: [n_u], log-odds of the fit's unlabelled rows; students: [k, n_u], of k students.
+
+        `fitted` [n_u] then holds the blended log-odds of these rows.
+        """
         self.network, self.students = np.sort(network), np.sort(students, axis=1)
         own = _rank(self.network, network)
         self.weights = weights_of(
@@ -83,14 +86,14 @@ class Blend:
 
     @classmethod
     def from_arrays(cls, **arrays: np.ndarray) -> Self:
-        """The blend with these attributes; see `arrays`."""
+        """Restore a blend from the attributes named in `arrays`."""
         self = cls.__new__(cls)
         for name in cls.arrays:
             setattr(self, name, arrays[name])
         return self
 
     def __call__(self, network: np.ndarray, students: np.ndarray) -> np.ndarray:
-        """Log-odds [m] of other rows, of which the students say [k, m]."""
+        """Blended log-odds [m] of other rows; network: [m], students: [k, m]."""
         return self._through(self._mixed(network, students))
 
     def _mixed(self, network: np.ndarray, students: np.ndarray) -> np.ndarray:
@@ -106,11 +109,11 @@ class Blend:
 
 
 def weights_of(network: np.ndarray, students: Sequence[np.ndarray]) -> np.ndarray:
-    """Whole numbers [1 + k], what the ranks of the network and of each student weigh.
+    """Integer weights [1 + k] of the ranks of the network and of each student.
 
-    A student weighs its part of `SHARE` as far as its ranks [n_u] go with the network's. The
-    network gives similar rows similar answers, so that a student who cannot follow it does not
-    merely smooth out noise, but has missed what matters in this table.
+    A student's weight is its part of `SHARE` times the correlation of its ranks [n_u] with the
+    network's to the power `POWER`. The network scores similar rows alike, so a student that cannot
+    follow it does not merely smooth out noise, but has missed what matters in this table.
     """
     weights = [0]
     for student in students:
@@ -123,7 +126,7 @@ def weights_of(network: np.ndarray, students: Sequence[np.ndarray]) -> np.ndarra
 
 
 def _rank(sorted_scores: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """How many of `sorted_scores` lie below each score, twice; equal ones count once."""
+    """Twice the mid-rank of each score among `sorted_scores`: 2 per lower one, 1 per equal one."""
     below = np.searchsorted(sorted_scores, scores, side="left")
     upto = np.searchsorted(sorted_scores, scores, side="right")
-    return below + upto  # whole numbers, so that equal mean ranks are equal
+    return below + upto  # doubled, so that mid-ranks are integers

@@ -23,10 +23,10 @@ from puicl_model.kernels import (
 )
 from puicl_model.plain import PLAIN, Linear
 
-# Cells that pass together where no gradient is asked for.
+# Cells per piece when no gradient is needed.
 CELLS_TOGETHER = 16384
 
-# Scores of new rows that are held together.
+# Attention scores of new rows held in memory at once.
 SCORES_TOGETHER = 1 << 24
 
 
@@ -46,31 +46,31 @@ class Block(nn.Module):
         self.feedforward_norm = norm(e, eps=1e-5, **PLAIN)
 
     def forward(self, h: Tensor) -> Tensor:
-        """[B, R, C, E] to the same shape."""
+        """Map h [B, R, C, E] to the same shape."""
         return self.after(self.seen(h))
 
     def answers(self, h: Tensor, first_row: int) -> Tensor:
-        """Of the last block, the label cells [B, R - first_row, E] that the decoder reads.
+        """Label cells [B, R - first_row, E] for the decoder, if this is the last block.
 
-        What nobody reads is not computed: only the label column goes on after the attention
-        within rows, and only the rows that are classified ask in the one within columns.
+        Unused outputs are not computed: after the attention within rows only the label column is
+        kept, and in the attention within columns only the rows to classify serve as queries.
         """
         return self.answers_of_labels(self.seen_labels(h), first_row)
 
     def answers_of_labels(self, seen: Tensor, first_row: int) -> Tensor:
-        """The same from `seen_labels` [B, R, 1, E]."""
+        """The same as `answers`, from the result of `seen_labels` [B, R, 1, E]."""
         return self.within_columns(seen, seen[:, first_row:].contiguous())[:, :, 0]
 
     def seen(self, h: Tensor) -> Tensor:
-        """The table [B, R, C, E] as its rows' attention leaves it: what new rows attend to."""
+        """The table [B, R, C, E] after attention within rows: the cells that new rows attend to."""
         return in_pieces(self.within_rows, h, axis=1)
 
     def seen_labels(self, h: Tensor) -> Tensor:
-        """Of the last block, its label cells [B, R, 1, E] alone."""
+        """The label cells [B, R, 1, E] of `seen`, all that the last block needs."""
         return in_pieces(self._label_within_rows, h, axis=1)
 
     def after(self, seen: Tensor) -> Tensor:
-        """The block's output for the table, [B, R, C, E], from what was `seen` of it."""
+        """The block's output for the table, [B, R, C, E], from the result of `seen`."""
         return in_pieces(self.within_columns, seen, axis=2)
 
     def look(self, seen: Tensor, new: Tensor) -> Tensor:
@@ -78,19 +78,19 @@ class Block(nn.Module):
         return self._new_within_columns(seen, self.within_rows(new))
 
     def look_at_labels(self, seen: Tensor, new: Tensor) -> Tensor:
-        """Of the last block, the new rows' label cells [B, Q, E]; seen: `seen_labels`."""
+        """New rows' label cells [B, Q, E], if this is the last block; seen: from `seen_labels`."""
         return self._new_within_columns(seen, self._label_within_rows(new))[:, :, 0]
 
     def within_rows(self, h: Tensor, asking: Tensor | None = None) -> Tensor:
-        """The first sublayer: `asking` [B, R, c, E] (all of h by default) attend to their row."""
+        """First sublayer: cells `asking` [B, R, c, E] (default: all of h) attend to their row."""
         asking = h if asking is None else asking
         update, bias = self.feature_attention(asking, h)
         return add_and_norm(asking, update, bias, self.feature_norm)
 
     def within_columns(self, h: Tensor, asking: Tensor | None = None) -> Tensor:
-        """The other two: `asking` [B, r, C, E] (all of h by default) attend to their column."""
+        """Other two sublayers: `asking` [B, r, C, E] (default: all of h) attend to their column."""
         if h.is_cuda and asking is None:
-            # Columns as sequences side by side, once, instead of queries, keys and values apart.
+            # Transpose the cells once instead of the queries, keys and values separately.
             columns = h.transpose(1, 2).contiguous()
             update, bias = self.row_attention(columns, columns, axis=2)
             return self._from_rows(columns, update, bias).transpose(1, 2).contiguous()
@@ -98,7 +98,7 @@ class Block(nn.Module):
         return self._from_rows(asking, *self.row_attention(asking, h))
 
     def _from_rows(self, asking: Tensor, update: Tensor, bias: Tensor | None) -> Tensor:
-        """The rest of the block for cells `asking`, after what each took from its column."""
+        """The rest of the block for cells `asking`, given their attention `update` and its bias."""
         asking = add_and_norm(asking, update, bias, self.row_norm)
         return add_and_norm(asking, *self.feedforward.but_bias(asking), self.feedforward_norm)
 
@@ -110,10 +110,10 @@ class Block(nn.Module):
 
 
 class Attention(nn.Module):
-    """Multi-head attention along one axis of [B, R, C, E]: 1, the column, or 2, the row.
+    """Multi-head attention along one axis of [B, R, C, E]: 1, within columns, or 2, within rows.
 
-    scalable: scores are also multiplied by s * log(L), with a learnable s a head and L the number
-    of cells attended to, so that attention does not flatten as tables grow (scalable softmax).
+    scalable: also multiply scores by s * log(L), with a learnable s per head and L the number of
+    cells attended to, so that attention does not flatten as tables grow (scalable softmax).
     """
 
     def __init__(self, e: int, heads: int, axis: int, scalable: bool = False):
@@ -127,10 +127,10 @@ class Attention(nn.Module):
     def forward(
         self, asking: Tensor, h: Tensor, axis: int | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        """What each cell of `asking` takes from the cells of h along the axis; as `asking`.
+        """Attention of the cells `asking` to the cells of h along the axis, shaped like `asking`.
 
-        The last bias [E] is not added yet, but returned beside; None where it is. `axis`: where the
-        attention's own lies, 2 if both were transposed.
+        Also returns the output bias [E] if it has not been added yet, else None. `axis`: the axis
+        to attend along if it is not the module's own, as for transposed inputs.
         """
         axis = axis or self.axis
         if can_attend(h, h.shape[-1] // self.heads):
@@ -141,10 +141,10 @@ class Attention(nn.Module):
         return self._merge(attend(*self._split(q, kv, axis)), axis)
 
     def _fused(self, asking: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
-        """The same with no pass for a bias.
+        """The same as `forward`, without separate passes to add the projections' biases.
 
-        A key's adds as much to all scores of a query, which the softmax takes out again. A value's
-        passes through, as weights add up to one, and becomes a part of the last bias.
+        The bias of the keys adds a constant to all scores of a query, which the softmax cancels.
+        The bias of the values passes through, since weights sum to one, and joins the output bias.
         """
         e = h.shape[-1]
         scale = self._scale(h.shape[self.axis]) * math.log2(math.e)
@@ -156,9 +156,9 @@ class Attention(nn.Module):
         return multiply(attended, self.out.weight), bias
 
     def one_by_one(self, asking: Tensor, h: Tensor) -> tuple[Tensor, Tensor | None]:
-        """The same where each cell of `asking` attends to itself, too, and to no other of them."""
-        # What is multiplied for a cell of h: 2 E^2 for key and value, and 2 E for each that asks;
-        # or 2 E for each that asks and each head.
+        """The same as `forward`, except that each cell of `asking` also attends to itself."""
+        # Multiplications per cell of h: 2 E^2 for its key and value plus 2 E per query; or, without
+        # keys and values, 2 E per query and head.
         if asking.shape[self.axis] * (self.heads - 1) <= h.shape[-1]:
             return self._one_by_one_without_keys(asking, h)
         length = h.shape[self.axis] + 1
@@ -167,11 +167,11 @@ class Attention(nn.Module):
         return self._merge(_attend_to_all_and_itself(q, k, v, k_own, v_own), self.axis)
 
     def _one_by_one_without_keys(self, asking: Tensor, h: Tensor) -> tuple[Tensor, Tensor | None]:
-        """The same from the cells h as they are: none of their keys and values is made.
+        """The same as `one_by_one`, without computing keys and values of the cells h.
 
-        q (W h)^T is (q W) h^T, and the values' weights may as well multiply weighted sums of cells.
-        A key's bias adds as much to all scores of a query, which the softmax takes out again; a
-        value's passes through, as weights add up to one.
+        q (W h)^T equals (q W) h^T, and the values' weights can be applied to weighted sums of
+        cells. The bias of the keys adds a constant to all scores of a query, which the softmax
+        cancels; that of the values passes through, since weights sum to one.
         """
         e, shape = h.shape[-1], (self.heads, h.shape[-1] // self.heads)
         scale = self._scale(h.shape[self.axis] + 1)
@@ -180,7 +180,7 @@ class Attention(nn.Module):
             asking, (weight[:e] * scale.unsqueeze(-1)).to(h.dtype), (bias[:e] * scale).to(h.dtype)
         )
         of_keys, of_values = weight[e:].to(h.dtype).unflatten(0, (2, *shape))
-        along = 2 if self.axis == 1 else 1  # the other axis: B, it, the heads and who asks, E
+        along = 2 if self.axis == 1 else 1  # the other axis: B, it, heads and queries, E
         q = torch.einsum("brchd,hde->brche", q.unflatten(-1, shape), of_keys)
         q = q.movedim(along, 1).transpose(2, 3).flatten(2, 3)
         cells, own = h.movedim(along, 1), asking.movedim(along, 1).repeat(1, 1, self.heads, 1)
@@ -192,17 +192,17 @@ class Attention(nn.Module):
     def _project(self, asking: Tensor, h: Tensor, length: int) -> tuple[Tensor | None, Tensor]:
         """Scaled queries [B, r, c, H, D], and keys and values [B, R, C, 2, H, D].
 
-        Where h itself asks, None and all three, queries first: [B, R, C, 3, H, D]. `length`: cells
-        that each attends to.
+        If `asking` is h itself, returns None and all three together, queries first:
+        [B, R, C, 3, H, D]. `length`: number of cells that each query attends to.
         """
         e = h.shape[-1]
-        # The scores' scale goes into the queries' weights: no pass over the queries.
+        # Folding the scores' scale into the queries' weights saves a pass over the queries.
         scale = F.pad(self._scale(length), (0, 2 * e), value=1.0)
         weight = (self.qkv.weight * scale.unsqueeze(-1)).to(h.dtype)
         return self._heads(asking, h, weight, (self.qkv.bias * scale).to(h.dtype))
 
     def _scale(self, length: int) -> Tensor:
-        """What each number of a query is multiplied by, [E], with `length` cells to attend to."""
+        """Factors [E] on the numbers of a query that attends to `length` cells."""
         size = self.qkv.in_features // self.heads
         scale = self.qkv.weight.new_full((self.heads,), size**-0.5)
         if self.softmax_scale is not None:
@@ -212,7 +212,7 @@ class Attention(nn.Module):
     def _heads(
         self, asking: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None
     ) -> tuple[Tensor | None, Tensor]:
-        """Queries, keys and values by these weights [3 E, E], as `_project` returns them."""
+        """Queries, keys and values from `weight` [3 E, E], in the form that `_project` returns."""
         e = h.shape[-1]
         shape = (self.heads, e // self.heads)
 
@@ -227,7 +227,7 @@ class Attention(nn.Module):
         return q, project(h, slice(e, None)).unflatten(-1, (2, *shape))
 
     def _split(self, q: Tensor | None, kv: Tensor, axis: int) -> list[Tensor]:
-        """Queries, keys and values [B, ., H, ., D], the axis next to last."""
+        """Queries, keys and values [B, ., H, ., D], with the attended axis next to last."""
         parts = kv.unbind(3) if q is None else (q, *kv.unbind(3))
         order = (0, 2, 3, 1, 4) if axis == 1 else (0, 1, 3, 2, 4)
         return [part.permute(order) for part in parts]  # from B R C H D
@@ -246,11 +246,11 @@ class FeedForward(nn.Module):
         self.outer = Linear(hidden, n_out)
 
     def forward(self, x: Tensor) -> Tensor:
-        """[..., E] to [..., n_out]."""
+        """Map x [..., E] to [..., n_out]."""
         return linear(self._hidden(x), self.outer)
 
     def but_bias(self, x: Tensor) -> tuple[Tensor, Tensor | None]:
-        """The same with the last bias not added yet, but beside; None where it is."""
+        """The same as `forward`, and the last bias if it has not been added yet, else None."""
         return linear_but_bias(self._hidden(x), self.outer)
 
     def _hidden(self, x: Tensor) -> Tensor:
@@ -260,7 +260,10 @@ class FeedForward(nn.Module):
 def _attend_to_all_and_itself(
     q: Tensor, k: Tensor, v: Tensor, k_own: Tensor, v_own: Tensor
 ) -> Tensor:
-    """What queries [.., Q, D] take of k and v [.., L, D], and each of its own [.., Q, D]."""
+    """Attention of queries q [.., Q, D] to k, v [.., L, D] and each to its own key and value.
+
+    k_own, v_own: [.., Q, D].
+    """
     own = (q * k_own).sum(-1, keepdim=True)
     attended = torch.empty_like(q)
     together = max(1, SCORES_TOGETHER // k.shape[:-1].numel())
@@ -274,15 +277,15 @@ def _attend_to_all_and_itself(
 
 
 def in_pieces(function: Callable[[Tensor], Tensor], h: Tensor, axis: int) -> Tensor:
-    """function(h [B, R, C, E]), which treats the places along `axis` alike and apart.
+    """function(h) for h [B, R, C, E]; `function` must treat positions along `axis` independently.
 
-    Without a gradient it sees about `CELLS_TOGETHER` cells at a time, so that memory stays bounded
-    and the cache useful.
+    Without a gradient it is applied to about `CELLS_TOGETHER` cells at a time, which bounds memory
+    and makes good use of the cache.
     """
     cells_each = h.shape[:3].numel() // h.shape[axis]
     together = max(1, CELLS_TOGETHER // max(1, cells_each))
     if torch.is_grad_enabled() or together >= h.shape[axis]:
         return function(h)
-    # Contiguous: a matrix product of many small parts would take other, slower ways.
+    # Contiguous: PyTorch multiplies strided pieces by slower routines.
     pieces = (piece.contiguous() for piece in h.split(together, dim=axis))
     return torch.cat([function(piece) for piece in pieces], dim=axis)

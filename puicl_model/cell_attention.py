@@ -1,9 +1,9 @@
-"""Attention among the cells of a row on a GPU, as one kernel each way (Triton).
+"""Attention among the cells of a row on a GPU: one Triton kernel each for forward and gradient.
 
-A row has at most some tens of cells, of which a fused kernel for long sequences would give each
-row and head a tile of its own, nearly all of it empty. Here a tile holds as many whole rows as fit,
-and cells of other rows are masked. It reads the projections as they come and writes the heads
-merged, so that nothing is permuted or copied; the gradient computes the scores again.
+A row has at most a few dozen cells. A fused kernel for long sequences would use a whole tile for
+each row and head, nearly all of it empty. Here a tile holds as many whole rows as fit, and cells of
+other rows are masked. The kernels read the projections in their original layout and write the heads
+merged, so that nothing is permuted or copied; the gradient recomputes the scores.
 """
 
 import functools
@@ -12,15 +12,15 @@ import importlib.util
 import torch
 from torch import Tensor
 
-# Cells of a tile, hence of the longest row: tl.dot wants powers of two from 16 on.
+# Cells of a tile, hence of the longest row; tl.dot requires a power of two of at least 16.
 TILE = 64
 
-# Heads whose numbers fill a tile's other side.
+# Head sizes that fill a tile's other side.
 SIZES = (16, 32, 64)
 
 
 def can_attend(qkv: Tensor) -> bool:
-    """Whether `attend_cells` takes qkv [B, R, C, 3, H, D]: by device, type and shape."""
+    """Whether `attend_cells` supports qkv [B, R, C, 3, H, D]: its device, type and shape."""
     return (
         qkv.is_cuda
         and qkv.dtype in (torch.bfloat16, torch.float16)
@@ -32,7 +32,7 @@ def can_attend(qkv: Tensor) -> bool:
 
 @functools.cache
 def has_triton() -> bool:
-    """Whether Triton is installed, as it is beside PyTorch's builds for CUDA on Linux."""
+    """Whether Triton is installed; PyTorch's CUDA builds for Linux come with it."""
     return importlib.util.find_spec("triton") is not None
 
 
@@ -40,7 +40,7 @@ def has_triton() -> bool:
 def attend_cells(qkv: Tensor) -> Tensor:
     """softmax(q k^T) v among the cells of each row, heads merged: [B, R, C, E].
 
-    qkv: [B, R, C, 3, H, D] of a half type, queries first, which come scaled.
+    qkv: [B, R, C, 3, H, D], bfloat16 or float16, queries first and already scaled.
     """
     from puicl_model.cell_attention_kernels import forward_kernel
 
@@ -60,7 +60,7 @@ def _(qkv: Tensor) -> Tensor:
 
 @torch.library.custom_op("puicl::attend_cells_gradient", mutates_args=())
 def attend_cells_gradient(qkv: Tensor, gradient: Tensor) -> Tensor:
-    """The gradient of qkv, as it, from that of `attend_cells`' result."""
+    """Gradient of qkv, in its shape, from the gradient [B, R, C, E] of `attend_cells`' result."""
     from puicl_model.cell_attention_kernels import gradient_kernel
 
     qkv, gradient = qkv.contiguous(), gradient.contiguous()

@@ -1,7 +1,8 @@
-"""The two Triton kernels of `cell_attention`: a program is one head of as many rows as fit a tile.
+"""The two Triton kernels of `cell_attention`.
 
-E = heads * SIZE. qkv: [cells, 3, heads, SIZE], and its gradient alike; merged: [cells, E]. A tile's
-first `used` cells are whole rows of `row` cells each; beyond `cells` nothing is read or written.
+A program handles one head of as many whole rows as fit a tile. E = heads * SIZE. qkv and its
+gradient: [cells, 3, heads, SIZE]; merged: [cells, E]. A tile's first `used` cells are whole rows of
+`row` cells each; nothing beyond the first `cells` cells is read or written.
 """
 
 import triton
@@ -10,7 +11,7 @@ import triton.language as tl
 
 @triton.jit
 def _place(cells, used, heads: tl.constexpr, SIZE: tl.constexpr, TILE: tl.constexpr):
-    """The tile's cells, which of them are there, and the numbers of a cell that are the head's."""
+    """Indices of the tile's cells, which of them exist, and indices of the head's numbers."""
     place = tl.arange(0, TILE)
     cell = tl.program_id(0).to(tl.int64) * used + place
     there = (place < used) & (cell < cells)
@@ -20,7 +21,7 @@ def _place(cells, used, heads: tl.constexpr, SIZE: tl.constexpr, TILE: tl.conste
 
 @triton.jit
 def _weights(q, k, row, TILE: tl.constexpr):
-    """softmax(q k^T) [TILE, TILE] in float32, each cell among those of its own row."""
+    """softmax(q k^T) [TILE, TILE] in float32, masked to cells of the same row."""
     place = tl.arange(0, TILE)
     same = (place[:, None] // row) == (place[None, :] // row)
     scores = tl.where(same, tl.dot(q, tl.trans(k)), float("-inf"))
@@ -56,7 +57,7 @@ def gradient_kernel(
     SIZE: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """The gradients of q, k and v from that of merged; P the weights, dO the latter.
+    """Gradients of q, k and v. With weights P and dO the gradient of merged:
 
     dV = P^T dO; dS = P (dO V^T - rowsum(P dO V^T)); dQ = dS K; dK = dS^T Q.
     """

@@ -1,4 +1,4 @@
-"""The share of positives among the unlabelled rows: estimate, interval, and a user's own."""
+"""The class prior, the share of positives among the unlabelled rows: estimate and interval."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,33 +6,34 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
-# A share nearer to 0 or 1 is as good as this one.
+# Shares are clipped to [_EDGE, 1 - _EDGE] before taking log-odds.
 _EDGE = 0.01
 
-# An end of an interval that comes so near to the least or greatest share in training is none.
+# An interval's end this close to the least or greatest share in training opens to 0 or 1.
 _NEAR = 0.05
 
-# Keeps the logarithm of an error that is near zero by chance from counting much.
+# Added to errors before taking logarithms, so that errors near zero by chance do not dominate.
 _SMALL_ERROR = 0.05
 
-# An estimate that moves less than so with the true share says nothing of it.
+# Least slope of the estimate in the true share: a flatter line says nothing about the share.
 _LEAST_SLOPE = 0.05
 
-# Shares below, between and above, of each of which an interval has to cover its part.
+# Limits of three bands of true shares; an interval must reach its coverage in each band.
 BANDS = (0.3, 0.7)
 
-# A card's spread is e to the mean logarithm of errors; a normal's standard deviation is that much
-# more. Shares that are tried in a range.
+# A card's spread is the geometric mean of absolute errors; this is the ratio of a normal
+# distribution's standard deviation to it. _SHARES: grid points in a given range of shares.
 _NORMAL_TO_SPREAD, _SHARES = np.exp((np.euler_gamma + np.log(2)) / 2), 1000
 
-# Line and spread of an interval are fitted in turn, as often; and in as many parts.
+# Rounds in which an interval's line and spread are fitted alternately, and folds for its coverage.
 _TURNS, _FOLDS = 5, 10
 
 
 def shift_to(log_odds: np.ndarray, class_prior: float) -> float:
-    """What to add to `log_odds` [n] so that the mean probability is `class_prior`, in (0, 1).
+    """Find the shift of `log_odds` [n] that makes the mean probability `class_prior`, in (0, 1).
 
-    A change of the class prior alone multiplies all odds by one number; this finds it.
+    If only the class prior changes, all odds are multiplied by the same factor; the shift is its
+    logarithm.
     """
     low, high = -80.0 - log_odds.max(), 80.0 - log_odds.min()
     for _ in range(100):
@@ -49,16 +50,20 @@ def estimate(
 ) -> tuple[float, float, float]:
     """Class prior and the ends of its interval, from the unlabelled rows' `log_odds` [n_u].
 
-    The estimate is the mean probability. Where classes overlap it hardly moves with the share, and
-    lies near those of training whatever the table's own is: no interval around it would hold a
-    share of .15 as often as one of .5. So the ends are the least and the greatest share at which
-    such an estimate is nothing unusual (a test, inverted). What estimates tables have is in the
-    weights' card, as `class_prior_interval` (`benchmarks/calibrate_class_prior.py` writes it): on
-    the log-odds scale a line in the true share, flat where the probabilities resolve nothing and
-    the true share itself where they resolve all (`center`, `resolution`), give or take a spread
-    that goes by `spread_evidence`, times what covered `coverage` of the tasks. The ends are NaN
-    without it. No task had a share beyond `trained_shares`, and a network that never saw one
-    answers with those it saw: an end near to their limit opens to 0 or 1.
+    The estimate is the mean probability. Where classes overlap, it hardly moves with the true share
+    and stays near the shares of training, so an interval centred on it would cover a true share of
+    .15 less often than one of .5. The interval is therefore an inverted test: its ends are the
+    least and the greatest share at which the estimate would not be unusual.
+
+    The distribution of estimates is in the weights' card, as `class_prior_interval`
+    (`benchmarks/calibrate_class_prior.py` writes it). On the log-odds scale, the expected estimate
+    is a line in the true share: flat if the probabilities resolve nothing, the true share itself if
+    they resolve everything (`center`, `resolution`). The half-width is a spread predicted from
+    `spread_evidence` (`spread`), times a factor that covered the share `coverage` of the tasks
+    (`quantile`). Without this entry the ends are NaN.
+
+    No training task had a share beyond `trained_shares`, and for tables beyond them the network
+    still answers with shares that it has seen: an end close to a limit opens to 0 or 1.
     """
     share = float(expit(log_odds).mean())
     known = card.get("class_prior_interval") or {}
@@ -68,7 +73,7 @@ def estimate(
     half = np.exp(spread_evidence(log_odds, n_labeled) @ known["spread"]) * known["quantile"]
     slope = max(slope, _LEAST_SLOPE)
     least, most = trained_shares(card)
-    # Where little is resolved, an estimate off the line is no sign of a share beyond all seen.
+    # With a nearly flat line, an estimate off the line does not indicate a share beyond training.
     middle = np.clip((_logit(share) - intercept) / slope, _logit(least), _logit(most))
     low, high = float(expit(middle - half / slope)), float(expit(middle + half / slope))
     low = 0.0 if low < least + _NEAR else min(low, share)
@@ -79,13 +84,14 @@ def estimate(
 def estimate_within(
     log_odds: np.ndarray, n_labeled: int, card: dict[str, Any], least: float, most: float
 ) -> tuple[float, float, float]:
-    """`estimate` where the share is known to lie between `least` and `most`.
+    """`estimate` if the share is known to lie between `least` and `most`.
 
-    The estimate is the mean of the shares there, weighed by how likely each makes such answers as
-    the network's: normal around the card's line, on the log-odds scale. Where classes overlap the
-    answers say little and it is near the middle of the range; where they do not, it is what
-    `estimate` finds. The ends are those of `estimate` as far as they lie within, with the estimate
-    between them, or the range's own where none does or the card has no line.
+    The estimate is the mean of the shares in the range, weighted by the likelihood of the network's
+    estimate: normal around the card's line, on the log-odds scale. Where classes overlap, the
+    likelihood is flat and the result is near the middle of the range; where they do not, it is that
+    of `estimate`. The interval is that of `estimate` cut to the range and widened to contain the
+    new estimate; or the range itself, if the two do not overlap or the card has no line. Without a
+    line, the estimate is that of `estimate`, clipped to the range.
     """
     share, low, high = estimate(log_odds, n_labeled, card)
     known = card.get("class_prior_interval") or {}
@@ -101,16 +107,15 @@ def estimate_within(
     low, high = max(low, least), min(high, most)
     if low >= high:
         return found, least, most
-    # Of an interval that hardly reaches into the range, the mean of the shares may lie outside.
+    # If the interval barely overlaps the range, the mean of the shares may lie outside the overlap.
     return found, min(low, found), max(high, found)
 
 
 def trained_shares(card: Mapping[str, Any]) -> tuple[float, float]:
-    """Least and greatest share of positives in the tasks of the last run.
+    """Least and greatest share of positives in the tasks of the last training run.
 
-    From the config in the weights' card: one minus `prior.pi_final` and `prior.extensions.pi`,
-    which are shares of negatives. Minus and plus infinity, beyond which no share is, where the
-    card has none.
+    Read from the config in the weights' card: one minus `prior.pi_final` and `prior.extensions.pi`,
+    which are shares of negatives. Without a config, minus and plus infinity: no limits.
     """
     prior = card.get("config", {}).get("prior")
     if prior is None:
@@ -120,28 +125,29 @@ def trained_shares(card: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def at_the_limit(share: float, trained: tuple[float, float]) -> bool:
-    """Whether the estimate `share` is nearer to a limit of `trained_shares` than an end may be."""
+    """Whether the estimate `share` lies within `_NEAR` of a limit of `trained_shares`."""
     least, most = trained
     return share < least + _NEAR or share > most - _NEAR
 
 
 def resolution(log_odds: np.ndarray) -> float:
-    """The share of the classes' variance that the probabilities explain, if they are right.
+    """Share of the class variance that the probabilities explain, if they are calibrated.
 
-    Their variance over m (1 - m), m their mean: 0 where all are alike, 1 where all are sure.
+    This is their variance over m (1 - m), where m is their mean: 0 if all probabilities are equal,
+    1 if all are 0 or 1.
     """
     p = expit(log_odds)
     return float(p.var() / max(p.mean() * (1 - p.mean()), 1e-12))
 
 
 def spread_evidence(log_odds: np.ndarray, n_labeled: int) -> np.ndarray:
-    """What the logarithm of an estimate's error is a line in, [5]: resolution, numbers of rows."""
+    """Features [5] that predict the log error of an estimate: resolution and numbers of rows."""
     root = np.sqrt(resolution(log_odds))
     return np.array([1.0, root, root**2, np.log(len(log_odds)), np.log(n_labeled)])
 
 
 def _line(log_odds: np.ndarray, center: Sequence[float]) -> tuple[float, float]:
-    """Intercept and slope of estimates in the true share, log-odds both: flat at resolution 0."""
+    """Intercept and slope of the estimate in the true share, both on the log-odds scale."""
     root = np.sqrt(resolution(log_odds))
     return center[0] * (1 - root) ** 2, root + center[1] * root * (1 - root)
 
@@ -149,11 +155,11 @@ def _line(log_odds: np.ndarray, center: Sequence[float]) -> tuple[float, float]:
 def fit_interval(
     log_odds: list[np.ndarray], n_labeled: np.ndarray, true: np.ndarray, coverage: float
 ) -> dict[str, Any]:
-    """The card's entry from tasks with known shares: log-odds [tasks][n_u], the rest [tasks].
+    """Fit the card's entry to tasks of known share: log-odds [tasks][n_u], other arrays [tasks].
 
-    The line by least squares weighted by the spread, the spread by least squares on the logarithm
-    of the errors' size, in turn, both with a little ridge. What covers the share `coverage` is told
-    by tasks that were left out of a fit, a tenth at a time.
+    Alternately fits the line, by least squares weighted by the spread, and the spread, by least
+    squares on the logarithms of absolute errors, both with a small ridge. The factor that covers
+    the share `coverage` of the tasks is found by ten-fold cross-validation.
     """
     apart = np.arange(len(true)) % _FOLDS
     ratios = np.empty(len(true))
@@ -177,9 +183,9 @@ def widened(
     n_labeled: np.ndarray,
     true: np.ndarray,
 ) -> dict[str, Any]:
-    """`interval` made to cover its share of these tasks too, where it did not.
+    """Widen `interval`, if needed, so that it reaches its coverage on these tasks as well.
 
-    What `fit_interval` gives covers tasks like those it saw; real tables are other ones.
+    `fit_interval` only ensures coverage on tasks like those it was fitted to; real tables differ.
     """
     ratios = _ratios(interval, log_odds, n_labeled, true)
     needed = _covering(ratios, true, interval["coverage"])
@@ -187,10 +193,10 @@ def widened(
 
 
 def _covering(ratios: np.ndarray, true: np.ndarray, coverage: float) -> float:
-    """What covers the share `coverage` of the tasks of rare, of middling and of frequent positives.
+    """Least factor on the spread that covers the share `coverage` of the tasks in each of `BANDS`.
 
-    ratios, true: [tasks], an estimate's distance from the line in units of the spread, and the
-    share.
+    ratios: [tasks], each estimate's distance from the line in units of the spread; true: [tasks],
+    the true shares.
     """
     bands = np.searchsorted(BANDS, true, side="right")
     parts = [ratios[bands == band] for band in range(len(BANDS) + 1)]
@@ -198,7 +204,7 @@ def _covering(ratios: np.ndarray, true: np.ndarray, coverage: float) -> float:
 
 
 def _fitted(log_odds: list[np.ndarray], n_labeled: np.ndarray, true: np.ndarray) -> dict[str, Any]:
-    """`center` and `spread` of an interval."""
+    """Fit `center` and `spread` of an interval."""
     t, root = _logit(true), np.sqrt([resolution(task) for task in log_odds])
     x = np.column_stack([(1 - root) ** 2, root * (1 - root) * t])
     y = _logit([expit(task).mean() for task in log_odds]) - root * t
@@ -220,7 +226,7 @@ def _ratios(
     n_labeled: np.ndarray,
     true: np.ndarray,
 ) -> np.ndarray:
-    """[tasks]: how far the estimates are from the interval's line, in units of its spread."""
+    """Distances [tasks] of the estimates from the interval's line, in units of its spread."""
     found = []
     for task, n, t in zip(log_odds, n_labeled, _logit(true), strict=True):
         intercept, slope = _line(task, interval["center"])

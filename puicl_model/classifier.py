@@ -1,4 +1,4 @@
-"""`PUICLClassifier`: positive-unlabeled learning in context, in scikit-learn's manner."""
+"""`PUICLClassifier`: in-context positive-unlabeled learning as a scikit-learn estimator."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,111 +34,113 @@ from puicl_model.weights import find_weights, load_model
 class PUICLClassifier(ClassifierMixin, BaseEstimator):
     """Classify the unlabelled rows of a table in forward passes of a pretrained network.
 
-    Nothing is fitted to the table (unless `blend` says so): `fit` reads it as the network's
-    context. Larger tables than the network reads at once are read in parts: rows in random
-    contexts, columns in subsets. Time grows linearly with rows. Beside the table itself, memory is
-    that of one context, or of several small ones that together have up to 30,000 cells (on a GPU
-    2,000,000).
+    Nothing is trained on the table (except the students of `blend`): `fit` reads it as the
+    network's context. A table larger than the network reads at once is split: its rows into random
+    contexts, its columns into subsets. Run time grows linearly with the number of rows. Besides the
+    table itself, memory holds one context, or a batch of small contexts with up to 30,000 cells in
+    total (2,000,000 on a GPU).
 
     Parameters
     ----------
     model : str, Path or None
-        Weights: the name of some that come with the package (`puicl weights list`; None:
-        "default"), or a `model.safetensors` with its `model.json` beside it, as the trainer writes
-        them.
+        Weights: either the name of weights shipped with the package (`puicl weights list`; None
+        means "default"), or the path of a `model.safetensors` with its `model.json` beside it, as
+        written by the trainer.
     n_estimators : int
-        Forward passes over which a row's log-odds are averaged. 1 is a single forward pass, as in
-        the paper, but with a scaling before the network's own. The first pass has columns and rows
-        as given. The others differ in
+        Number of forward passes over which a row's log-odds are averaged. 1 is a single forward
+        pass, as in the paper, but with a scaling before the network's own. The first pass reads
+        columns and rows in the given order. The other passes differ in
 
-        - the order of the columns, the scaling, and, where rows or columns do not all fit, contexts
-          and subsets of columns;
-        - columns of two values, where columns are scaled one by one: read as they are or the other
-          way round, at random. In tables of levels alone of which some column has more than two,
-          every other pass reads all columns from the other end instead, where the network was
+        - the order of the columns and the scaling; and, where the table does not fit as a whole,
+          the contexts and the subsets of columns;
+        - the sign of two-valued columns, negated at random in scalings that treat columns one by
+          one. In a table of levels alone (at most ten values a column) where some column has more
+          than two, every other pass negates all columns instead, provided that the network was
           trained on such tables (`prior.extensions.mirrored`);
-        - categories of more than three levels without an order: coded by the alphabet in half of
-          the passes (of four in a scaling, two), and by frequency in the others
+        - the codes of unordered categories with more than three levels: alphabetical in half of
+          the passes (two of every four in a scaling), by frequency in the other half
           (`TablePreprocessor.codes_by_count`).
     scalings : "auto" or sequence of str
-        Scalings that the passes take in turn:
+        Scalings that the passes use in turn:
 
         - "standard", "robust", "quantile", "uniform" (ranks): each column by itself;
         - "principal", "principal_quantile", "principal_uniform": the principal axes of the columns
-          in standard, quantile or uniform scaling. Of more columns than the network reads at once,
-          only the first ten and the first five axes are read, in turn;
+          in standard, quantile or uniform scaling. If the table has more columns than the network
+          reads at once, passes alternate between the first ten and the first five axes;
         - "rotated", "rotated_quantile", "rotated_uniform": a random rotation of the columns in
-          standard, quantile or uniform scaling, another one in each pass;
-        - "auto": "quantile", "principal", "rotated_quantile" and "standard" in turn. Of more
-          columns than the network reads at once, "principal_quantile" instead of the last. Of
-          tables of levels alone (at most ten values a column), "quantile" alone. With networks that
-          do not see the order of columns: three "quantile" and one "principal", for any table.
+          standard, quantile or uniform scaling, drawn anew for each pass;
+        - "auto": "quantile", "principal", "rotated_quantile" and "standard" in turn. If the table
+          has more columns than the network reads at once, "principal_quantile" replaces
+          "standard". For tables of levels alone, "quantile" only. For networks that do not see the
+          order of columns, three "quantile" and one "principal", whatever the table.
 
-        Orders and subsets of columns are drawn of the axes or rotations that come out.
+        Column orders and subsets are drawn after scaling, so from axes or rotated columns.
     columns : {"random", "relevant", "all"}
-        How to draw subsets of columns where there are more than the network reads at once:
-        "random", or "relevant", by how well each alone separates labelled from unlabelled rows.
-        "all" reads all columns, and all axes, together.
+        How to draw subsets when there are more columns than the network reads at once: "random",
+        or "relevant", which favours columns that alone separate labelled from unlabelled rows
+        well. "all" reads all columns, and all principal axes, together.
     blend : {None, "trees"}
         "trees" averages the network's ranks with those of two students that learn its
-        probabilities on the table: cross-fitted extremely randomised trees, and the mean of the
-        twenty nearest rows (a tenth of the rows, where that is less). Each weighs a fifth, less
-        where it does not follow the network (`puicl_model.blend`). Tables of levels alone (at most
-        ten values a column) are left to the network, which reads rules there.
+        probabilities on the table: cross-fitted extremely randomised trees, and the mean over the
+        nearest rows (twenty, or a tenth of the rows if that is fewer). Each student weighs a fifth,
+        or less if it does not follow the network (`puicl_model.blend`). Tables of levels alone are
+        not blended: in them the network recognises rules.
     positive_label : object or None
-        The entry of `s` that marks labelled positives; all others are unlabelled. None: 1, True.
+        The entry of `s` that marks labelled positives; all other entries mean unlabelled. None
+        means 1 or True.
     preprocessing : "auto", None or a scikit-learn transformer
-        "auto" is `TablePreprocessor(categorical_features)`; None takes finite numbers as they
-        are; a transformer must make finite numbers.
+        "auto" is `TablePreprocessor(categorical_features)`; None requires finite numbers and
+        leaves them unchanged; a transformer must return finite numbers.
     categorical_features : sequence of int or str, or of bool, or None
-        Columns of numbers that are codes of categories, for "auto": names, positions or a mask.
+        Numeric columns that hold category codes, as names, positions or a mask. Only with "auto".
     random_state : int, RandomState or None
-        Seed of everything that is random.
+        Seed for all randomness.
     device : str
-        Where the network runs: "auto" (a GPU where there is one), "cpu", "cuda", ...
+        Where the network runs: "auto" (a GPU if there is one), "cpu", "cuda", ...
     precision : {"float32", "bfloat16"}
         Precision of the network's blocks. "bfloat16" takes a third of the time on processors with
-        AVX-512 BF16 and half of the memory of contexts; rows rank as well, and single
-        probabilities change (docs/user_guide.md). Where it would be slower, float32 is used
-        instead, with a warning.
+        AVX-512 BF16 and halves the memory of contexts. Rows are ranked as well as in float32, but
+        individual probabilities change (docs/user_guide.md). Where bfloat16 would be slower,
+        float32 is used instead, with a warning.
     n_threads : int or None
-        Threads of the network on a CPU; None leaves PyTorch's setting.
+        Number of CPU threads for the network; None keeps PyTorch's setting.
     batch_rows : int
-        New rows scored together. Bounds memory; changes no score beyond rounding.
+        Number of new rows scored together. Bounds memory; changes scores by rounding at most.
     keep_context : bool
-        Whether `fit` keeps what the network read of the table, so that new rows are scored without
-        reading it again. This takes, for each pass, some 4 bytes * rows read * (columns + 1) *
-        embedding size * blocks, which may be gigabytes. Otherwise the context is read again for
-        the first new rows, and kept where all that a process keeps takes less than 1 GB. Changes no
-        score beyond rounding.
+        Whether `fit` keeps the network's activations for the table, so that new rows are scored
+        without reading the table again. For each pass this takes about 4 bytes * rows read *
+        (columns + 1) * embedding size * blocks, which may be gigabytes. If False, the table is read
+        again for the first new rows, and its activations are kept as long as all those that the
+        process keeps stay below 1 GB. Changes scores by rounding at most.
     verbose : bool or None
-        Whether to show progress on stderr; None: on a terminal, where it takes long.
+        Whether to show progress on stderr. None shows it on a terminal if the run takes long.
 
     Attributes
     ----------
     classes_ : ndarray [2]
         [0, 1]: negatives, positives.
     unlabeled_proba_ : ndarray [n_u]
-        P(positive) of the unlabelled rows of `fit`, in their order there (paper, Section 4.2).
-        Equal rows have equal probabilities.
+        P(positive) of the unlabelled rows of `fit`, in table order (paper, Section 4.2). Equal
+        rows have equal probabilities.
     unlabeled_rows_ : ndarray [n_u]
-        Which rows of `fit` these are.
+        Positions of these rows in the table given to `fit`.
     class_prior_ : float
-        Estimated share of positives among the unlabelled rows, or the share that was given.
+        Share of positives among the unlabelled rows: estimated, or as given to `fit`.
     class_prior_interval_ : tuple of float
-        Interval of that share (`puicl_model.class_prior.estimate`), within the range that was
-        given; NaN where the weights' card has none and nothing was given.
+        Interval of that share (`puicl_model.class_prior.estimate`), within the range given to
+        `fit`, if any. If a share was given, both ends are that share. NaN if the weights' card has
+        no calibration and neither a share nor a range was given.
     estimator_log_odds_ : ndarray [n_estimators, n_u]
-        Log-odds of each pass, which are averaged. Passes that cannot differ (networks that do not
-        see the order of columns, tables that fit as a whole) are run once and repeated here as
-        often as they count.
+        Log-odds of each pass, before averaging. Passes that cannot differ (because the network does
+        not see the order of columns and the table fits as a whole) are run once and repeated here.
     column_orders_ : list of ndarray
-        The columns of each view of the table that was run: after preprocessing, of the axes, or of
-        the rotations one after the other, as many of each as there are columns.
+        For each view of the table that was run, the numbers of its columns: of the preprocessed
+        columns, of the principal axes, or of the rotated columns. Rotations are numbered one after
+        the other, w columns each for a table of w columns.
     preprocessor_ : transformer or None
-        What turns the table into numbers.
+        The fitted transformer from table to numbers.
     report_ : dict
-        Sizes, kinds of columns, class prior, and `warnings`: reasons not to trust the answer.
+        Sizes, kinds of columns, class prior, and `warnings`: reasons not to trust the result.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
@@ -181,29 +183,33 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, s: Any, class_prior: float | tuple[float, float] | None = None) -> Self:
         """Read the table `X` [n, d] with the labels `s` [n].
 
-        X: numbers, booleans, text, dates, with missing cells; numpy, pandas, polars, Arrow, lists.
-        s: 1 or True marks a labelled positive; 0, -1, False or a missing value an unlabelled row;
-        see also `positive_label`. class_prior: the share of positives among the unlabelled rows,
-        between 0 and 1, if known, or a range (least, most) for it, such as (0, 0.5) where positives
-        are the rarer class. The mean of the probabilities is then this share, or the estimate
-        within the range (`puicl_model.class_prior.estimate_within`); the order of the rows stays.
+        X: numbers, booleans, text and dates, also with missing cells, as a numpy array, a pandas or
+        polars frame, an Arrow table or lists. s: 1 or True marks a labelled positive; 0, -1, False
+        or a missing value marks an unlabelled row; see also `positive_label`. class_prior: the
+        share of positives among the unlabelled rows, strictly between 0 and 1, if known; or a range
+        (least, most) of it, such as (0, 0.5) if positives are the rarer class. The mean of the
+        probabilities is then this share, or the estimate within the range
+        (`puicl_model.class_prior.estimate_within`); the ranking of the rows does not change.
+
+        Warns of each entry of `report_["warnings"]`. If it raises, an earlier fit stays in place.
 
         Raises `ValueError` for infinite cells, other values in `s`, no labelled positive or no
-        unlabelled row, parameters out of range, and where the weights cannot be read; `TypeError`
-        for sparse matrices.
+        unlabelled row, fewer than two rows of either kind with `blend="trees"`, parameters out of
+        range, a frame and a series with the same index in another order, and (as `InputError`, a
+        subclass) weights that cannot be read; `TypeError` for sparse matrices.
         """
         before = dict(vars(self))
         try:
             with tiny_to_zero():
                 task = self._prepare(X, s, class_prior)
-                if "_new_rows" in before:  # tables before and now may not fit beside each other
+                if "_new_rows" in before:  # the old and the new context may not both fit in memory
                     self._new_rows.forget()
                 with threads(self.n_threads):
                     (scores,) = score_unlabeled(
                         self.network_, [task.plan], self.verbose, self.keep_context
                     )
                 self._finish(task, scores)
-        except BaseException:  # a fit that was refused or stopped leaves the one before as it was
+        except BaseException:  # a rejected or interrupted fit leaves the earlier one in place
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
@@ -212,7 +218,11 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Log-odds [m] of being positive for the rows of `X` [m, d]; see `predict_proba`."""
+        """Log-odds [m] of being positive for the rows of `X` [m, d]; see `predict_proba`.
+
+        Raises `NotFittedError` before `fit`, and `ValueError` if the columns of `X` are not those
+        of the fit.
+        """
         check_is_fitted(self)
         with tiny_to_zero():
             X = self._preprocess(X, reset=False)
@@ -227,33 +237,34 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities [m, 2] of (negative, positive) for the rows of `X` [m, d].
 
-        A row equal to an unlabelled row of `fit`, as the network sees it, gets its
+        A row that equals an unlabelled row of `fit` after preprocessing gets that row's
         `unlabeled_proba_`. Any other row attends to the fitted context and itself, and nothing
-        attends to it: its score is a function of the fit and the row alone. So are labelled rows
-        of `fit`: they are scored as if nobody knew that they are positive.
+        attends to it, so its score depends on the fit and the row alone. This includes labelled
+        rows of `fit`, which are scored as if they were new rows without a label.
         """
         positive = _probability(self.decision_function(X))
         return np.column_stack([1 - positive, positive])
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms [m, 2] of `predict_proba`, exact where a probability is nearly 0."""
+        """Logarithms [m, 2] of `predict_proba`, accurate even for probabilities close to 0."""
         log_odds = self.decision_function(X)
         return -np.column_stack([np.logaddexp(0, log_odds), np.logaddexp(0, -log_odds)])
 
     def predict(self, X: Any) -> np.ndarray:
-        """Class 1 where P(positive) is at least one half, else 0, for the rows of `X` [m, d]."""
+        """Classes [m] of the rows of `X` [m, d]: 1 if P(positive) is at least 0.5, else 0."""
         positive = self.decision_function(X) >= 0
         return self.classes_[positive.astype(int)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Area under the ROC curve of P(positive) for `y` [m], which says positive as `s` did.
+        """Area under the ROC curve of P(positive) on the rows of `X` [m, d] with labels `y` [m].
 
-        That is by `positive_label` where it was given; booleans mean what they say all the same.
-        With true classes that is the AUC. With PU labels of rows that were not in the fit, and
-        labelled positives drawn at random, it is alpha / 2 + (1 - alpha) AUC, with alpha the share
-        of positives among the unlabelled rows: too low, but ordering models as the AUC does.
-        Accuracy has no such use: PU labels are no classes. Raises `ValueError` where `y` holds
-        one kind alone, or something else.
+        `y` marks positives as `s` did in `fit`, by `positive_label` if it is set; booleans are
+        always taken at face value. If `y` holds true classes, the result is the AUC. If it holds PU
+        labels of rows outside the fit, with labelled positives drawn at random, the result is
+        alpha / 2 + (1 - alpha) AUC, where alpha is the share of positives among the unlabelled
+        rows: lower than the AUC, but models are ranked alike. Accuracy is no alternative, since PU
+        labels are not classes. Raises `ValueError` if `y` holds one kind of row only, or other
+        values.
         """
         booleans = np.asarray(y).dtype == bool
         truth = labeled_mask(y, None if booleans else self.positive_label, name="y")
@@ -262,9 +273,11 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         return float(roc_auc_score(truth, self.decision_function(X), sample_weight=sample_weight))
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted classifier, weights and rows of its table included.
+        """Write the fitted classifier to `path`, including the weights and rows of its table.
 
-        See `puicl_model.saving`.
+        `load` reads it back. Raises `NotFittedError` before `fit`; `ValueError` for a transformer
+        of the user's own as preprocessing and for parameters that are not plain data; and more, see
+        `puicl_model.saving.save_classifier`.
         """
         from puicl_model.saving import save_classifier
 
@@ -272,9 +285,11 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
 
     @classmethod
     def load(cls, path: str | Path, device: str | None = None) -> Self:
-        """The classifier that `save` wrote, with the same answers; nothing is unpickled.
+        """Read a classifier that `save` wrote; it gives the same answers. Nothing is unpickled.
 
-        device: instead of the one that it has, which may not be there.
+        device: where to run the network, instead of on the saved device, which this machine may
+        lack. Raises `InputError` if the file is missing, damaged or something else, or if the
+        device is not available.
         """
         from puicl_model.saving import load_classifier
 
@@ -285,7 +300,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
-        # Two classes only; and with PU labels, accuracy on them is no measure.
+        # poor_score: accuracy on PU labels says little about the classifier.
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True
         return tags
@@ -297,7 +312,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         class_prior: float | tuple[float, float] | None,
         loaded: tuple[PUICL, dict[str, Any]] | None = None,
     ) -> "_Task":
-        """Everything of `fit` before the forward passes; `loaded`: network and card, if at hand."""
+        """Do the part of `fit` before the forward passes; `loaded`: network and card, if loaded."""
         check_parameters(self, class_prior)
         table = read_table(self, X, reset=True)
         refuse_another_order(X, s)
@@ -329,7 +344,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         return _Task(X, labeled, relevance, plan, rng, class_prior)
 
     def _finish(self, task: "_Task", scores: Scores) -> None:
-        """Everything of `fit` after the forward passes; its warnings are left to the caller."""
+        """Do the part of `fit` after the forward passes; the caller emits the report's warnings."""
         X, labeled, plan = task.X, task.labeled, task.plan
         self._new_rows = NewRows(self.network_, keep_references(plan), plan.scalings, scores.read)
         self._keys, first, inverse = np.unique(
@@ -369,7 +384,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         set_precision(self.network_.to(device), self.precision)
 
     def _preprocess(self, X: Any, *, reset: bool) -> np.ndarray:
-        """[n, w] finite float64."""
+        """Preprocess X to finite float64 [n, w]; `reset` fits the preprocessor first."""
         if reset:
             self.preprocessor_ = None
             if isinstance(self.preprocessing, str):
@@ -378,15 +393,16 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
                 self.preprocessor_ = clone(self.preprocessing)
         table = None if reset else read_table(self, X, reset=False)
         if isinstance(self.preprocessor_, TablePreprocessor):
-            # What it would say once more is left out without `warnings.catch_warnings`, which is
-            # for one thread: of several, one may leave the others' filters behind for good.
+            # Not silenced with `warnings.catch_warnings`, which is not thread-safe: concurrent
+            # fits could leave each other's filters in place for good.
             if table is None:
-                X = self.preprocessor_.fit_quietly(X)  # its warnings are the report's first
+                X = self.preprocessor_.fit_quietly(X)  # the report repeats its warnings
             else:
                 X = self.preprocessor_.transform_read(table)
         elif self.preprocessor_ is not None:
             X = (self.preprocessor_.fit_transform if reset else self.preprocessor_.transform)(X)
-        # Its first look sums the cells up; dispatch would leave tensors as they are.
+        # check_array first sums the cells, which may overflow; array API dispatch would return
+        # tensors instead of numpy arrays.
         with (
             np.errstate(over="ignore", invalid="ignore"),
             config_context(array_api_dispatch=False),
@@ -394,7 +410,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             X = check_array(X, dtype=np.float64) + 0.0  # -0.0 is 0.0
         if reset:
             self._width = X.shape[1]
-        elif X.shape[1] != getattr(self, "_width", X.shape[1]):  # a loaded one's cannot vary
+        elif X.shape[1] != getattr(self, "_width", X.shape[1]):  # a loaded one's is fixed
             raise ValueError(
                 f"the preprocessing made {X.shape[1]} columns of these rows and {self._width} of "
                 "those of the fit"
@@ -402,7 +418,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         return X
 
     def _other_codes(self) -> dict[int, np.ndarray]:
-        """See `TablePreprocessor.codes_by_count`."""
+        """`TablePreprocessor.codes_by_count`; empty for any other preprocessor."""
         if isinstance(self.preprocessor_, TablePreprocessor):
             return self.preprocessor_.codes_by_count()
         return {}
@@ -410,7 +426,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     def _set_prior(
         self, log_odds: np.ndarray, n_labeled: int, class_prior: float | tuple[float, float] | None
     ) -> tuple[float, float]:
-        """The class prior, and the shift to it; returns the interval that the table alone gives."""
+        """Set the class prior and the shift to it; return the interval from the table alone."""
         found = priors.estimate(log_odds, n_labeled, self.model_card_)
         own = found[1:]
         if isinstance(class_prior, tuple | list):
@@ -420,14 +436,14 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             found = (float(class_prior),) * 3
         self.class_prior_, *ends = found
         self.class_prior_interval_ = tuple(ends)
-        # Probabilities whose mean is the class prior: a given one moves them.
+        # Without a given prior, the mean probability already is the class prior.
         self._offset = priors.shift_to(log_odds, found[0]) if class_prior is not None else 0.0
         return own
 
 
 @dataclass(frozen=True)
 class _Task:
-    """A fit between its halves: the table X [n, w], preprocessed, and what belongs to it."""
+    """State of a fit between `_prepare` and `_finish`; X [n, w] is the preprocessed table."""
 
     X: np.ndarray
     labeled: np.ndarray
@@ -438,7 +454,7 @@ class _Task:
 
 
 def _mean_by(values: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """`values` [k, n] with each replaced by its group's mean along n."""
+    """`values` [k, n] with each value replaced by the mean over its `group` [n]."""
     counts = np.bincount(group)
     if len(counts) == values.shape[1]:
         return values

@@ -1,4 +1,4 @@
-"""Which rows and columns the network reads together: tables of any size, part by part."""
+"""Choose which rows and columns the network reads together, so that tables may be of any size."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,22 +9,25 @@ from scipy.stats import rankdata
 
 from puicl_model.preprocessing import PRINCIPAL, ROTATED, TURNED, Scaling
 
-_MOST_LEVELS = 10  # of a column of levels
+_MOST_LEVELS = 10  # distinct values of a column that counts as levels
 
-# How many of a wide table's principal axes are read, by the estimators along them in turn. All of
-# them are scaled alike, and further ones drown these (benchmarks/made_wide.py).
+# How many principal axes of a wide table are read; estimators on principal axes alternate between
+# the two. Axes are all scaled to the same spread, so that further axes would drown the leading
+# ones (benchmarks/made_wide.py).
 LEADING_AXES = (10, 5)
 
 
 def auto_scalings(orders_matter: bool, levels: bool, wide: bool = False) -> tuple[str, ...]:
-    """What the estimators take in turn where scalings are "auto".
+    """Scalings that the estimators use in turn when `scalings` is "auto".
 
-    orders_matter: whether the network sees the order of columns. levels: whether the table has
-    levels alone; axes and rotations mix columns of which rules read single values. wide: whether
-    it has more columns than the network reads at once; then half of the passes read its leading
-    axes. To a network that sees no order, passes in quantile scaling differ by what is turned
-    alone, so that it has other views of levels, too; rotations were not tried with it.
-    docs/weights/passes.md and docs/weights/sizes.md say what each is worth.
+    orders_matter: whether the network sees the order of columns. levels: whether all columns are
+    levels (at most ten values each); then only "quantile" is used, because principal axes and
+    rotations mix columns, whereas rules on such tables depend on single values. wide: whether the
+    table has more columns than the network reads at once; then half of the passes read leading
+    axes. For a network that does not see column order, passes in quantile scaling differ only in
+    which columns are negated, so it gets "principal" views of levels as well; rotations were not
+    tried with such networks. docs/weights/passes.md and docs/weights/sizes.md report what each
+    choice is worth.
     """
     if not orders_matter:
         return ("quantile", "quantile", "quantile", "principal")
@@ -37,13 +40,14 @@ def auto_scalings(orders_matter: bool, levels: bool, wide: bool = False) -> tupl
 
 @dataclass(frozen=True)
 class TrainedRange:
-    """How large a table may be that the network reads at once, and how it is composed.
+    """Limits on the size and composition of a table that the network reads at once.
 
-    `eta`: least and greatest number of unlabelled rows for one labelled positive. The defaults
-    are as far as was measured (`benchmarks/context_shapes.py`, `benchmarks/wide_tables.py`):
-    neither many unlabelled rows for few positives nor few for many did harm, nor more columns than
-    any training task had. `mirrored`: whether tasks were shown from the other end, too
-    (`prior.extensions.mirrored`).
+    `n_labeled`, `n_unlabeled`, `n_features`: greatest numbers of labelled and unlabelled rows and
+    of columns. `eta`: least and greatest number of unlabelled rows per labelled positive. The
+    defaults are the limits of what was measured (`benchmarks/context_shapes.py`,
+    `benchmarks/wide_tables.py`): up to them, neither very many nor very few unlabelled rows per
+    positive did harm, nor more columns than any training task had. `mirrored`: whether training
+    also showed tasks with all columns negated (`prior.extensions.mirrored`).
     """
 
     n_labeled: int = 300
@@ -54,9 +58,9 @@ class TrainedRange:
 
     @classmethod
     def from_card(cls, card: dict[str, Any]) -> "TrainedRange":
-        """From `trained_range` of a model card, where it has one; each key may be missing.
+        """Read `trained_range` from a model card; a missing entry or key takes its default.
 
-        `mirrored` is then what the run's configuration says.
+        For `mirrored`, the default is what the run's configuration in the card says.
         """
         prior = (card.get("config") or {}).get("prior") or {}
         shown = (prior.get("extensions") or {}).get("mirrored", 0) > 0
@@ -78,9 +82,9 @@ class Context:
 
 @dataclass(frozen=True)
 class View:
-    """One way to look at a table: a scaling, its columns in an order, rows in contexts.
+    """One way to read a table: a scaling, an order of its columns, and rows split into contexts.
 
-    signs: for each of `columns` 1, or -1 where it is read the other way round.
+    signs: for each of `columns`, 1, or -1 if the column is negated.
     """
 
     scaling: str
@@ -89,12 +93,12 @@ class View:
     signs: np.ndarray
 
     def of(self, scaling: Scaling, X: np.ndarray) -> np.ndarray:
-        """What of the rows X [m, w], scaled, the network reads, [m, len(columns)]."""
+        """The rows X [m, w], scaled, as the network reads them in this view: [m, len(columns)]."""
         return as_seen(scaling, X, self.columns, self.signs)
 
 
 def as_seen(scaling: Scaling, X: np.ndarray, columns: np.ndarray, signs: np.ndarray) -> np.ndarray:
-    """These columns of the rows X [m, w], scaled, in this order and with these signs."""
+    """Scale the rows X [m, w] and return `columns` in the given order, multiplied by `signs`."""
     scaled = scaling(X, columns)
     return np.ascontiguousarray(scaled * signs.astype(scaled.dtype))
 
@@ -104,10 +108,10 @@ def plan_contexts(
 ) -> tuple[Context, ...]:
     """Contexts within `trained` that hold every unlabelled row exactly once.
 
-    One context of all rows, in their order, where the table lies within the range. Else the
-    unlabelled rows are dealt out at random to contexts of nearly equal size, and each gets
-    labelled positives in turn from a random order, so that none is used more than once more often
-    than another.
+    If the table lies within the range, there is one context with all rows in their order. Otherwise
+    the unlabelled rows are dealt out at random to contexts of nearly equal size. Labelled positives
+    are assigned to the contexts cyclically from a random order, so that any two are used equally
+    often, or one of them once more.
     """
     lowest, highest = trained.eta
     n_positives = min(n_labeled, trained.n_labeled)
@@ -140,25 +144,25 @@ def plan_views(
     trained: TrainedRange,
     rng: np.random.Generator,
 ) -> list[list[View]]:
-    """One list of views for each estimator; the first estimator takes columns and rows as given.
+    """Return one list of views per estimator; the first reads columns and rows in given order.
 
-    turnable: boolean [w], which columns could as well be the other way round: the estimators after
-    the first turn each of them or not at random, but for principal axes and rotations.
-    mirrored: whether every other estimator, from the second on, reads all columns, those too, from
-    the other end. leading: of principal axes, how many of the first are read, in turn; by default
-    all.
+    relevance: for each scaling [w], how well each of its columns alone separates labelled from
+    unlabelled rows, from 0 to 1. turnable: boolean [w], columns whose sign is arbitrary; estimators
+    after the first negate each of them at random, except in scalings of `TURNED` (principal axes
+    and rotations). mirrored: whether every other estimator, from the second on, negates all
+    columns, axes and rotations included. leading: numbers of leading principal axes that the
+    estimators on axes read in turn; if empty, they read all axes.
 
-    relevance: for each scaling [w], how well each of its columns alone tells labelled from
-    unlabelled rows, from 0 to 1. Where there are more columns than the network reads at once, an
-    estimator has several views, unless `columns` is "all": with "random", the columns are dealt out
-    at random; with "relevant", each view draws columns without replacement, with probability in
-    proportion to their relevance (a tenth of the greatest is added to each, so that all have a
-    chance). Each estimator in a scaling of `ROTATED` has the columns of the next rotation. Without
-    `orders_matter` (networks that do not see the order of columns), estimators that could not
-    differ are one and the same list, to be run once.
+    If there are more columns than the network reads at once, an estimator has several views, unless
+    `columns` is "all". With "random", the columns are dealt out to the views at random. With
+    "relevant", each view draws columns without replacement, with probability proportional to their
+    relevance plus a tenth of the greatest relevance, so that every column has a chance. Each
+    estimator with a scaling of `ROTATED` reads the next rotation. Without `orders_matter` (networks
+    that do not see the order of columns), estimators that cannot differ share one list object, so
+    that it is run once.
     """
     estimators, taken = [], dict.fromkeys(scalings, 0)
-    (coin,) = rng.spawn(1)  # the orders do not depend on how many columns there are to turn
+    (coin,) = rng.spawn(1)  # a stream of its own: negating columns does not change the orders
     for number in range(n_estimators):
         scaling = scalings[number % len(scalings)]
         each = relevance[scaling]
@@ -205,13 +209,13 @@ def plan_views(
 
 
 def _without_order(view: View) -> tuple:
-    """What a network sees of a view of all columns and rows that does not see columns' order."""
+    """Key of a view of the whole table that is the same for any order of its columns."""
     order = np.argsort(view.columns)
     return view.scaling, *view.columns[order], *view.signs[order]
 
 
 def two_valued(X: np.ndarray) -> np.ndarray:
-    """Boolean [w]: columns of `X` [n, w] with two values, which one codes as 0 and 1 or 1 and 0."""
+    """Boolean [w]: which columns of `X` [n, w] have exactly two values."""
     low, high = X.min(axis=0), X.max(axis=0)
     return (low < high) & ((low == X) | (high == X)).all(axis=0)
 
@@ -222,19 +226,18 @@ def levels_alone(X: np.ndarray) -> bool:
 
 
 def turnable(X: np.ndarray) -> np.ndarray:
-    """Boolean [w]: columns of `X` [n, w] with two values that could as well be coded the other way.
+    """Boolean [w]: two-valued columns of `X` [n, w] whose coding as 0 and 1 is arbitrary.
 
-    None in a table of levels alone (at most ten a column) where some columns have more than two:
-    there a code may stand for the same in several columns, as "1" does in the MONK's problems, and
-    a rule may count how often it occurs.
+    All False for a `graded` table: there a code may mean the same in several columns, as "1" does
+    in the MONK's problems, and a rule may count how often it occurs.
     """
     return two_valued(X) & (not graded(X))
 
 
 def graded(X: np.ndarray) -> bool:
-    """Whether `X` [n, w] has levels alone, and some columns more than two of them.
+    """Whether all columns of `X` [n, w] are levels, and some column has more than two.
 
-    From which end these are numbered, nothing says; but it is the same end for all.
+    The direction in which levels are numbered is arbitrary, but presumably the same in all columns.
     """
     return levels_alone(X) and not two_valued(X).all()
 
@@ -242,22 +245,25 @@ def graded(X: np.ndarray) -> bool:
 def relevance_in(
     scalings: Mapping[str, Scaling], X: np.ndarray, labeled: np.ndarray, relevance: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """What `plan_views` takes as `relevance`; `relevance`: [w], that of the columns of X [n, w]."""
+    """Relevance of each scaling's columns, as `plan_views` takes it.
+
+    relevance: [w], that of the unscaled columns of X [n, w].
+    """
     found = {}
     for kind, scaling in scalings.items():
-        if kind in ROTATED:  # each mixes many, and is taken to be as relevant as any other
+        if kind in ROTATED:  # each rotated column mixes many: all count as equally relevant
             found[kind] = np.ones(X.shape[1])
         elif kind in TURNED:
             found[kind] = column_relevance(scaling(X), labeled)
-        else:  # scaled one by one, columns keep their order of rows
+        else:  # scaling columns one by one keeps the rank order of rows, hence the AUC
             found[kind] = relevance
     return found
 
 
 def column_relevance(X: np.ndarray, labeled: np.ndarray, most_rows: int = 20_000) -> np.ndarray:
-    """[w]: |2 AUC - 1| of each column alone, labelled against unlabelled rows.
+    """|2 AUC - 1| [w] of each column alone, labelled against unlabelled rows.
 
-    X: [n, w]; labeled: boolean [n]. Takes up to `most_rows` rows of each class, evenly spaced.
+    X: [n, w]; labeled: boolean [n]. Uses at most `most_rows` rows of each kind, evenly spaced.
     """
     rows = [np.flatnonzero(labeled), np.flatnonzero(~labeled)]
     rows = [r[:: max(1, len(r) * 2 // most_rows)] for r in rows]

@@ -1,4 +1,4 @@
-"""Reasons not to trust a fit's answer, as sentences."""
+"""Reasons not to trust the result of a fit, as sentences."""
 
 from collections.abc import Sequence
 
@@ -11,30 +11,31 @@ from puicl_model.separation import Telltale
 
 FEW_POSITIVES = 10
 _EXTREME_PRIOR = 0.02
-# Probabilities whose variance is less than this share of p (1 - p), p their mean, say hardly more
-# than p. Of five noise columns it is .01 to .05 as a rule, of real tables .1 to .6.
+# Probabilities whose variance is less than this share of p (1 - p), with p their mean, say hardly
+# more than p. The share is usually .01 to .05 for five columns of noise, .1 to .6 for real tables.
 _NO_SPREAD = 0.06
 _FEW_UNLABELED = 10
-# An interval of shares as wide says hardly anything of them. Of real tables whose estimate misses
-# by more than .15 it warns of nine in ten, of the others of half (docs/unseen.md).
+# An interval of shares this wide says hardly anything. The warning is given for nine in ten real
+# tables whose estimate misses by more than .15, and for half of the others (docs/unseen.md).
 _WIDE = 0.5
-# What orders labelled before unlabelled rows this well, a column alone (|2 AUC - 1|) or all of
-# them together (AUC), is suspicious.
+# A separation of labelled from unlabelled rows this good is suspicious, by a single column
+# (|2 AUC - 1|) or by all columns together (AUC).
 _SEPARATES = 0.99
-# A column that tells them apart this well alone (|2 AUC - 1|) is named where hardly any unlabelled
-# row looks positive.
+# If hardly any unlabelled row looks positive, a column that alone separates labelled from
+# unlabelled rows this well (|2 AUC - 1|) is named.
 _TELLS_MUCH = 0.5
-# So is, whatever the share, one of whose values so few unlabelled rows have that positives are no
-# more than this share of them, or less than their share is taken to be, if the labelled ones are a
-# fair sample. Of 95 real tables as people have them, positives from .02 to .4, none leaves less
-# than .2, and two leave less than there are, by .012 (benchmarks/telltales.py).
+# A column is also named, whatever the share, if one of its values is so rare among unlabelled rows
+# that, if the labelled rows are a fair sample, at most this share of them, or less than the
+# estimated share, can be positive. Of 95 real tables as people have them, with shares from .02 to
+# .4, none has a bound below .2, and two have one below the true share, by .012
+# (benchmarks/telltales.py).
 _LEAVES_FEW = 0.1
-# Of labelled rows that are copies, so many are told of, where at least so many unlabelled rows
-# would be copies, too, if a tenth of them were positive.
+# Copies are reported if they are at least this share of the labelled rows, and if at least this
+# many unlabelled rows should be copies, too, were a tenth of them positive.
 _COPIES, _COPIES_EXPECTED = 0.1, 3
 _MOST_NAMED = 5
-# A share that is given lies beyond the table's interval where its odds are e times as far: one of
-# ten intervals ends before the true share.
+# A given share contradicts the table's interval if it is this far outside, in log-odds. The margin
+# is there because one in ten intervals does not reach the true share.
 _FAR = 1.0
 
 
@@ -55,16 +56,16 @@ def doubts(
     of_columns: Sequence[str] = (),
     says_nothing: bool = False,
 ) -> list[str]:
-    """Warnings about a fit; empty where nothing is conspicuous.
+    """Return warnings about a fit; empty if nothing is conspicuous.
 
-    proba: [n_u], of the unlabelled rows; resolution: `class_prior.resolution` of them, before or
-    after a given share moved them, whichever is greater; relevance: [w], each column's |2 AUC - 1|,
-    labelled against unlabelled; names: theirs; apart: the AUC of all columns together
-    (`separation`), NaN where there are too few rows; telltale: see there; n_copies: what `copies`
-    finds; given: the range of shares that is the user's, of two equal ends where it is one share;
-    table_interval: what the table gives without it; interval: of the estimated share;
-    trained_shares: see `class_prior`; of_columns: what the preprocessor warns of; says_nothing:
-    whether all rows are the same.
+    proba: [n_u], P(positive) of the unlabelled rows; resolution: their `class_prior.resolution`,
+    before or after shifting to a given share, whichever is greater; relevance: [w], each column's
+    |2 AUC - 1|, labelled against unlabelled rows; names: of the columns; apart: AUC of all columns
+    together (`separation`), NaN with too few rows; telltale: result of `separation.telltale`;
+    n_copies: result of `separation.copies`; given: the user's range of shares, with equal ends for
+    a single share; table_interval: the interval without it; interval: of the estimated share;
+    trained_shares: see `class_prior`; of_columns: warnings of the preprocessor; says_nothing:
+    whether all rows are equal.
     """
     found = list(of_columns)
     share_is_given = given is not None and given[0] == given[1]
@@ -89,7 +90,7 @@ def doubts(
     expected = 0.1 * len(proba) * n_copies / n_labeled
     many = n_copies >= _COPIES * n_labeled and expected >= _COPIES_EXPECTED
     if many and not known:
-        found = [doubt for doubt in found if COPIES not in doubt]  # says less
+        found = [doubt for doubt in found if COPIES not in doubt]  # the warning below says more
         found.append(
             f"{n_copies} of the {n_labeled} labelled rows repeat other labelled rows, and no "
             "unlabelled row does: if they were oversampled, or drawn with replacement, they look "
@@ -114,7 +115,7 @@ def doubts(
 
 
 def in_percent(given: Sequence[float]) -> str:
-    """A range of shares as it was given: of rare positives, less than a percent counts."""
+    """Format a given range of shares; fractions of a percent matter if positives are rare."""
     least, most = given
     return f"{100 * least:.4g}% to {100 * most:.4g}%"
 
@@ -127,7 +128,7 @@ def _who_is_labeled(
     apart: float,
     telltale: Telltale | None,
 ) -> str:
-    """A warning where columns know who is labelled; empty where none seems to."""
+    """A warning if columns reveal which rows are labelled; empty if none seems to."""
     alone = [name for name, value in zip(names, relevance, strict=True) if value >= _SEPARATES]
     if alone:
         which, reveals = f"column {alone[0]} alone separates", "it reveals"
@@ -164,9 +165,9 @@ def _who_is_labeled(
 
 
 def _best_column(relevance: np.ndarray, names: Sequence[str]) -> str:
-    """What to add where few rows look positive and a column tells much; empty where none does."""
+    """Addition to a warning that few rows look positive: the best column, or empty."""
     most = max(relevance, default=0.0)
-    # Of few labelled rows some column tells all apart by chance; of more that is told by itself.
+    # A column this good separates few labelled rows by chance; for more, there is another warning.
     if not _TELLS_MUCH <= most < _SEPARATES:
         return ""
     return (
@@ -178,9 +179,9 @@ def _best_column(relevance: np.ndarray, names: Sequence[str]) -> str:
 def _doubts_of_given(
     given: tuple[float, float], own: tuple[float, float], telling: str
 ) -> list[str]:
-    """A warning where the interval that the table gives by itself lies beyond what was `given`.
+    """A warning if the interval from the table alone, `own`, lies outside the `given` range.
 
-    telling: what to add where the table says that positives are rarer.
+    telling: sentence to add if the table suggests a smaller share.
     """
     is_range = given[0] < given[1]
     least, most = np.array(own)
@@ -189,7 +190,7 @@ def _doubts_of_given(
         given_there = logit(given)
     else:
         given_there = np.array(given)
-    below, above = most <= given_there[0], least >= given_there[1]  # neither where there is none
+    below, above = most <= given_there[0], least >= given_there[1]  # both False for NaN
     if not (below or above):
         return []
     what = f"the range that was given ({in_percent(given)})"
@@ -210,8 +211,8 @@ def _doubts_of_estimate(
 ) -> list[str]:
     """Warnings about the estimated share of positives, the mean of `proba` [n_u].
 
-    Rare or common ones are no news to who has `given` a range of nothing else. telling: what to
-    add where few look positive.
+    Extreme estimates are no surprise if the `given` range holds only extreme shares. telling:
+    sentence to add if few rows look positive.
     """
     share = proba.mean()
     least, most = trained_shares
@@ -238,7 +239,7 @@ def _doubts_of_estimate(
 
 
 def _close_together(proba: np.ndarray, given: tuple[float, float] | None, *, reverse: bool) -> str:
-    """What to say of probabilities [n_u] that hardly differ. reverse: `s` may be turned round."""
+    """A warning that the probabilities [n_u] hardly differ. reverse: `s` may be inverted."""
     low, high = np.quantile(proba, [0.05, 0.95])
     what = (
         "the table says little about the share of positives, whose estimate is little more than "

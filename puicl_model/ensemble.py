@@ -1,4 +1,4 @@
-"""A fitted ensemble: the network's log-odds of unlabelled rows, and of new rows, by estimator."""
+"""Scores of a fitted ensemble: each estimator's log-odds for unlabelled rows and for new rows."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -21,17 +21,17 @@ from puicl_model.preprocessing import Scaling
 from puicl_model.read_context import KEPT, ReadContext
 from puicl_model.telling import tell
 
-# Fewer cells (rows times columns, over all passes) need no progress bar: some ten seconds of one
-# CPU core without AVX-512.
+# Below this many cells (rows times columns, over all passes) no progress is shown: reading them
+# takes about ten seconds on one CPU core without AVX-512.
 _WORTH_SHOWING = 50_000
 
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What new rows are scored against: one context of one view.
+    """A context of a view, against which new rows are scored.
 
-    estimators: the numbers of those that have the view; rows: [R, w] float32, scaled, in the view's
-    columns and with their signs, `n_labeled` labelled positives first.
+    estimators: numbers of the estimators that use the view; rows: [R, w] float32, scaled, with the
+    view's columns and signs, the `n_labeled` labelled positives first.
     """
 
     estimators: tuple[int, ...]
@@ -44,10 +44,10 @@ class Reference:
 
 @dataclass(frozen=True)
 class Scores:
-    """What one reading of a table gave.
+    """Result of reading a table once.
 
     log_odds: [n_estimators, n_u], each estimator's mean over its views; read: the references'
-    contexts as they were read, in the order of `keep_references`, where they were to be kept.
+    contexts in the order of `keep_references`, or empty if they were not to be kept.
     """
 
     log_odds: np.ndarray
@@ -57,10 +57,10 @@ class Scores:
 def score_unlabeled(
     network: Network, plans: Sequence[Plan], verbose: bool | None, keep: bool = False
 ) -> list[Scores]:
-    """The unlabelled rows' scores of each plan; every view scores every row once.
+    """Score the unlabelled rows of each plan; every view scores every row once.
 
-    Contexts of one shape share forward passes, across tables, but for those to `keep`, which a
-    `PUICL` reads one by one.
+    Contexts of the same shape share forward passes, even across tables. With `keep`, each view's
+    first context is read by itself and returned in `Scores.read`; `network` must then be a `PUICL`.
     """
     found = [Scores(np.zeros((len(plan.estimators), len(plan.unlabeled))), []) for plan in plans]
     flat = [
@@ -88,7 +88,7 @@ def score_unlabeled(
 
 
 def keep_references(plan: Plan) -> list[Reference]:
-    """Each view's first context, for rows that come later."""
+    """Return each view's first context, against which new rows will be scored."""
     kept = []
     for places, views in plan.runs():
         for view in views:
@@ -107,11 +107,11 @@ def keep_references(plan: Plan) -> list[Reference]:
 
 
 class NewRows:
-    """Scores rows that were not in the table against the references, each row by itself.
+    """Score rows outside the table against the references, each row independently.
 
-    A context is read once a call, whatever the number of rows; what was read is kept for later
-    calls (`puicl_model.read_context.KEPT`), or here, for as long as it is asked to `keep` it.
-    Threads may call it at once: what one of them reads, the others wait for.
+    Each context is read at most once per call, whatever the number of rows. What was read stays in
+    the cache of the process (`puicl_model.read_context.KEPT`) or, with `keep`, in this object until
+    a call without `keep`. Thread-safe: while one thread reads a context, others wait for it.
     """
 
     def __init__(
@@ -121,15 +121,15 @@ class NewRows:
         scalings: dict[str, Scaling],
         read: Sequence[ReadContext] = (),
     ):
-        """read: the references' contexts, where they have been read."""
+        """read: the references' contexts, if they have been read already."""
         self.network, self.references, self.scalings = network, references, scalings
         self._read = dict(enumerate(read))
-        self._has_read: set[int] = set()  # of what is not kept here
+        self._has_read: set[int] = set()  # references read before without `keep`
         self._times_read_again = 0
         self._lock = OwnLock()
 
     def __getstate__(self) -> dict[str, Any]:
-        # Reading it again is less than to carry it along.
+        # Contexts are large: reading them again costs less than pickling them.
         state = vars(self) | {"_read": {}, "_has_read": set()}
         del state["_lock"]
         return state
@@ -153,7 +153,7 @@ class NewRows:
         )
         cells = unread + sum(len(X) * len(each.columns) for each in self.references)
         n_bytes, reads_again = 0, False
-        # By the batch: a pass over a million rows takes hours, and there may be one alone.
+        # Progress counts batches, not passes: a single pass over a million rows takes hours.
         starts = range(0, len(X), batch_rows)
         with _shown(verbose, len(self.references) * len(starts), "batches", cells) as done:
             for number, reference in enumerate(self.references):
@@ -167,7 +167,7 @@ class NewRows:
                     done(1)
                 count[list(reference.estimators)] += 1
         self._times_read_again += reads_again
-        if reads_again and self._times_read_again == 2:  # and not once, by chance
+        if reads_again and self._times_read_again == 2:  # once may be chance
             tell(
                 f"what the network reads of the table for new rows takes {n_bytes / 1e6:,.0f} MB, "
                 f"but all classifiers of a process together keep only {KEPT.most / 1e6:,.0f} MB by "
@@ -177,11 +177,11 @@ class NewRows:
         return total / count
 
     def forget(self) -> None:
-        """Drop what was kept here."""
+        """Drop the contexts kept in this object."""
         self._read.clear()
 
     def _context(self, number: int, keep: bool) -> tuple[ReadContext, bool]:
-        """The context of the reference of that number, read now if it has to be; whether again."""
+        """Context of reference `number`, read now if not kept, and whether this read it again."""
         reference = self.references[number]
         read = partial(ReadContext, self.network, reference.rows, reference.n_labeled)
         with self._lock.held():
@@ -190,13 +190,13 @@ class NewRows:
                 self._has_read.add(number)
                 return KEPT.get(reference, id(self), read), again
             context = self._read.get(number)
-            if context is None:  # not held in both places where it was kept unasked
+            if context is None:  # moved over from KEPT, so that it is not held twice
                 self._read[number] = context = KEPT.take(reference) or read()
             return context, False
 
 
 def _once_each(context: ReadContext, rows: np.ndarray) -> np.ndarray:
-    """`context.log_odds` of `rows` [m, w], scoring once what is equal in this view."""
+    """`context.log_odds` [m] of `rows` [m, w]; rows that are equal in this view are scored once."""
     different, place = np.unique(rows, axis=0, return_inverse=True)
     if len(different) == len(rows):
         return context.log_odds(rows)
@@ -207,9 +207,10 @@ def _once_each(context: ReadContext, rows: np.ndarray) -> np.ndarray:
 def _shown(
     verbose: bool | None, total: int, unit: str, cells: int
 ) -> Iterator[Callable[[int], None]]:
-    """A function to tell how many more of `total` units are done; None: shown where it takes long.
+    """Yield a function that takes how many more of `total` units are done, to show progress.
 
-    cells: read in all of them.
+    verbose: whether to show it; None shows it on a terminal if `cells`, the number of cells read in
+    total, is large.
     """
     if verbose is None:
         verbose = cells >= _WORTH_SHOWING and is_terminal(sys.stderr)
@@ -221,6 +222,6 @@ def _shown(
 
 
 def row_keys(X: np.ndarray) -> np.ndarray:
-    """[n] 64-bit hashes of the rows: equal rows have equal keys, others almost surely not."""
+    """64-bit hashes [n] of the rows X [n, w]; different rows almost surely have different ones."""
     digests = [blake2b(row.tobytes(), digest_size=8).digest() for row in np.ascontiguousarray(X)]
     return np.frombuffer(b"".join(digests), dtype=np.uint64)

@@ -1,8 +1,8 @@
-"""Attention along one axis of a table, fused, in bfloat16 on CPUs: no scores in memory.
+"""Fused attention along one axis of a table, in bfloat16 on CPUs: no scores in memory.
 
-Reads the projections as they come and writes the heads merged, so nothing is permuted or copied.
-Problems (a head of a column or row of a task) are independent: threads share them out, and the
-bits do not depend on how many there are.
+Reads the projections in their original layout and writes the heads merged, so that nothing is
+permuted or copied. Problems (one head of one column or row of a task) are independent. Threads
+share them, and results are the same bits for any number of threads.
 """
 
 import functools
@@ -15,39 +15,39 @@ from torch.autograd.function import once_differentiable
 from puicl_model.plain import PLAIN
 from puicl_model.threads import run
 
-# Heads that were measured to gain; each has code of its own.
+# Head sizes that were measured to be faster; code is compiled for each.
 SIZES = (16, 32, 64)
 
-# Queries whose scores have their statistics together.
+# Queries in a group, whose softmax statistics are stored together.
 _LANES = 16
 
-# With fewer to attend to, tiles of 32 are mostly empty.
+# Least number of keys for tile code: with fewer, tiles of 32 keys are mostly empty.
 _WORTH_TILES = 17
 
 
 def can_attend(h: Tensor, size: int) -> bool:
-    """Whether `attend_merged` takes heads of `size` like h: by type, device and processor."""
+    """Whether `attend_merged` supports heads of `size` in the type and on the device of h."""
     if h.dtype != torch.bfloat16 or h.device.type != "cpu" or size not in SIZES:
         return False
     return not torch.compiler.is_compiling() and _supported(size)
 
 
 def has_machine_code() -> bool:
-    """Whether attention in bfloat16 runs code made for this processor: other bits than without."""
+    """Whether bfloat16 attention runs compiled machine code, which changes the result's bits."""
     return _supported(SIZES[0])
 
 
 def has_tile_code() -> bool:
-    """Whether that code takes the processor's tiles for long axes: other bits again."""
+    """Whether that code uses the processor's tiles for long axes, which changes bits again."""
     return _supported_on_tiles(SIZES[0])
 
 
 def attend_merged(q: Tensor | None, kv: Tensor, axis: int, bias: Tensor | None = None) -> Tensor:
     """softmax(log(2) (q + bias) k^T) v along `axis` (1 or 2), heads merged: [B, r, c, E].
 
-    kv: [B, R, C, 2, H, D] with q [B, r, c, H, D], or [B, R, C, 3, H, D], queries first, without.
-    bias: [E], float32 inside. The weights are powers of two: a factor log2(e) belongs into the
-    queries.
+    Either q [B, r, c, H, D] and kv [B, R, C, 2, H, D], or q None and kv [B, R, C, 3, H, D] with
+    queries first. bias: [E], added in float32. Weights are powers of two: to get a softmax with
+    base e, the caller multiplies queries and bias by log2(e).
     """
     if bias is None:
         bias = torch.zeros(kv.shape[-2] * kv.shape[-1], **PLAIN)
@@ -76,13 +76,13 @@ class _Fused(torch.autograd.Function):
         dq, dkv = None if q is None else torch.empty_like(q), torch.empty_like(kv)
         shares = torch.zeros(len(stats), kv.shape[-1], **PLAIN)
         _run("backward", q, kv, bias, ctx.axis, out, stats, gradient.contiguous(), dq, dkv, shares)
-        # NumPy's order of adding does not depend on a number of threads.
+        # NumPy's order of summation does not depend on the number of threads.
         d_bias = torch.from_numpy(shares.view(-1, len(bias)).numpy().sum(0))
         return dq, dkv, d_bias, None
 
 
 def _run(name, q, kv, bias, axis, out, stats, *gradients) -> None:
-    """Call the machine code `name` for all problems; out, or dq and dkv, are written."""
+    """Run the machine code `name` on all problems; it writes out and stats, or the gradients."""
     from puicl_model.attention_parts import PARAMETERS
 
     asking, keys, values = _parts(q, kv)
@@ -114,12 +114,12 @@ def _run(name, q, kv, bias, axis, out, stats, *gradients) -> None:
 
 
 def _parts(q: Tensor | None, kv: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values, each [B, ., ., H, D], of what `attend_merged` takes."""
+    """Queries, keys and values, each [B, ., ., H, D], from the arguments of `attend_merged`."""
     return kv[:, :, :, 0] if q is None else q, kv[:, :, :, -2], kv[:, :, :, -1]
 
 
 def _code(size: int, length: int) -> ModuleType:
-    """The code for attention to so many places."""
+    """The module with the code for attention to `length` keys."""
     from puicl_model import attention_code, tile_attention
 
     on_tiles = length >= _WORTH_TILES and _supported_on_tiles(size)
@@ -132,7 +132,7 @@ def _supported_on_tiles(size: int) -> bool:
         from puicl_model import tile_attention, tile_code
 
         return tile_code.has_tiles() and bool(tile_attention.function("forward", size))
-    except (ImportError, RuntimeError):  # no LLVM, or one that cannot
+    except (ImportError, RuntimeError):  # no LLVM, or it cannot compile this
         return False
 
 
@@ -142,5 +142,5 @@ def _supported(size: int) -> bool:
         from puicl_model import attention_code, machine_code
 
         return machine_code.has_pair_dot() and bool(attention_code.function("forward", size))
-    except (ImportError, RuntimeError):  # no LLVM, or one that cannot
+    except (ImportError, RuntimeError):  # no LLVM, or it cannot compile this
         return False

@@ -1,7 +1,7 @@
-"""The Triton kernels of `gpu_passes`; rows of E numbers, ROWS of them at a time, sums in float32.
+"""The Triton kernels of `gpu_passes`, for rows of E numbers, ROWS rows a block, sums in float32.
 
-Gradients of what all rows share are summed over the EACH blocks of rows that a program has; it
-writes one row of `shares` [programs, ...], which the caller adds up: the same bits every time.
+For gradients of parameters that all rows share, a program sums over its EACH blocks and writes one
+row of `shares` [programs, ...]. The caller adds these up, so that the result is deterministic.
 """
 
 import triton
@@ -10,14 +10,14 @@ import triton.language as tl
 
 @triton.jit
 def _block(number, n, E: tl.constexpr, ROWS: tl.constexpr):
-    """Where the numbers of a block of rows lie, and which of them are there."""
+    """Offsets of the numbers in a block of rows, and a mask of the rows that exist."""
     row = number.to(tl.int64) * ROWS + tl.arange(0, ROWS)
     return row[:, None] * E + tl.arange(0, E)[None, :], (row < n)[:, None]
 
 
 @triton.jit
 def _cumulative(x):
-    """The normal distribution function."""
+    """The standard normal distribution function."""
     return 0.5 * (1.0 + tl.erf(x * 0.7071067811865476))
 
 
@@ -49,7 +49,7 @@ def norm_gradient(
     ROWS: tl.constexpr,
     EACH: tl.constexpr,
 ):
-    """result: of h and of update alike; shares [programs, 2, E]: of weight, then of bias."""
+    """Write gradients. result: of h and of update; shares [programs, 2, E]: of weight and bias."""
     number = tl.arange(0, E)
     b = tl.load(bias + number)[None, :]
     w = tl.load(weight + number)[None, :]
@@ -95,7 +95,7 @@ def gelu_gradient(
     ROWS: tl.constexpr,
     EACH: tl.constexpr,
 ):
-    """result: of x; shares [programs, E]: of bias."""
+    """Write gradients. result: of x; shares [programs, E]: of bias."""
     number = tl.arange(0, E)
     b = tl.load(bias + number)[None, :]
     of_bias = tl.zeros([E], tl.float32)

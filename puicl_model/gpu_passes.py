@@ -1,7 +1,7 @@
-"""Sum and norm, GELU and their gradients in one kernel each on a GPU (Triton).
+"""Sum and norm, GELU and their gradients on a GPU, as one Triton kernel each.
 
-The counterpart of `passes`: they take a linear layer's result before its bias, and add the bias in
-passing; its gradient is summed where the numbers are read anyway.
+The counterpart of `passes`: the kernels take a linear layer's result before its bias and add the
+bias themselves. The bias's gradient is summed in the kernel that reads these numbers anyway.
 """
 
 import torch
@@ -10,14 +10,14 @@ from torch.autograd.function import once_differentiable
 
 from puicl_model.cell_attention import has_triton
 
-# Numbers of a tile, and tiles of a program that sums a gradient.
+# Numbers in a block of rows, and blocks of rows per program that sums a gradient.
 _TILE = 4096
 _EACH = 4
 _WIDEST = 1024
 
 
 def can_pass(x: Tensor) -> bool:
-    """Whether `gelu` and `add_and_norm` take [..., E] like x: by type, device and width."""
+    """Whether `gelu` and `add_and_norm` support [..., E] of x's type, device and width."""
     width = x.shape[-1]
     return (
         x.is_cuda
@@ -30,12 +30,12 @@ def can_pass(x: Tensor) -> bool:
 
 
 def gelu(x: Tensor, bias: Tensor) -> Tensor:
-    """GELU(x + bias) for x [..., E] of a half type and float32 bias [E]."""
+    """GELU(x + bias) for x [..., E] in bfloat16 or float16 and bias [E] in float32."""
     return _Gelu.apply(x, bias)
 
 
 def add_and_norm(h: Tensor, update: Tensor, bias: Tensor, norm: nn.RMSNorm) -> Tensor:
-    """norm(h + update + bias) for h and update [..., E] of a half type, float32 bias [E]."""
+    """norm(h + update + bias); h, update: [..., E], bfloat16 or float16; bias: [E], float32."""
     return _Norm.apply(h, update, bias, norm.weight, norm.eps)
 
 
@@ -107,7 +107,7 @@ class _Gelu(torch.autograd.Function):
 
 
 def _sizes(x: Tensor) -> tuple[int, int, int, int]:
-    """Rows of x, their width, rows of a block and blocks."""
+    """Number of rows of x, their width, rows per block, and number of blocks."""
     width = x.shape[-1]
     n, rows = x.numel() // width, _TILE // width
     return n, width, rows, -(-n // rows)

@@ -1,4 +1,4 @@
-"""Runs the network over many contexts: like shapes in one batch, memory bounded by cells."""
+"""Run the network on many contexts: equal shapes share batches, and cells bound the memory."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,25 +9,25 @@ import torch
 
 from puicl_model.process_settings import own_precision
 
-# Cells (rows times columns, the label's included) in one forward pass. On two CPU cores larger
-# batches are no faster; on a GPU they are.
+# Most cells (rows times columns, including the label column) in one batch, unless a single context
+# has more. On two CPU cores larger batches are no faster; on a GPU they are.
 _CELLS, _CELLS_ON_GPU = 30_000, 2_000_000
 
 
 class Network(Protocol):
-    """What answers a table, such as `PUICL`."""
+    """A network that classifies the unlabelled rows of a table, such as `PUICL`."""
 
     @property
     def unlabeled_token(self) -> torch.Tensor:
-        """[E], on the network's device."""
+        """A parameter [E], which tells the network's device."""
 
     def __call__(self, x: torch.Tensor, n_labeled: int) -> torch.Tensor:
-        """Logits [B, R - n_labeled, 2] of x [B, R, d], as `PUICL.forward`."""
+        """Logits [B, R - n_labeled, 2] for x [B, R, d], as in `PUICL.forward`."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One context: `rows()` makes its features [R, w] as float32, labelled positives first."""
+    """One context: `rows()` returns its features [R, w] as float32, labelled positives first."""
 
     n_labeled: int
     n_rows: int
@@ -36,12 +36,15 @@ class Job:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """What jobs must share to be run as one batch."""
+        """Sizes that jobs must share to run in one batch."""
         return self.n_labeled, self.n_rows, self.n_columns
 
 
 def resolve_device(name: str) -> torch.device:
-    """The device; "auto" is the GPU where there is one. Raises `ValueError` for unknown ones."""
+    """The torch device of that name; "auto" is a CUDA GPU if there is one, else the CPU.
+
+    Raises `ValueError` if the device is unknown, not available, or "meta".
+    """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -60,9 +63,9 @@ def resolve_device(name: str) -> torch.device:
 def log_odds(
     network: Network, jobs: Sequence[Job], done: Callable[[int], None] = lambda n: None
 ) -> list[np.ndarray]:
-    """For each job the log-odds [R - n_labeled] of its unlabelled rows being positive.
+    """Log-odds [R - n_labeled] of being positive for each job's unlabelled rows.
 
-    Holds one batch in memory at a time; `done` is told how many jobs were finished.
+    Holds one batch in memory at a time; calls `done` after each with its number of jobs.
     """
     device = network.unlabeled_token.device
     together = _CELLS if device.type == "cpu" else _CELLS_ON_GPU

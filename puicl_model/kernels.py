@@ -1,12 +1,13 @@
 """The operations inside a block, for float32 weights and activations of any float type.
 
-In bfloat16 the weights are rounded where they are used; what a matrix product or a norm sums up is
-float32 inside. Fused attention in bfloat16 is slow on CPUs, and everywhere it wastes its tiles on
-the few cells of a row, so scores are written out there, on CPUs with a hand-written gradient.
-(`fused` and `cell_attention` come first where they can.) What is chosen depends on shapes, types
-and the microbatch's own values, never on the number of processes.
+In bfloat16, weights are rounded when they are used; matrix products and norms accumulate in
+float32. PyTorch's fused attention is slow in bfloat16 on CPUs, and on any device it wastes its
+tiles on the few cells of a row. In these cases scores are written out, on CPUs with a hand-written
+gradient. (`fused` and `cell_attention` take precedence where they apply.) The choice depends on
+shapes, types and the microbatch's own values, never on the number of processes.
 
-L is the axis attended over (l of its places ask), D the size of a head, N everything before.
+L is the length of the attended axis, l the number of queries, D the size of a head, N the product
+of all leading axes.
 """
 
 import torch
@@ -16,21 +17,21 @@ from torch.autograd.function import once_differentiable
 
 from puicl_model import gpu_passes, passes
 
-# Up to this length the scores are written out in every type: a row's cells, mostly.
+# Up to this length scores are written out in every type; this is mostly attention within rows.
 SHORT = 32
 
-# Scores of this many bytes pass at a time, so that they stay in the cache.
+# Scores are processed in pieces of at most this many bytes, so that they stay in the cache.
 PIECE_BYTES = 4 << 20
 
-# Training keeps exp(scores) of one attention up to this many bytes, and recomputes larger ones.
+# Training stores exp(scores) of an attention up to this many bytes; larger ones are recomputed.
 KEPT_BYTES = 64 << 20
 
-# exp of scores within these bounds neither over- nor underflows, nor do sums and quotients of them.
+# For scores within +-SAFE_SCORE, exp and its sums and quotients neither over- nor underflow.
 SAFE_SCORE = 40.0
 
 
 def can_pass(x: Tensor) -> bool:
-    """Whether biases, sums, norms and GELU have passes of their own for [..., E] like x."""
+    """Whether `passes` or `gpu_passes` supports x [..., E]."""
     return _passes_for(x).can_pass(x)
 
 
@@ -39,19 +40,19 @@ def _passes_for(x: Tensor):
 
 
 def linear(x: Tensor, layer: nn.Linear) -> Tensor:
-    """`layer` in the type of x."""
+    """Apply `layer` in the type of x."""
     return F.linear(x, layer.weight.to(x.dtype), layer.bias.to(x.dtype))
 
 
 def multiply(x: Tensor, weight: Tensor) -> Tensor:
-    """x weight^T as one product of matrices; F.linear without a bias would take many small ones."""
+    """x weight^T as one matrix product; F.linear without a bias would compute many small ones."""
     return (x.flatten(0, -2) @ weight.to(x.dtype).t()).unflatten(0, x.shape[:-1])
 
 
 def linear_but_bias(x: Tensor, layer: nn.Linear) -> tuple[Tensor, Tensor | None]:
-    """`layer` in the type of x before its bias, and that; or after it, and None.
+    """Apply `layer` in the type of x; return the result without its bias, and the bias [E].
 
-    The former where what comes next adds it in passing.
+    If the next operation cannot add the bias itself, return the result with the bias, and None.
     """
     if can_pass(x):
         return multiply(x, layer.weight), layer.bias
@@ -59,7 +60,7 @@ def linear_but_bias(x: Tensor, layer: nn.Linear) -> tuple[Tensor, Tensor | None]
 
 
 def add_and_gelu(x: Tensor, bias: Tensor | None) -> Tensor:
-    """GELU(x + bias) in the type of x; no bias: of x."""
+    """GELU(x + bias) in the type of x, or GELU(x) if bias is None."""
     if bias is None:
         return F.gelu(x)
     return _passes_for(x).gelu(x, bias) if can_pass(x) else F.gelu(x + bias.to(x.dtype))
@@ -68,14 +69,14 @@ def add_and_gelu(x: Tensor, bias: Tensor | None) -> Tensor:
 def add_and_norm(
     h: Tensor, update: Tensor, bias: Tensor | None, norm: nn.LayerNorm | nn.RMSNorm
 ) -> Tensor:
-    """norm(h + update + bias) in the type of h; no bias: of h + update."""
+    """norm(h + update + bias) in the type of h, or norm(h + update) if bias is None."""
     if can_pass(h) and (isinstance(norm, nn.RMSNorm) or not h.is_cuda):
         bias = norm.weight.new_zeros(norm.weight.shape) if bias is None else bias
         return _passes_for(h).add_and_norm(h, update, bias, norm)
     total = h + update if bias is None else h + update + bias.to(h.dtype)
     if total.dtype == norm.weight.dtype:
         return norm(total)
-    on_cpu = total.device.type == "cpu"  # where LayerNorm takes both types, and RMSNorm is slow
+    on_cpu = total.device.type == "cpu"  # there LayerNorm mixes types, and RMSNorm is slow
     if isinstance(norm, nn.LayerNorm):
         dtype = norm.weight.dtype if on_cpu else total.dtype
         weight, shift = norm.weight.to(dtype), norm.bias.to(dtype)
@@ -86,13 +87,13 @@ def add_and_norm(
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """softmax(q k^T) v for q [.., l, D], k and v [.., L, D]; q comes scaled."""
+    """softmax(q k^T) v for q [.., l, D], k and v [.., L, D]; q is already scaled."""
     written_out = k.shape[-2] <= SHORT or (q.dtype == torch.bfloat16 and q.device.type == "cpu")
     if not written_out:
-        # In four dimensions: with more, PyTorch takes its slowest way.
+        # Flatten to four dimensions: with more, PyTorch uses its slowest implementation.
         query, key, value = (part.flatten(0, -4) for part in (q, k, v))
         return F.scaled_dot_product_attention(query, key, value, scale=1.0).view(q.shape)
-    if q.device.type != "cpu":  # what follows is for a CPU's cache, and looks at values
+    if q.device.type != "cpu":  # the rest is tuned to a CPU's cache and inspects values
         return (q @ k.transpose(-1, -2)).float().softmax(-1).to(v.dtype) @ v
     flat = [part.contiguous().flatten(0, -3) for part in (q, k, v)]
     if torch.is_grad_enabled():
@@ -103,8 +104,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 class _Attention(torch.autograd.Function):
     """softmax(q k^T) v for contiguous q [N, l, D], k and v [N, L, D].
 
-    exp(scores) stays unnormalised, so that the only passes over [N, l, L] are the products, exp
-    and, backward, one multiplication.
+    exp(scores) is not normalised, so that the only passes over [N, l, L] are the products, exp and,
+    in the backward pass, one multiplication.
     """
 
     @staticmethod
@@ -127,7 +128,7 @@ class _Attention(torch.autograd.Function):
         q, k, v, sums, attended, weights = ctx.saved_tensors
         size = q.shape[-1]
         # With P = weights / sums: dS = P (dO v^T - rowsum(dO * O)) = weights (g v^T - rowsum(g O))
-        # where g = dO / sums. The subtraction is one more column of g and of v.
+        # where g = dO / sums. An extra column in g and in v does the subtraction.
         g = torch.div(gradient, sums, out=torch.empty_like(q))
         offset = (g * attended).view(-1, size) @ q.new_full((size, 1), -1)
         g_offset = torch.cat([g, offset.view(*q.shape[:2], 1)], dim=-1)
@@ -146,7 +147,7 @@ class _Attention(torch.autograd.Function):
 
 
 def _attend_in_pieces(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """The same without a gradient, keeping at most `PIECE_BYTES` of scores."""
+    """The same as `_Attention` without a gradient, holding about `PIECE_BYTES` of scores."""
     n, asked, size = q.shape
     together = max(1, PIECE_BYTES // (k.shape[1] * q.element_size()))
     if together >= asked:
@@ -167,7 +168,7 @@ def _attend_in_pieces(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def _pieces(q: Tensor, k: Tensor, kept: Tensor | None) -> list[tuple[slice, Tensor]]:
-    """Slices of the first axis with room for their scores: in `kept`, or one buffer for all."""
+    """Slices of the first axis and memory for their scores: in `kept`, or one shared buffer."""
     n, asked, _ = q.shape
     each = max(1, min(n, PIECE_BYTES // (asked * k.shape[1] * q.element_size())))
     slices = [slice(start, min(start + each, n)) for start in range(0, n, each)]
@@ -178,16 +179,16 @@ def _pieces(q: Tensor, k: Tensor, kept: Tensor | None) -> list[tuple[slice, Tens
 
 
 def _exp_scores(q: Tensor, k: Tensor, out: Tensor) -> None:
-    """exp(q k^T) up to a factor for each row, which the normalisation takes out again."""
+    """Write exp(q k^T) up to a factor per row, which the normalisation cancels."""
     torch.bmm(q, k.transpose(1, 2), out=out)
-    # Looking is cheaper than subtracting the rows' maxima, but a GPU must not be waited for.
+    # A check is cheaper than subtracting row maxima, except on a GPU, where it would synchronise.
     if q.device.type != "cpu" or not (_bounded(q, k) or _small(out)):
         out.sub_(out.amax(dim=-1, keepdim=True))
     out.exp_()
 
 
 def _bounded(q: Tensor, k: Tensor) -> bool:
-    """Whether the lengths of queries and keys alone bound the scores; worth a look if L is long."""
+    """Whether the norms of queries and keys bound the scores safely; only checked for long L."""
     if k.shape[1] <= SHORT:
         return False
     longest = [torch.linalg.vector_norm(x, dim=-1, dtype=torch.float32).amax() for x in (q, k)]
@@ -200,9 +201,9 @@ def _small(scores: Tensor) -> bool:
 
 
 def _sums(weights: Tensor, size: int) -> Tensor:
-    """The last axis' sums, `size` times side by side.
+    """Sums over the last axis, repeated `size` times: [N, l, size].
 
-    Reductions over a short last axis and broadcasts along one are slow on CPU; products with ones
+    Reductions over a short last axis and broadcasts along it are slow on CPUs; products with ones
     are not.
     """
     n, asked, length = weights.shape
@@ -214,7 +215,7 @@ def _sums(weights: Tensor, size: int) -> Tensor:
 
 
 class _RMSNorm(torch.autograd.Function):
-    """RMSNorm over the last axis in a lower precision than its weight's."""
+    """RMSNorm over the last axis, in a lower precision than that of its weight."""
 
     @staticmethod
     def forward(ctx, x: Tensor, weight: Tensor, eps: float) -> Tensor:

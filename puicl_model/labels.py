@@ -1,4 +1,4 @@
-"""Which rows are labelled positives: the forms in which people write `s`."""
+"""Parse the labels `s`, in the forms in which people write them, into a mask of positives."""
 
 import contextlib
 from collections import Counter
@@ -12,16 +12,17 @@ from sklearn.exceptions import DataConversionWarning
 from puicl_model.preprocessing import filled, is_missing, look
 from puicl_model.telling import tell
 
-# As CSV files and people write booleans.
+# Booleans as CSV files and people write them.
 _WORDS = {"True": 1, "true": 1, "TRUE": 1, "False": 0, "false": 0, "FALSE": 0}
-# Labels that an error names.
+# Most labels that an error names.
 _MOST_NAMED = 5
 
 
 def labels_of_rows(s: Any, n_rows: int, positive_label: Any = None) -> np.ndarray:
-    """`labeled_mask` of a table's rows: one a row, some of them True and some False.
+    """`labeled_mask` [n_rows] of a table's rows, with both labelled and unlabelled ones.
 
-    Raises `ValueError` where they are not, or where there is one row alone.
+    Raises `ValueError` if `s` is None, has another length or holds only one kind of row, or if
+    there is only one row.
     """
     if s is None:
         raise ValueError(
@@ -40,12 +41,12 @@ def labels_of_rows(s: Any, n_rows: int, positive_label: Any = None) -> np.ndarra
 
 
 def refuse_another_order(X: Any, s: Any) -> None:
-    """Raise `ValueError` where frame `X` and series `s` have the same index in another order.
+    """Raise `ValueError` if frame `X` and series `s` have the same index in another order.
 
-    Rows are taken by position, as everywhere in scikit-learn: an index that was sorted on one side
-    alone would pair rows with others' labels. Where one of the two counts 0, 1, ... it may have
-    been given anew, so that the positions are right: this is a warning alone, and so are indices
-    of which some entries are the same.
+    Rows are matched by position, as everywhere in scikit-learn, so sorting only one of the two
+    would pair rows with the labels of other rows. This only warns if one of the indices is 0, 1,
+    ..., because that index may have been reset while the positions are right; or if the two indices
+    share only some of their entries and neither is 0, 1, ...
     """
     if not (isinstance(X, pd.DataFrame) and isinstance(s, pd.Series | pd.DataFrame)):
         return
@@ -78,13 +79,15 @@ def labeled_mask(
 ) -> np.ndarray:
     """Boolean [n]: True where the row is a labelled positive.
 
-    That is where `s` equals `positive_label`; all else is unlabelled. Without `positive_label`,
-    where `s` is 1 or True, and 0, -1, False or a missing value (blank text, `?`, NA; a masked cell)
-    are unlabelled. Errors call it `name`. `warns`: of two kinds of unlabelled rows, one of which
-    may have been meant as negative; beside `positive_label`, of one other entry and missing values.
+    With `positive_label`, that is where `s` equals it; all other rows are unlabelled. Without, it
+    is where `s` is 1 or True; 0, -1, False or a missing value (blank text, `?`, NA, a masked cell)
+    means unlabelled. `name`: what errors call `s`. `warns`: warn if unlabelled rows come in two
+    kinds, one of which may be meant as negative: 0 beside -1 or missing values; with
+    `positive_label`, a single other entry beside missing values. It also warns of entries that
+    resemble `positive_label`.
 
-    Raises `ValueError` where `s` has another shape, another value, or never `positive_label`, and
-    `TypeError` where it is a sparse matrix.
+    Raises `ValueError` if `s` is not one-dimensional, holds other values, or never equals
+    `positive_label`, and `TypeError` if it is a sparse matrix.
     """
     array = _entries(s, name)
     if positive_label is None:
@@ -93,7 +96,7 @@ def labeled_mask(
 
 
 def _entries(s: Any, name: str) -> np.ndarray:
-    """`s` as an array [n]; masked entries missing."""
+    """`s` as an array [n], with masked entries as missing values."""
     if sparse.issparse(s):
         raise TypeError("Sparse labels are not supported: give s.toarray().ravel()")
     if isinstance(s, np.ma.MaskedArray):
@@ -110,7 +113,10 @@ def _entries(s: Any, name: str) -> np.ndarray:
 
 
 def _by_label(array: np.ndarray, positive_label: Any, name: str, warns: bool) -> np.ndarray:
-    """Boolean [n]: where `array` equals `positive_label`, which may be blank or a question mark."""
+    """Boolean [n]: where `array` equals `positive_label`.
+
+    The label may itself be text that otherwise means missing, such as a blank or a question mark.
+    """
     missing = np.asarray(pd.isna(array))
     labeled = ~missing
     labeled[~missing] = _equal(array[~missing], positive_label)
@@ -130,7 +136,10 @@ def _by_label(array: np.ndarray, positive_label: Any, name: str, warns: bool) ->
 
 
 def _by_number(array: np.ndarray, name: str, warns: bool) -> np.ndarray:
-    """Boolean [n]: where `array` is 1 or True, in whatever type; else it says unlabelled."""
+    """Boolean [n]: where `array` is 1 or True, in any type.
+
+    Raises `ValueError` for entries other than 1, 0, -1, booleans or missing values.
+    """
     missing = is_missing(pd.Series(array))
     if array.dtype.kind in "OUS":
         words = [_WORDS.get(cell, cell) if isinstance(cell, str) else cell for cell in array]
@@ -167,7 +176,7 @@ def _tell_two_kinds(name: str, first: str, second: str) -> None:
 
 
 def _tell_of_one_look(name: str, entries: np.ndarray, label: Any) -> None:
-    """On unlabelled `entries` that look like the label of positives, but for case."""
+    """Warn of unlabelled `entries` that look like the positive label, up to case."""
     wanted = look(str(label)).casefold()
     words = Counter(map(str, entries.tolist()))
     alike = [word for word in words if look(word).casefold() == wanted]
@@ -180,9 +189,9 @@ def _tell_of_one_look(name: str, entries: np.ndarray, label: Any) -> None:
 
 
 def _only_word(entries: np.ndarray) -> str | None:
-    """How to write what all `entries` say; None where there are none, or they say several things.
+    """Text of the value that all `entries` share; None if there are none or they differ.
 
-    Of several nothing tells which one stands for negatives.
+    If they differ, it is unknown which value stands for negatives.
     """
     words = {str(entry).strip() for entry in entries.tolist()}
     numbers = {_number(word) for word in words}
@@ -193,7 +202,7 @@ def _only_word(entries: np.ndarray) -> str | None:
 
 
 def _recoded(array: np.ndarray, missing: np.ndarray) -> str:
-    """A hint where the labels look like those that scikit-learn has made of others."""
+    """A hint if the labels look as if scikit-learn had renumbered them, else an empty string."""
     known = array[~missing]
     if array.dtype.kind not in "iu" or set(np.unique(known)) - {0, 1}:
         return ""
@@ -204,16 +213,16 @@ def _recoded(array: np.ndarray, missing: np.ndarray) -> str:
 
 
 def _held(array: np.ndarray, missing: np.ndarray) -> str:
-    """The labels that there are, where they are few: case or a letter may be what differs."""
+    """Name the labels, if they are few: they may differ from the wanted one by case or a typo."""
     held = sorted({repr(entry) for entry in array[~missing].tolist()})
     return f"; the entries are {', '.join(held)}" if 0 < len(held) <= _MOST_NAMED else ""
 
 
 def _equal(array: np.ndarray, label: Any) -> np.ndarray:
-    """Boolean [n]: each entry by itself, as a value, as text but for blanks, or as a number.
+    """Boolean [n]: whether each entry equals `label` as a value, as stripped text, or as a number.
 
-    So that "1" is 1.0 and "1.0", whatever else the labels hold: parts of one table may spell it
-    in several ways.
+    Entries are compared one by one, so that "1" equals 1.0 and "1.0" whatever the other labels are:
+    parts of one table may spell the label differently.
     """
     text, number = str(label).strip(), _number(label)
 
@@ -227,9 +236,9 @@ def _equal(array: np.ndarray, label: Any) -> np.ndarray:
 
 def _number(entry: Any) -> int | float | None:
     entry = _WORDS.get(str(entry), entry)
-    if "_" in str(entry):  # Python's own way to part thousands, and nobody's in a table
+    if "_" in str(entry):  # Python reads "1_000" as a number, but tables do not write that
         return None
-    # Floats lack the last digits of long whole numbers.
+    # Try int first: a float would lose the last digits of long whole numbers.
     whole = isinstance(entry, str | int | np.integer)
     for kind in (int, float) if whole else (float,):
         with contextlib.suppress(TypeError, ValueError, OverflowError):

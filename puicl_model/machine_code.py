@@ -1,9 +1,9 @@
-"""A builder of machine code for bfloat16 on CPUs, made by LLVM for the processor at hand.
+"""A builder of machine code for bfloat16 on CPUs, compiled by LLVM for the current processor.
 
-Code is written with `Code`, vectors of 16 numbers in mind, and `compiled` makes a function of it.
-Every product of bfloat16 takes pairs of them and sums in float32: `pair_dot` is one instruction
-where the processor has AVX512-BF16. Addresses are plain integers, so LLVM moves no load out of a
-loop, where registers would not suffice.
+`Code` emits instructions, mostly on vectors of 16 numbers, and `compiled` turns them into a
+function. Products multiply pairs of bfloat16 and accumulate in float32: `pair_dot` is a single
+instruction on processors with AVX512-BF16. Addresses are plain integers, so that LLVM does not
+hoist loads out of loops, which would need more registers than there are.
 """
 
 import ctypes
@@ -19,7 +19,7 @@ FLOAT = ir.FloatType()
 
 
 class _BFloat16(ir.Type):
-    """A type that llvmlite has no name for."""
+    """LLVM's type bfloat, which llvmlite does not define."""
 
     def _to_string(self) -> str:
         return "bfloat"
@@ -33,13 +33,13 @@ class _BFloat16(ir.Type):
 
 _BFLOAT16 = _BFloat16()
 
-# 2^f for |f| <= 1/2, from the constant up; relative error 1e-4, where bfloat16's is 2e-3.
+# Polynomial for 2^f, |f| <= 1/2, constant term first; relative error 1e-4 (bfloat16's is 2e-3).
 _EXP2 = (0.9999280729, 0.6932609864, 0.2426111328, 0.0551716688)
-_ROUND = 1.5 * 2.0**23  # added and taken off again, it leaves the nearest integer
+_ROUND = 1.5 * 2.0**23  # adding and subtracting it rounds to the nearest integer
 
 
 def vector(kind: ir.Type, n: int = LANES) -> ir.VectorType:
-    """The type of n numbers side by side."""
+    """The type of a vector of n numbers."""
     return ir.VectorType(kind, n)
 
 
@@ -49,10 +49,11 @@ def has_pair_dot() -> bool:
 
 
 class Code(ir.IRBuilder):
-    """Builds one function of (parameters, first, one past the last, scratch), all integers.
+    """Builder for one function of (parameters, first, one past the last, scratch), all integers.
 
-    `parameters` names the integers that the first argument is the address of; they are in `told`.
-    native: whether to use the processor's own `pair_dot`, or what stands in for it.
+    The first argument is the address of integers, which `parameters` names; their values are in
+    `told`. `first` and `last` bound the problems to compute. native: whether `pair_dot` uses the
+    processor's own instruction or an emulation.
     """
 
     def __init__(self, name: str, parameters: tuple[str, ...], native: bool):
@@ -70,7 +71,7 @@ class Code(ir.IRBuilder):
     # Numbers and memory.
 
     def number(self, value: int) -> ir.Constant:
-        """An integer."""
+        """A 64-bit integer constant."""
         return ir.Constant(I64, value)
 
     def at(self, base, index, scale: int):
@@ -80,19 +81,19 @@ class Code(ir.IRBuilder):
         return self.add(base, self.mul(index, self.number(scale)))
 
     def get(self, kind: ir.Type, address, align: int = 2):
-        """What lies at an address."""
+        """Load a value of type `kind` from an address."""
         return self.load(self.inttoptr(address, kind.as_pointer()), align=align)
 
     def put(self, value, address, align: int = 2) -> None:
-        """Write to an address."""
+        """Store a value at an address."""
         self.store(value, self.inttoptr(address, value.type.as_pointer()), align=align)
 
     def floats(self, base, index: int = 0, n: int = LANES):
-        """The `index`th 16 float32 from an aligned base on."""
+        """The `index`th block of 64 bytes from an aligned base, as n float32."""
         return self.get(vector(FLOAT, n), self.at(base, index, 64), 64)
 
     def variable(self, initial):
-        """A place for a value that changes in a loop; LLVM makes a register of it."""
+        """Allocate a variable that may change in a loop; LLVM turns it into a register."""
         here = self.block
         self.position_before(self.entry.terminator)
         place = self.alloca(initial.type)
@@ -110,7 +111,7 @@ class Code(ir.IRBuilder):
 
     @contextmanager
     def loop(self, count, start=None):
-        """The body runs for each index from `start` (0) up to `count`, at least once."""
+        """Run the body for each index from `start` (default 0) to `count` - 1, at least once."""
         before = self.block
         body = self.append_basic_block("body")
         self.branch(body)
@@ -125,14 +126,14 @@ class Code(ir.IRBuilder):
         self.position_at_end(end)
 
     def prefetch(self, address, to_write: bool) -> None:
-        """Ask for what lies there to be brought into the cache."""
+        """Prefetch the memory at an address into the cache."""
         place = self.inttoptr(address, ir.IntType(8).as_pointer())
         kind = ir.FunctionType(ir.VoidType(), [place.type, I32, I32, I32])
         function = self.module.declare_intrinsic("llvm.prefetch", (place.type,), kind)
         self.call(function, [place, I32(int(to_write)), I32(3), I32(1)])
 
     def in_order(self) -> None:
-        """What reads or writes memory before this stays before it, and after it, after."""
+        """Memory fence: LLVM moves no read or write of memory across this point."""
         self.fence("seq_cst", "singlethread")
 
     # Vectors.
@@ -152,12 +153,12 @@ class Code(ir.IRBuilder):
         return ir.Constant(vector(I32, n), [value] * n)
 
     def chosen(self, x, order: list[int], y=None):
-        """The lanes `order` of x, or of x and y behind it."""
+        """Shuffle: the lanes `order` of x, or of x and y concatenated."""
         y = ir.Constant(x.type, ir.Undefined) if y is None else y
         return self.shuffle_vector(x, y, ir.Constant(vector(I32, len(order)), order))
 
     def across(self, combine, x):
-        """All lanes combined, in a fixed order."""
+        """Reduce all lanes to one number with `combine`, in a fixed order."""
         n = x.type.count
         while n > 1:
             n //= 2
@@ -165,7 +166,7 @@ class Code(ir.IRBuilder):
         return self.extract_element(x, I32(0))
 
     def _rotated(self, rows: list) -> list:
-        """Where n vectors of 16 are one list of numbers: bits of each place rotated by one."""
+        """Permute n vectors of 16 as one list of numbers: rotate each index's bits by one."""
         half = len(rows) // 2
         orders = [
             [part + LANES * side for part in range(start, start + LANES // 2) for side in (0, 1)]
@@ -176,13 +177,13 @@ class Code(ir.IRBuilder):
         ]
 
     def transposed(self, rows: list) -> list:
-        """16 vectors of 16, the other way round."""
+        """Transpose 16 vectors of 16."""
         for _ in range(4):
             rows = self._rotated(rows)
         return rows
 
     def transposed_halves(self, rows: list) -> list:
-        """16 vectors of 8 to 8 vectors of 16."""
+        """Transpose 16 vectors of 8 to 8 vectors of 16."""
         both = [self.chosen(rows[i], list(range(LANES)), rows[i + 8]) for i in range(8)]
         for _ in range(3):
             both = self._rotated(both)
@@ -201,7 +202,7 @@ class Code(ir.IRBuilder):
         return self._intrinsic("sqrt", [a])
 
     def largest(self, a, b):
-        """Lane by lane the larger; a NaN in b stays."""
+        """The larger of a and b in each lane; b if either is NaN."""
         return self.select(self.fcmp_ordered(">", a, b), a, b)
 
     def _intrinsic(self, name: str, arguments):
@@ -213,7 +214,7 @@ class Code(ir.IRBuilder):
         return self.call(function, arguments)
 
     def exp2(self, x):
-        """2^x for x up to 127; what is below 2^-126 becomes that."""
+        """2^x for x up to 127; x below -126 is taken as -126."""
         x = self.largest(self.real(-126.0), x)
         shifted = self.fadd(x, self.real(_ROUND))
         rest = self.fsub(x, self.fsub(shifted, self.real(_ROUND)))
@@ -252,7 +253,7 @@ class Code(ir.IRBuilder):
         return self.low(self.zext(self.get(vector(I16, n), address), vector(I32, n)))
 
     def rounded(self, x):
-        """float32 to the bits of the nearest bfloat16, ties to even; a NaN stays one."""
+        """Round float32 to the bits of the nearest bfloat16, ties to even; NaN stays NaN."""
         n = x.type.count
         if self.native:
             return self.bitcast(self.fptrunc(x, vector(_BFLOAT16, n)), vector(I16, n))
@@ -263,30 +264,30 @@ class Code(ir.IRBuilder):
         return self.trunc(self.lshr(bits, self.whole(16, n)), vector(I16, n))
 
     def half_up(self, x):
-        """float32 with the upper half of its bits rounded to bfloat16; the lower is anything."""
+        """Round float32 so that the upper 16 bits are bfloat16; the lower 16 are arbitrary."""
         return self.add(self.bitcast(x, vector(I32)), self.whole(0x8000))
 
     def paired(self, a, b):
-        """The bfloat16 of `half_up` values, lane by lane one of a and one of b."""
+        """The bfloat16 of two `half_up` values as pairs: in each lane one of a and one of b."""
         upper = self.and_(b, self.whole(0xFFFF0000))
         return self.or_(self.lshr(a, self.whole(16)), upper)
 
     def side_by_side(self, a, b):
-        """The bfloat16 of `half_up` values: all of a, then all of b, [32]."""
+        """The bfloat16 of two `half_up` values, concatenated: all of a, then all of b, [32]."""
         a, b = (self.bitcast(x, vector(I16, 2 * LANES)) for x in (a, b))
         return self.chosen(a, list(range(1, 4 * LANES, 2)), b)
 
 
 def compiled(code: Code):
-    """The function that `code` holds, callable without the GIL.
+    """Compile the function that `code` holds; calls release the GIL.
 
-    Raises what LLVM raises where it cannot make it.
+    Raises LLVM's errors (such as `RuntimeError`) if it cannot be compiled.
     """
     return finished(code.whole_module, code.whole_module.name, 4)
 
 
 def finished(module: ir.Module, name: str, arguments: int):
-    """The function `name` of a module, of so many integers, callable without the GIL."""
+    """Compile the function `name` of a module, with `arguments` integers; calls release the GIL."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     parsed = llvm.parse_assembly(str(module))
@@ -304,6 +305,6 @@ def finished(module: ir.Module, name: str, arguments: int):
     engine.finalize_object()
     kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * arguments)
     function = kind(engine.get_function_address(name))
-    # The code lives as long as its engine.
+    # The machine code is freed with its engine, so the function must hold a reference to it.
     function.engine, function.machine = engine, machine  # type: ignore[attr-defined]
     return function

@@ -1,4 +1,4 @@
-"""Many tables at once: their contexts of like shape share the network's forward passes."""
+"""Fit many tables at once: contexts of the same shape share the network's forward passes."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -16,16 +16,17 @@ from puicl_model.telling import tell
 def fit_many(
     tables: Iterable[tuple[Any, ...]], classifier: PUICLClassifier | None = None
 ) -> list[PUICLClassifier]:
-    """A fitted clone of `classifier` for each of `tables`, as one `fit` a table would give.
+    """Return a fitted clone of `classifier` for each of `tables`, as separate calls of `fit` would.
 
-    tables: (X, s), or (X, s, class_prior), as for `PUICLClassifier.fit`. Answers differ from
-    those of single fits by float32's rounding at most. Contexts with the same numbers of labelled
-    rows, rows and columns (after preprocessing) go through the network together, and the weights
-    are read once; all tables are held in memory.
+    tables: tuples (X, s) or (X, s, class_prior), as for `PUICLClassifier.fit`. classifier: default
+    parameters if None. Scores differ from those of separate fits by float32 rounding at most.
+    Contexts with the same numbers of labelled rows, rows and columns (after preprocessing) go
+    through the network together, and the weights are read once. All tables are held in memory.
 
-    Warns once where tables give reasons not to trust their answers, which each clone's
-    `report_["warnings"]` has. Raises `ValueError` or `TypeError` with the place of the first table
-    that cannot be fitted, before any is scored.
+    Warns once if any table gives reasons not to trust its result; each clone lists its own in
+    `report_["warnings"]`. Raises `ValueError` or `TypeError` with the position of the first table
+    that cannot be fitted, before any is scored; `TypeError` if `classifier` is no
+    `PUICLClassifier`; and `InputError` if the weights cannot be read.
     """
     classifier = PUICLClassifier() if classifier is None else classifier
     if not isinstance(classifier, PUICLClassifier):
@@ -69,10 +70,10 @@ def fit_many(
 def predict_many(
     tables: Iterable[tuple[Any, ...]], classifier: PUICLClassifier | None = None
 ) -> list[np.ndarray]:
-    """P(positive) [n_u] of the unlabelled rows of each of `tables`, in their order there.
+    """Return P(positive) [n_u] of the unlabelled rows of each of `tables`, in table order.
 
-    What `fit_many` fits, less everything but `unlabeled_proba_`; see there. For new rows, which
-    there are none of here, nothing is kept.
+    Equals `unlabeled_proba_` of the classifiers that `fit_many` returns; takes the same arguments
+    and raises the same errors. Ignores `keep_context`, since there are no new rows to score.
     """
     if isinstance(classifier, PUICLClassifier):
         classifier = clone(classifier).set_params(keep_context=False)

@@ -17,31 +17,31 @@ from puicl_config import ModelConfig
 from puicl_model.blocks import Block, FeedForward
 from puicl_model.plain import PLAIN, Linear
 
-# A column whose spread among the labelled positives is below this share of its spread among all
-# rows counts as constant there, and is scaled by the latter.
+# A column whose standard deviation among the labelled positives is below this share of the one
+# among all rows counts as constant among the positives, and is scaled by the latter.
 DEGENERATE_SPREAD = 1e-6
 
-# Rows of a typical table: there the scalable softmax begins as the plain one.
+# For a table of this many rows, the scalable softmax is initialised to equal the plain softmax.
 TYPICAL_ROWS = 450
 
 
 class PUICL(nn.Module):
-    """Reads labelled positives and unlabelled rows together and classifies the latter.
+    """Read labelled positives and unlabelled rows together and classify the unlabelled rows.
 
-    No positional encoding and no attention mask: permuting unlabelled rows permutes the output.
-    The order of columns does not matter where each is embedded by itself; where `feature_group`
-    embeds it with others of the table, it does.
+    There is no positional encoding and no attention mask: permuting unlabelled rows permutes the
+    output. The order of columns matters only if `feature_group` embeds each column together with
+    others.
     """
 
     def __init__(self, config: ModelConfig, generator: torch.Generator | None = None):
-        """Weights are drawn from `generator` (default: a new one with seed 0), never globally."""
+        """Draw weights from `generator` (default: a new one with seed 0), never a global one."""
         super().__init__()
         e = config.embedding_size
         self.config = config
-        # Of the blocks' activations: "bfloat16", or "float32", the weights' own type. Embedding,
-        # decoder and logits keep the weights' type.
+        # Type of the blocks' activations: "bfloat16", or "float32" for the weights' own type.
+        # Embedding, decoder and logits always keep the weights' type.
         self.precision = "float32"
-        # Keep only the blocks' inputs for the gradient, and compute the rest again: the same bits.
+        # Gradient checkpointing: store only the blocks' inputs and recompute the rest, bit for bit.
         self.recompute = False
         self.feature_encoder = Linear(len(config.feature_group), e)
         self.label_encoder = Linear(1, e)
@@ -64,17 +64,18 @@ class PUICL(nn.Module):
         """Logits [B, R - n_labeled, 2] of (negative, positive) for the unlabelled rows.
 
         x: [B, R, d] raw features of any scale, the first `n_labeled` rows labelled positives.
-        revealed: boolean [B, R - n_labeled], negatives shown as such (training only; needs
-        `reveals_negatives`). revealed_positives: likewise, positives shown as such.
+        revealed: boolean [B, R - n_labeled], the unlabelled rows that are shown to the network as
+        negatives (training only; needs `reveals_negatives`). revealed_positives: likewise, those
+        shown as positives.
         """
         x = standardize(x, x, n_labeled, self.config)
         return self._classify(self.embed(x, n_labeled, revealed, revealed_positives), n_labeled)
 
     def forward_masked(self, x: Tensor, labeled: Tensor) -> Tensor:
-        """Logits [B, R, 2] of all rows, the same as `forward`'s for those that are unlabelled.
+        """Logits [B, R, 2] of all rows; those of unlabelled rows equal the logits of `forward`.
 
-        x: [B, R, d]; labeled: boolean [R]. No shape depends on how many rows are labelled, so that
-        a recording of this (a CUDA graph) serves any number of them.
+        x: [B, R, d]; labeled: boolean [R]. No shape depends on how many rows are labelled, so one
+        recording (CUDA graph) serves any number of labelled rows.
         """
         x = standardize_masked(x, labeled, self.config)
         positive = self.label_encoder(x.new_ones(1))
@@ -95,18 +96,19 @@ class PUICL(nn.Module):
         return self.decoder(answers.to(dtype))
 
     def score_new_rows(self, x: Tensor, n_labeled: int, x_new: Tensor) -> Tensor:
-        """Logits [B, Q, 2] of rows that were not in the table, each on its own.
+        """Logits [B, Q, 2] of rows outside the table, each scored independently.
 
-        x: [B, R, d] the table; x_new: [B, Q, d]. A new row attends to the table and to itself,
-        and nothing attends to it: its logits depend on no other new row.
+        x: [B, R, d], the table; x_new: [B, Q, d]. A new row attends to the table and to itself,
+        and nothing attends to it, so its logits do not depend on the other new rows.
         """
         return self.look(self.read(x, n_labeled), x, n_labeled, x_new)
 
     def read(self, x: Tensor, n_labeled: int) -> Iterator[Tensor]:
-        """Of each block in turn, the cells of the table x [B, R, d] that new rows attend to.
+        """Yield for each block the cells of the table x [B, R, d] that new rows attend to.
 
-        [B, T + R, C, E], but of the last block the label's alone, [B, T + R, 1, E]. Each block is
-        computed as it is asked for: whoever does not keep them needs memory for one.
+        The shape is [B, T + R, C, E], except for the last block, which yields only its label
+        column, [B, T + R, 1, E]. Blocks are computed lazily, so a caller that does not store them
+        needs memory for one block only.
         """
         h = self.embed(standardize(x, x, n_labeled, self.config), n_labeled)
         h = self.think(h).to(self.compute_dtype)
@@ -118,16 +120,16 @@ class PUICL(nn.Module):
         yield last.seen_labels(h)
 
     def answer(self, labels: Tensor, n_labeled: int) -> Tensor:
-        """Logits [B, R - n_labeled, 2] of the table itself, from the last of what `read` gave.
+        """Logits [B, R - n_labeled, 2] of the table itself, bit for bit those of `forward`.
 
-        The bits of `forward`.
+        labels: the last tensor that `read` yields, [B, T + R, 1, E].
         """
         last = self._stack()[-1]
         answers = last.answers_of_labels(labels, self.config.thinking_rows + n_labeled)
         return self.decoder(answers.to(self.unlabeled_token.dtype))
 
     def look(self, read: Iterable[Tensor], x: Tensor, n_labeled: int, x_new: Tensor) -> Tensor:
-        """Logits [B, Q, 2] of new rows x_new [B, Q, d] from what `read` gave of the table x."""
+        """Logits [B, Q, 2] of new rows x_new [B, Q, d]; read: what `read` yields for table x."""
         new = self.embed(standardize(x_new, x, n_labeled, self.config), n_labeled=0)
         new = new.to(self.compute_dtype)
         *blocks, last = self._stack()
@@ -145,7 +147,7 @@ class PUICL(nn.Module):
 
     @property
     def orders_matter(self) -> bool:
-        """Whether the order of the columns changes what the network answers."""
+        """Whether the order of the columns changes the output."""
         return self.config.feature_group != (0,)
 
     def embed(
@@ -155,10 +157,10 @@ class PUICL(nn.Module):
         revealed: Tensor | None = None,
         revealed_positives: Tensor | None = None,
     ) -> Tensor:
-        """One vector a cell, [B, R, C, E], from standardised features [B, R, d] (Section 3.1).
+        """Embed standardised features [B, R, d], one vector a cell: [B, R, C, E] (Section 3.1).
 
-        With a `feature_group` of offsets, a column is embedded together with the columns that
-        many places to its right, circularly; the paper's is (0,), the column alone.
+        `feature_group` holds offsets: a column is embedded together with the columns that many
+        places to its right, wrapping around. The paper uses (0,), the column alone.
         """
         b, r, _ = x.shape
         positive = self.label_encoder(x.new_ones(1))  # E: the label of a labelled positive is 1
@@ -172,7 +174,7 @@ class PUICL(nn.Module):
         return self._with_labels(x, labels)
 
     def _with_labels(self, x: Tensor, labels: Tensor) -> Tensor:
-        """Features x [B, R, d] embedded, beside the embedded labels [B, R, E]: [B, R, C, E]."""
+        """Embed features x [B, R, d] and append embedded labels [B, R, E]: [B, R, C, E]."""
         group = [x.roll(-offset, dims=-1) for offset in self.config.feature_group]
         features = self.feature_encoder(torch.stack(group, dim=-1))  # B R d E
         return torch.cat([features, labels.unsqueeze(2)], dim=2)
@@ -189,7 +191,7 @@ class PUICL(nn.Module):
 
     @torch.no_grad()
     def reset_parameters(self, generator: torch.Generator) -> None:
-        """PyTorch's usual initial distributions, drawn from one local generator in order."""
+        """Draw PyTorch's default initial distributions from `generator`, in a fixed order."""
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 bound = module.in_features**-0.5
@@ -205,20 +207,21 @@ class PUICL(nn.Module):
                 if attention.softmax_scale is not None:
                     attention.softmax_scale.fill_(1 / math.log(TYPICAL_ROWS))
         for token in ("unlabeled_token", "negative_token", "thinking_rows"):
-            if hasattr(self, token):  # as spread as the label encoder's bias
+            if hasattr(self, token):  # the range of the label encoder's bias
                 getattr(self, token).uniform_(-1, 1, generator=generator)
 
 
 def standardize(rows: Tensor, table: Tensor, n_labeled: int, config: ModelConfig) -> Tensor:
     """Scale `rows` [B, Q, d] by the labelled positives of `table` [B, R, d], and clip (3.1).
 
-    Population standard deviation. Where it vanishes among the labelled positives, all rows' is
-    taken; a column that is constant in the whole table becomes zero.
+    Returns [B, Q, d]. Scales by the population standard deviation, or by that of all rows if the
+    labelled positives' vanishes; a column that is constant in the whole table becomes zero. With
+    `standardize_by` other than "labeled", all rows of the table set the scale.
     """
     basis = table[:, :n_labeled] if config.standardize_by == "labeled" else table
     mean = basis.mean(dim=1, keepdim=True)
     spread = basis.std(dim=1, keepdim=True, correction=0)
-    # Compared as values, too: rounding can give equal numbers a spread.
+    # Compare the values as well: rounding can give equal numbers a nonzero spread.
     equal = basis.amax(dim=1, keepdim=True) == basis.amin(dim=1, keepdim=True)
     return _scaled(rows, table, mean, spread, equal, config.feature_clip)
 
@@ -239,7 +242,7 @@ def standardize_masked(table: Tensor, labeled: Tensor, config: ModelConfig) -> T
 def _scaled(
     rows: Tensor, table: Tensor, mean: Tensor, spread: Tensor, equal: Tensor, clip: float
 ) -> Tensor:
-    """(rows - mean) / spread, clipped; `equal`: where the basis of the two is one value."""
+    """(rows - mean) / spread, clipped; `equal`: columns where mean and spread are of one value."""
     overall = table.std(dim=1, keepdim=True, correction=0)
     degenerate = equal | (spread < DEGENERATE_SPREAD * overall)
     spread = torch.where(degenerate, overall, spread)

@@ -1,18 +1,18 @@
-"""The nearest rows of a table as one more student of the network (`puicl_model.blend`)."""
+"""Nearest neighbors as a student of the network (`puicl_model.blend`)."""
 
 import numpy as np
 from scipy.special import ndtri
 from sklearn.neighbors import NearestNeighbors
 
-# Of a table of fewer rows than ten times as many, a tenth of them.
+# Number of nearest rows; in a table with fewer than ten times as many rows, a tenth of the rows.
 _NEAREST = 20
 
 
 class Neighbors:
-    """The mean answer of the rows nearest to a row, in normal scores of the columns.
+    """Mean answer of the rows nearest to a row, by distance in normal scores of the columns.
 
-    As flat arrays, so that it can be saved without pickling: `values` [n, w], each column's values
-    in order; `rows` [n, w], the table's rows as normal scores; `answers` [n].
+    Held as flat arrays, so that it can be saved without pickling: `values` [n, w], each column
+    sorted; `rows` [n, w], the table's rows as normal scores; `answers` [n].
     """
 
     values: np.ndarray
@@ -27,22 +27,22 @@ class Neighbors:
 
     @classmethod
     def of(cls, X: np.ndarray, answers: np.ndarray) -> "Neighbors":
-        """Of a table X [n, w] of any scale, n at least 2, and what is known of its rows [n]."""
+        """Fit to a table X [n, w] of any scale, n at least 2, with answers [n] for its rows."""
         values = np.sort(X, axis=0)
         return cls(values=values, rows=_normal_scores(values, X), answers=answers)
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
-        """Mean answer [m] of the rows nearest to each of X [m, w]."""
+        """Mean answer [m] of the rows of the table nearest to each row of X [m, w]."""
         found = self._index(self.nearest).kneighbors(
             _normal_scores(self.values, X), return_distance=False
         )
         return self.answers[found].mean(axis=1)
 
     def of_others(self) -> np.ndarray:
-        """For each row of the table the mean answer [n] of the rows nearest to it, itself not."""
+        """Mean answer [n] of the rows nearest to each row of the table, excluding that row."""
         found = self._index(self.nearest + 1).kneighbors(self.rows, return_distance=False)
         itself = found == np.arange(len(found))[:, np.newaxis]
-        # Where more rows are equal than are asked for, a row need not be among its own nearest.
+        # With enough duplicates, a row need not be among its own nearest rows.
         itself[~itself.any(axis=1), -1] = True
         return self.answers[found[~itself].reshape(len(found), -1)].mean(axis=1)
 
@@ -51,7 +51,7 @@ class Neighbors:
 
 
 def _normal_scores(values: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """The normal quantiles of the middle ranks of X [m, w] among sorted columns [n, w]."""
+    """Normal quantiles of the mid-ranks of X [m, w] among sorted columns [n, w]."""
     n = len(values)
     ranks = np.column_stack(
         [

@@ -1,7 +1,7 @@
-"""The threads that PyTorch's operators run on, for machine code.
+"""Run machine code on the OpenMP threads that PyTorch's operators use.
 
-OpenMP's threads spin for a while after each operator, waiting for the next one; threads of our own
-would fight them for the cores. So they are asked to do our work, too.
+OpenMP's threads spin for a while after each operator, waiting for the next one. Threads of our own
+would compete with them for the cores, so the OpenMP threads do our work as well.
 """
 
 import ctypes
@@ -16,8 +16,8 @@ from llvmlite import ir
 
 from puicl_model.machine_code import I32, I64, finished
 
-# What a worker is told: two functions of OpenMP's, ours, its arguments, and into how many parts
-# the work falls.
+# Arguments of a worker: two functions of OpenMP (a thread's number, the number of threads), our
+# function and its arguments, and the number of parts of the work.
 _TOLD = ("place", "size", "function", "numbers", "bounds", "scratch", "stride", "parts")
 
 _CALLED = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
@@ -25,11 +25,11 @@ _CALLED = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
 
 @functools.cache
 def team() -> Callable[[int, Any, tuple[int, ...]], None] | None:
-    """A function (threads, machine code, (numbers, bounds, scratch, stride, parts)), if it can be.
+    """A function (threads, machine code, (numbers, bounds, scratch, stride, parts)), or None.
 
-    It calls the code once for each part, with the addresses of its numbers and of this part's
-    scratch, `stride` bytes apart, and the part's two bounds. None without an OpenMP in the process
-    that speaks GCC's protocol, as on Linux it does.
+    It calls the machine code once for each part, with the address of the parameters, the part's two
+    bounds, and the address of its scratch; scratches are `stride` bytes apart. None if the process
+    has no OpenMP runtime with GCC's interface, which it has on Linux.
     """
     runtime = _runtime()
     if runtime is None:
@@ -47,20 +47,20 @@ def team() -> Callable[[int, Any, tuple[int, ...]], None] | None:
         told = (ctypes.c_int64 * len(_TOLD))(*asked, _address(function), *arguments)
         parallel(begin, ctypes.addressof(told), threads, 0)
 
-    run.worker = worker  # type: ignore[attr-defined]  # its code lives as long
+    run.worker = worker  # type: ignore[attr-defined]  # keeps its machine code alive
     return run
 
 
 def _runtime() -> ctypes.CDLL | None:
-    """PyTorch's OpenMP: among all names of the process, or, as on ARM, in its own file alone."""
+    """PyTorch's OpenMP runtime: a global symbol of the process or, as on ARM, a file of PyTorch."""
     own = sorted(map(str, Path(torch.__file__).parent.glob("lib/libgomp*")))
     for name in (None, *own):
         try:
-            # What is not loaded yet is nobody's, and its threads would be others.
+            # RTLD_NOLOAD: a library that PyTorch has not loaded would have other threads.
             loaded = ctypes.CDLL(name, getattr(os, "RTLD_NOLOAD", 0) | os.RTLD_LAZY)
             if all(hasattr(loaded, function) for function in _CALLED):
                 return loaded
-        except (AttributeError, OSError, TypeError):  # Windows has no such library, nor such modes
+        except (AttributeError, OSError, TypeError):  # Windows lacks the library and these modes
             continue
     return None
 
@@ -70,7 +70,7 @@ def _address(function: Any) -> int:
 
 
 def _worker():
-    """Machine code: what each thread of a team does with what `_TOLD` names."""
+    """Compile the code that each thread of a team runs, given the arguments in `_TOLD`."""
     module = ir.Module("openmp worker")
     kind = ir.FunctionType(ir.VoidType(), [I64])
     function = ir.Function(module, kind, "worker")
@@ -97,7 +97,7 @@ def _worker():
     bounds = (read(told["bounds"], part), read(told["bounds"], code.add(part, I64(1))))
     scratch = code.add(told["scratch"], code.mul(part, told["stride"]))
     called(told["function"], ir.VoidType(), told["numbers"], *bounds, scratch)
-    # OpenMP may give fewer threads than there are parts.
+    # Loop over parts, since OpenMP may provide fewer threads than there are parts.
     part.add_incoming(code.add(part, step), code.block)
     code.branch(loop)
     code.position_at_end(end)

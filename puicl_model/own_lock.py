@@ -1,4 +1,4 @@
-"""A lock that a forked process finds open."""
+"""A lock that is released in a forked process."""
 
 import os
 import threading
@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 
 class OwnLock:
-    """Held by one thread of this process at a time, by it as often as it asks.
+    """A reentrant lock that each process creates for itself.
 
-    A fork copies a lock as it stands, but not the thread that would open it. So each process has
-    one of its own.
+    A fork copies a held lock but not the thread that would release it, so the child needs a new
+    one.
     """
 
     def __init__(self):
@@ -21,7 +21,7 @@ class OwnLock:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Wait for the lock, and hold it within."""
+        """Wait for the lock and hold it inside the context."""
         if self._process != os.getpid():
             self._renew()
         with self._lock:

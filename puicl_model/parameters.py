@@ -1,4 +1,4 @@
-"""What `PUICLClassifier`'s parameters may be, checked in `fit` as scikit-learn asks."""
+"""Validate the parameters of `PUICLClassifier`, in `fit` as scikit-learn requires."""
 
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -12,7 +12,7 @@ from puicl_model.preprocessing import SCALINGS
 
 
 def check_parameters(classifier: BaseEstimator, class_prior: Any) -> None:
-    """Raise `ValueError` for the first parameter out of range; `class_prior` is `fit`'s."""
+    """Raise `ValueError` for the first invalid parameter, including `fit`'s `class_prior`."""
     for name in ("batch_rows", "n_estimators", "n_threads"):
         value = getattr(classifier, name)
         if name == "n_threads" and value is None:
@@ -33,7 +33,7 @@ def check_parameters(classifier: BaseEstimator, class_prior: Any) -> None:
     scalings = classifier.scalings
     if isinstance(scalings, str):
         known = scalings == "auto"
-    else:  # a set has no order
+    else:  # a sequence, because a set has no order
         known = isinstance(scalings, Sequence) and all(kind in SCALINGS for kind in scalings)
     if not known or not len(scalings):
         raise ValueError(
@@ -66,12 +66,12 @@ def check_parameters(classifier: BaseEstimator, class_prior: Any) -> None:
 
 
 def is_share(class_prior: Any) -> bool:
-    """Whether it is a share of positives: a number between 0 and 1."""
+    """Whether `class_prior` is a share of positives: a number strictly between 0 and 1."""
     return isinstance(class_prior, Real) and 0 < float(class_prior) < 1
 
 
 def is_range(class_prior: Any) -> bool:
-    """Whether it is a range of shares: a pair of two numbers from 0 to 1, the first smaller."""
+    """Whether `class_prior` is a range of shares: two numbers from 0 to 1, the first smaller."""
     if not isinstance(class_prior, tuple | list) or len(class_prior) != 2:
         return False
     return all(isinstance(end, Real) for end in class_prior) and (

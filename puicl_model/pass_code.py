@@ -1,9 +1,9 @@
-"""Machine code for what passes over all cells: sum, norm, GELU and their gradients in bfloat16.
+"""Machine code for passes over all cells: sum and norm, GELU and their gradients, in bfloat16.
 
-One pass each reads what it needs, computes in float32 and writes what is kept, where separate
-operations would carry every intermediate result through the memory. Rows of `width` numbers pass
-in chunks; what is summed over all rows leaves one partial sum a chunk, so that the bits do not
-depend on how many threads share the chunks out.
+A single pass reads its inputs, computes in float32 and writes the results, whereas separate
+operations would write every intermediate result to memory. Rows of `width` numbers are processed in
+chunks. Sums over all rows are written as one partial sum per chunk, so that the result does not
+depend on the number of threads that share the chunks.
 """
 
 import functools
@@ -12,19 +12,20 @@ from llvmlite import ir
 
 from puicl_model.machine_code import FLOAT, LANES, Code, compiled, vector
 
-ROWS = 256  # in a chunk
+ROWS = 256  # rows in a chunk
 
-# What a call is told: addresses, the number of rows, and for the norms the bits of float32
-# epsilon. h, update, x, slope and results are bfloat16 [rows, width]; bias, weight and shift are
-# float32 [width]; stats float32 [rows, 2]; sums float32 [chunks, number of them, width].
+# Parameters of a call: addresses, the number of rows and, for norms, the bits of epsilon as
+# float32. h, update, x, slope (the incoming gradient) and out are bfloat16 [rows, width]; bias,
+# weight and shift are float32 [width]; stats are float32 [rows, 2]; sums are float32 [chunks,
+# number of sums, width].
 PARAMETERS = (
     *("h", "update", "x", "bias", "weight", "shift", "stats", "slope", "out", "sums"),
     *("rows", "epsilon"),
 )
 
-# The normal distribution function and the slope of GELU, both less 1/2 and divided by z, as
-# polynomials in 2 (z / BOUND)^2 - 1, from the constant up: off by less than 7e-5 up to the bound
-# and, held there, beyond it.
+# The normal distribution function and the derivative of GELU, both minus 1/2 and divided by z, as
+# polynomials in 2 (z / _BOUND)^2 - 1, constant term first. z is clipped to +-_BOUND; the error is
+# below 7e-5 everywhere.
 _BOUND = 4.5
 _NORMAL = (
     *(0.156902113, -0.0771719604, 0.0548185686, -0.040555764, 0.0276293985),
@@ -37,7 +38,7 @@ _SLOPE = (
 
 
 class _Pass(Code):
-    """A function over chunks of rows of `width` numbers."""
+    """Builder for a function over chunks of rows of `width` numbers."""
 
     def __init__(self, name: str, width: int):
         super().__init__(name, PARAMETERS, native=True)
@@ -45,13 +46,13 @@ class _Pass(Code):
         self.parts = range(width // LANES)
 
     def rows(self, chunk):
-        """A loop over the numbers of a chunk's rows."""
+        """Loop over the row numbers of a chunk."""
         first = self.mul(chunk, self.number(ROWS))
         last = self.smaller(self.add(first, self.number(ROWS)), self.told["rows"])
         return self.loop(last, first)
 
     def numbers(self, name: str, row, part: int):
-        """16 bfloat16 of a row, as float32."""
+        """16 numbers of a bfloat16 row, as float32."""
         return self.widened(self.at(self.at(self.told[name], row, 2 * self.width), part, 32))
 
     def write(self, values, name: str, row, part: int) -> None:
@@ -59,11 +60,11 @@ class _Pass(Code):
         self.put(self.rounded(values), to)
 
     def column(self, name: str, part: int):
-        """16 of a float32 [width]."""
+        """16 numbers of a float32 vector [width]."""
         return self.get(vector(FLOAT), self.at(self.told[name], part, 64), 4)
 
     def sums(self, chunk, count: int) -> list:
-        """Where the `count` partial sums of a chunk lie, made zero."""
+        """Zero the `count` partial sums of a chunk and return their addresses."""
         here = self.at(self.told["sums"], chunk, count * self.width * 4)
         for i in range(count * self.width // LANES):
             self.put(self.real(0.0), self.at(here, i, 64), 4)
@@ -74,7 +75,7 @@ class _Pass(Code):
         self.put(self.fadd(self.get(vector(FLOAT), place, 4), values), place, 4)
 
     def mean(self, total):
-        """Of a row, from the sum of its parts, in every lane."""
+        """Mean over a row, in every lane, from the lane-wise sum of its parts."""
         share = ir.Constant(FLOAT, 1 / self.width)
         return self.same(self.fmul(self.across(self.fadd, total), share))
 
@@ -90,7 +91,7 @@ class _Pass(Code):
 
 
 def _norm(width: int, centred: bool) -> Code:
-    """x = h + update + bias, out = its norm times weight, plus shift; stats: mean, 1 / spread."""
+    """Write x = h + update + bias, out = norm(x) weight + shift, and stats: mean and 1 / spread."""
     code = _Pass("norm", width)
     epsilon = code.bitcast(code.trunc(code.told["epsilon"], ir.IntType(32)), FLOAT)
     with code.loop(code.last, code.first) as chunk, code.rows(chunk) as row:
@@ -120,7 +121,7 @@ def _norm(width: int, centred: bool) -> Code:
 
 
 def _norm_gradient(width: int, centred: bool) -> Code:
-    """out: the gradient of x; sums: of bias, weight and shift."""
+    """Write gradients. out: of x; sums: of bias, weight and shift."""
     code = _Pass("norm_gradient", width)
     with code.loop(code.last, code.first) as chunk:
         sums = code.sums(chunk, 3)
@@ -157,7 +158,7 @@ def _gelu(width: int) -> Code:
     with code.loop(code.last, code.first) as chunk, code.rows(chunk) as row:
         for part in code.parts:
             z = code.fadd(code.numbers("x", row, part), code.column("bias", part))
-            # Held at the bound, too, lest the polynomial's rest grow with -z.
+            # Clip z below as well: the polynomial's error would otherwise grow with -z.
             held = code.largest(code.real(-_BOUND), z)
             code.write(code.fmul(held, code.polynomial(_NORMAL, z)), "out", row, part)
     code.ret_void()
@@ -165,7 +166,7 @@ def _gelu(width: int) -> Code:
 
 
 def _gelu_gradient(width: int) -> Code:
-    """out: the gradient of x; sums: of bias."""
+    """Write gradients. out: of x; sums: of bias."""
     code = _Pass("gelu_gradient", width)
     with code.loop(code.last, code.first) as chunk:
         (sums,) = code.sums(chunk, 1)
@@ -181,9 +182,9 @@ def _gelu_gradient(width: int) -> Code:
 
 @functools.cache
 def function(name: str, width: int):
-    """A function for rows of `width` numbers, a multiple of 16; raises what `compiled` does.
+    """The compiled function for rows of `width` numbers, a multiple of 16; raises as `compiled`.
 
-    name: "layernorm", "rmsnorm" or "gelu", or one of them and " gradient" for its gradient.
+    name: "layernorm", "rmsnorm" or "gelu", followed by " gradient" for the gradient.
     """
     kind, *gradient = name.split()
     if kind == "gelu":

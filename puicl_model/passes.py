@@ -1,6 +1,6 @@
 """Sum and norm, GELU and their gradients in one pass each, in bfloat16 on CPUs.
 
-They take a linear layer's result before its bias, and add the bias in passing.
+The functions take a linear layer's result before its bias and add the bias themselves.
 """
 
 import functools
@@ -13,12 +13,15 @@ from torch.autograd.function import once_differentiable
 from puicl_model.plain import PLAIN
 from puicl_model.threads import run
 
-# Rows of so many numbers or fewer have machine code.
+# Most numbers per row for which machine code is compiled.
 _WIDEST = 1024
 
 
 def can_pass(x: Tensor) -> bool:
-    """Whether `gelu` and `add_and_norm` take [..., E] like x: by type, device and processor."""
+    """Whether `gelu` and `add_and_norm` support [..., E] of x's type, device and width.
+
+    Depends on the processor, too.
+    """
     if x.dtype != torch.bfloat16 or x.device.type != "cpu":
         return False
     if x.shape[-1] % 16 or not 0 < x.shape[-1] <= _WIDEST:
@@ -27,12 +30,12 @@ def can_pass(x: Tensor) -> bool:
 
 
 def gelu(x: Tensor, bias: Tensor) -> Tensor:
-    """GELU(x + bias) for bfloat16 x [..., E] and bias [E], which is float32 inside."""
+    """GELU(x + bias) for bfloat16 x [..., E] and bias [E], which is added in float32."""
     return _Gelu.apply(x, bias.float())
 
 
 def add_and_norm(h: Tensor, update: Tensor, bias: Tensor, norm: nn.Module) -> Tensor:
-    """norm(h + update + bias) for bfloat16 h and update [..., E]; bias and weights as float32."""
+    """norm(h + update + bias) for bfloat16 h, update [..., E]; bias and weights used in float32."""
     shift = norm.bias.float() if isinstance(norm, nn.LayerNorm) else None
     return _Norm.apply(h, update, bias.float(), norm.weight.float(), shift, norm.eps)
 
@@ -90,7 +93,7 @@ class _Norm(torch.autograd.Function):
 
 
 def _run(name: str, out: Tensor, n_sums: int = 0, /, **told: Tensor | int) -> Tensor:
-    """Write `out`, and return `n_sums` sums over all rows, [n_sums, E]."""
+    """Run the pass `name`, which writes `out`, and return its sums over all rows [n_sums, E]."""
     from puicl_model import pass_code
 
     width = out.shape[-1]
@@ -102,7 +105,7 @@ def _run(name: str, out: Tensor, n_sums: int = 0, /, **told: Tensor | int) -> Te
         numbers = {key: x.data_ptr() if isinstance(x, Tensor) else x for key, x in told.items()}
         function = pass_code.function(name, width)
         run(function, pass_code.PARAMETERS, numbers, chunks, out.numel())
-    # NumPy's order of adding does not depend on a number of threads.
+    # NumPy's order of summation does not depend on the number of threads.
     return torch.from_numpy(sums.numpy().sum(0))
 
 
@@ -112,5 +115,5 @@ def _supported() -> bool:
         from puicl_model import machine_code, pass_code
 
         return machine_code.has_pair_dot() and bool(pass_code.function("gelu", 16))
-    except (ImportError, RuntimeError):  # no LLVM, or one that cannot
+    except (ImportError, RuntimeError):  # no LLVM, or it cannot compile this
         return False

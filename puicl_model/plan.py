@@ -1,4 +1,4 @@
-"""How a table is to be read: the views of an ensemble's estimators, and what they see of it."""
+"""Plan how to read a table: the views of an ensemble's estimators and the scalings they need."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,10 +24,10 @@ from puicl_model.preprocessing import RECODED, Recoded, Scaling, fit_scaling, re
 
 @dataclass(frozen=True)
 class Plan:
-    """A table as the network is to read it.
+    """A table and the views in which the network is to read it.
 
-    labeled: [P, w] and unlabeled: [n_u, w], preprocessed but unscaled; estimators: their views,
-    the same list for those that could not differ.
+    labeled: [P, w] and unlabeled: [n_u, w], preprocessed but unscaled; estimators: the views of
+    each; estimators that cannot differ share one list object.
     """
 
     labeled: np.ndarray
@@ -36,14 +36,14 @@ class Plan:
     estimators: list[list[View]]
 
     def runs(self) -> list[tuple[list[int], list[View]]]:
-        """The views to run, each list once, with the numbers of the estimators that have them."""
+        """Each distinct list of views once, after the numbers of the estimators that share it."""
         numbers: dict[int, list[int]] = {}
         for number, views in enumerate(self.estimators):
             numbers.setdefault(id(views), []).append(number)
         return [(places, self.estimators[places[0]]) for places in numbers.values()]
 
     def jobs(self, view: View) -> list[Job]:
-        """One for each of the view's contexts; their rows are scaled only when they are read."""
+        """One job per context of the view; rows are scaled lazily, when they are read."""
 
         def rows(context: Context) -> np.ndarray:
             both = [self.labeled[context.labeled], self.unlabeled[context.unlabeled]]
@@ -74,13 +74,13 @@ def plan_table(
     rotations: np.random.Generator,
     recodings: Mapping[int, np.ndarray] | None = None,
 ) -> Plan:
-    """The plan of `n_estimators` readings of a table X [n, w], preprocessed, finite.
+    """Plan `n_estimators` readings of a preprocessed, finite table X [n, w].
 
-    labeled: boolean [n]; relevance: [w], see `column_relevance`; scalings: taken in turn, "auto"
-    as the table and the network say; recodings: other codes of columns of categories, by the
-    column's number, which half of the estimators see (`Recoded`); the rest as in `plan_views`.
-    `rotations` draws those of the scalings that have some, apart, so that the others' orders and
-    contexts are the same beside them.
+    labeled: boolean [n]; relevance: [w], see `column_relevance`; scalings: used in turn, or "auto"
+    for those of `auto_scalings`; recodings: alternative codes of category columns, by column
+    number, which half of the estimators see (`Recoded`); the rest as in `plan_views`. `rotations`
+    is a generator of its own for random rotations, so that drawing them does not change the column
+    orders and contexts of other scalings.
     """
     wide = columns != "all" and X.shape[1] > trained.n_features
     if isinstance(scalings, str):
@@ -121,16 +121,16 @@ def plan_table(
 
 
 def _recodes(number: int, n_scalings: int) -> bool:
-    """Whether that estimator sees the other codes: of each four in a scaling two do, not the first.
+    """Whether estimator `number` sees the alternative codes: two of every four in a scaling do.
 
-    Neither those alone that see columns mirrored (every other) nor those alone that see as many
-    leading axes (every other in a scaling).
+    The first estimator never does. The pattern coincides neither with that of mirrored columns
+    (every other estimator) nor with that of leading axes (every other one in a scaling).
     """
     return (number + number // n_scalings + number // (2 * n_scalings)) % 2 == 1
 
 
 def _recoded(view: View, scalings: Mapping[str, Scaling]) -> View:
-    """The view with the other codes, of which there may be fewer principal axes."""
+    """The view with the alternative codes, less principal axes that these do not have."""
     kind = RECODED + view.scaling
     there = view.columns < scalings[kind].width
     return replace(view, scaling=kind, columns=view.columns[there], signs=view.signs[there])

@@ -1,4 +1,4 @@
-"""In which type a processor computes the blocks, where bfloat16 is asked for."""
+"""Choose the type in which a device computes the blocks when bfloat16 is requested."""
 
 import platform
 
@@ -9,12 +9,12 @@ from puicl_model.telling import tell
 
 
 def computed_in(precision: str, device: torch.device) -> str:
-    """`precision`, but "float32" where "bfloat16" would only be slow.
+    """Return `precision`, but "float32" instead of "bfloat16" where that is slower on `device`.
 
-    Without AVX-512 PyTorch multiplies matrices of bfloat16 with loops that reach a hundredth of
-    what it does in float32, with AVX-512 that has no instructions for bfloat16 a third
-    (`benchmarks/trainer_speed.py` prints both rates). The digest of a trainer's run stays that of
-    its config: another instruction set has other bits anyway, and `environment.json` names it.
+    Without AVX-512, PyTorch's bfloat16 matrix products reach a hundredth of the float32 rate; with
+    AVX-512 but without its bfloat16 instructions, a third (`benchmarks/trainer_speed.py` prints
+    both rates). The digest of a training run remains that of its config: results differ in bits
+    between instruction sets anyway, and `environment.json` records the instruction set.
     """
     if precision == "bfloat16" and device.type == "cpu" and not multiplies_bfloat16():
         return "float32"
@@ -22,14 +22,14 @@ def computed_in(precision: str, device: torch.device) -> str:
 
 
 def set_precision(network: PUICL, asked: str) -> None:
-    """Have `network` compute in what is asked for; warns where its device is better at float32."""
+    """Set the precision of `network` to `asked`; warn and use float32 if that is faster."""
     network.precision = computed_in(asked, network.unlabeled_token.device)
     if network.precision != asked:
         tell(f"precision is {asked!r}, which is slow on this processor: float32 is computed")
 
 
 def multiplies_bfloat16() -> bool:
-    """Whether this CPU has instructions for bfloat16, as far as is known."""
+    """Whether this CPU has bfloat16 instructions; True if unknown."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return True
     if torch.backends.cpu.get_cpu_capability() in ("DEFAULT", "AVX2"):

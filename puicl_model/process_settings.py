@@ -1,4 +1,4 @@
-"""What PyTorch and numpy are told for the whole process, while the classifier computes."""
+"""Process-wide settings of PyTorch and numpy that hold while the classifier computes."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -12,27 +12,28 @@ from puicl_model.own_lock import OwnLock
 
 
 class _OfProcess:
-    """A setting of the whole process, which threads change while they are inside.
+    """A process-wide setting that several threads change temporarily.
 
-    Each putting back what it found itself would leave behind what another had set for a while.
+    If each thread restored the value that it had found, the last one might restore the temporary
+    value of another thread. So the first thread's value is restored when the last one leaves.
     """
 
     def __init__(self, read: Callable[[], Any], write: Callable[[Any], None], by_thread: bool):
-        """by_thread: whether each thread has the setting for itself, too."""
+        """by_thread: whether each thread additionally has its own value of the setting."""
         self._read, self._write, self._by_thread = read, write, by_thread
         self._lock = OwnLock()
         self._inside, self._outside, self._process = 0, None, 0
 
     @contextmanager
     def being(self, value: Any) -> Iterator[None]:
-        """Set it to `value` within; what the first of those inside found is put back."""
+        """Set it to `value` inside the context, then restore the value from before all contexts."""
         with self._lock.held():
-            if self._process != os.getpid():  # those inside stayed behind when it was forked
+            if self._process != os.getpid():  # after a fork, the parent's threads are gone
                 self._inside, self._process = 0, os.getpid()
             if not self._inside:
                 self._outside = self._read()
             self._inside += 1
-            # What is as it should be may come from a setting above it, and stays unset.
+            # Do not set an equal value explicitly: it may derive from a more general setting.
             changes = self._by_thread or value != self._outside
             if changes:
                 self._write(value)
@@ -48,7 +49,7 @@ class _OfProcess:
 def _matmul_precision() -> str:
     try:
         return torch.get_float32_matmul_precision()
-    except RuntimeError:  # backends were set one by one, which has no name: they stay as they are
+    except RuntimeError:  # backends were set individually: no name for that, so leave them alone
         return "highest"
 
 
@@ -58,11 +59,11 @@ _MATMULS = _OfProcess(_matmul_precision, torch.set_float32_matmul_precision, by_
 
 @contextmanager
 def threads(count: int | None) -> Iterator[None]:
-    """Let torch use `count` threads within, None as many as it would; restores the number.
+    """Let torch use `count` threads inside the context, then restore the number; None changes none.
 
-    However many threads are within at once: what is left behind is what the first of them found.
+    If several threads are inside at once, the number that the first of them found is restored.
     """
-    if count is None:  # others may be inside, so that what torch says may not be for long
+    if count is None:  # do not set the current number: it may be another thread's temporary one
         yield
         return
     with _THREADS.being(count):
@@ -70,16 +71,16 @@ def threads(count: int | None) -> Iterator[None]:
 
 
 def tiny_to_zero() -> np.errstate:
-    """A context in which numbers too small for their type become zero, whatever numpy is told."""
+    """A context in which underflow silently gives zero, whatever numpy's error settings are."""
     return np.errstate(under="ignore")
 
 
 @contextmanager
 def own_precision(device: torch.device) -> Iterator[None]:
-    """A context in which the network computes as it was made.
+    """A context in which the network computes in its own precision.
 
-    That is whatever the caller's autocast, and `torch.set_float32_matmul_precision`, which would
-    have the processors that can multiply float32 as bfloat16 or TF32.
+    It overrides the caller's autocast and `torch.set_float32_matmul_precision`, which would let
+    some processors multiply float32 as bfloat16 or TF32.
     """
     with _MATMULS.being("highest"), torch.autocast(device.type, enabled=False):
         yield

@@ -1,4 +1,4 @@
-"""A context that the network has read once, for any number of new rows (paper, Section 3)."""
+"""Contexts that the network reads once for any number of new rows (paper, Section 3)."""
 
 import weakref
 from collections import OrderedDict
@@ -12,24 +12,24 @@ from puicl_model.model import PUICL
 from puicl_model.own_lock import OwnLock
 from puicl_model.process_settings import own_precision
 
-# What a process keeps of contexts it has read unasked, of whatever classifiers. With the default
-# weights one of the largest (1,300 rows, 100 columns), 8 of 1,300 rows and 20 columns, or 110 of
-# 200 rows and 8 columns.
+# Most bytes of contexts that a process keeps by default, for all classifiers together. With the
+# default weights this is one of the largest contexts (1,300 rows, 100 columns), 8 of 1,300 rows and
+# 20 columns, or 110 of 200 rows and 8 columns.
 KEPT_BYTES = 1_024_000_000
 
 
 class ReadContext:
-    """Scores new rows as `PUICL.score_new_rows` does, without reading the table each time.
+    """Score new rows as `PUICL.score_new_rows` does, without reading the table each time.
 
-    Holds, of every block, the cells that new rows attend to: layers x rows x (columns + 1) x
-    embedding size numbers, but of the last block the label's column alone.
+    Holds the cells of every block that new rows attend to: layers x rows x (columns + 1) x
+    embedding size numbers, except that only the label column of the last block is needed.
     """
 
     @torch.inference_mode()
     def __init__(self, network: PUICL, table: np.ndarray, n_labeled: int):
         """table: [R, w] float32, labelled positives first."""
         self.network = network
-        # joblib hands arrays over read-only, in workers and from files, of which PyTorch warns.
+        # joblib passes read-only arrays to workers and from files; PyTorch warns about these.
         table = np.require(table, requirements="W")
         self._table = torch.from_numpy(table)[None].to(network.unlabeled_token.device)
         self._n_labeled = n_labeled
@@ -38,7 +38,7 @@ class ReadContext:
 
     @property
     def n_bytes(self) -> int:
-        """Memory that it holds."""
+        """Memory in bytes that the cells take."""
         return sum(cells.numel() * cells.element_size() for cells in self._cells)
 
     @torch.inference_mode()
@@ -49,7 +49,7 @@ class ReadContext:
 
     @torch.inference_mode()
     def log_odds(self, new: np.ndarray) -> np.ndarray:
-        """Log-odds [m] of being positive of rows `new` [m, w] float32, each by itself."""
+        """Log-odds [m] of being positive for rows `new` [m, w] float32, scored independently."""
         x = torch.from_numpy(new)[None].to(self._table.device)
         with own_precision(x.device):
             logits = self.network.look(self._cells, self._table, self._n_labeled, x)
@@ -57,17 +57,18 @@ class ReadContext:
 
 
 class Kept:
-    """The contexts used last, at most `most` bytes of them; each as long as its owner lives.
+    """A cache of at most `most` bytes of recently used contexts, each for as long as its owner.
 
-    Owners of one group are read in turn, again and again. If they do not all fit, dropping the one
-    that was used longest ago would drop each just before its turn: the first ones stay instead.
+    The owners of a group are used cyclically. If not all fit, evicting the least recently used
+    context would evict each one just before it is needed. So a context never evicts others of its
+    own group: the first ones stay.
     """
 
     def __init__(self, most: int):
         self.most, self.n_bytes = most, 0
         self._contexts: OrderedDict[int, tuple[int, ReadContext]] = OrderedDict()
         self._owners: set[int] = set()
-        self._lock = OwnLock()  # an owner may end while something is put away
+        self._lock = OwnLock()  # reentrant: an owner may be finalised while the lock is held
 
     def __len__(self) -> int:
         return len(self._contexts)
@@ -76,7 +77,7 @@ class Kept:
         return id(owner) in self._contexts
 
     def get(self, owner: object, group: int, read: Callable[[], ReadContext]) -> ReadContext:
-        """The context of `owner`, one of `group`, from `read` where it is not kept."""
+        """Context of `owner`, which belongs to `group`; calls `read` if it is not kept."""
         key = id(owner)
         with self._lock.held():
             if key in self._contexts:
@@ -93,7 +94,7 @@ class Kept:
         return context
 
     def take(self, owner: object) -> ReadContext | None:
-        """The context of `owner`, kept no longer; None where it was not."""
+        """Remove the context of `owner` from the cache and return it; None if it was not kept."""
         key = id(owner)
         with self._lock.held():
             if key not in self._contexts:
@@ -103,7 +104,7 @@ class Kept:
             return context
 
     def _make_room(self, n_bytes: int, group: int) -> bool:
-        """Whether `n_bytes` more fit, once contexts of other groups have given way."""
+        """Evict contexts of other groups until `n_bytes` more fit; return whether they do."""
         own = sum(context.n_bytes for of, context in self._contexts.values() if of == group)
         if own + n_bytes > self.most:
             return False
@@ -118,7 +119,7 @@ class Kept:
         self.n_bytes -= self._contexts.pop(key)[1].n_bytes
 
     def _forget(self, key: int) -> None:
-        """The owner is gone, and its id may be another's."""
+        """Drop the context of a deleted owner, whose id may be reused."""
         with self._lock.held():
             self._owners.discard(key)
             if key in self._contexts:

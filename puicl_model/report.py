@@ -1,4 +1,4 @@
-"""What a fit was, as plain data, with reasons not to trust its answer."""
+"""The report on a fit, as plain data, with reasons not to trust its result."""
 
 import contextlib
 from typing import Any
@@ -21,11 +21,11 @@ def make_report(
     class_prior: float | tuple[float, float] | None,
     table_interval: tuple[float, float],
 ) -> dict[str, Any]:
-    """`report_` of a fitted classifier.
+    """Return `report_` of a fitted classifier.
 
-    X: [n, w], the preprocessed table; relevance: see `puicl_model.doubts`; estimators: what was
-    run; class_prior: the share that was given, or its range; table_interval: that of the share
-    which the table gives without either.
+    X: [n, w], the preprocessed table; relevance: see `puicl_model.doubts`; estimators: the lists of
+    views that were run; class_prior: the share or range given to `fit`; table_interval: interval of
+    the share from the table alone.
     """
     given: tuple[float, float] | None = None
     as_told: float | list[float] | None = None
@@ -50,7 +50,7 @@ def make_report(
         "n_unlabeled": n_unlabeled,
         "class_prior": classifier.class_prior_,
         "class_prior_interval": classifier.class_prior_interval_,
-        # As `fit` was told: a share, its range as a list, or None.
+        # As given to `fit`: a share, a range as a list, or None.
         "class_prior_given": as_told,
         "columns": dict(getattr(preprocessor, "kinds_", {})),
         "network_columns": names,
@@ -60,7 +60,7 @@ def make_report(
             "unlabeled": max(len(context.unlabeled) for context in contexts),
             "columns": max(len(view.columns) for view in views),
         },
-        # None where the table was left to the network.
+        # None if the table was not blended, even if a blend was requested.
         "blend": None if classifier._blend is None else classifier.blend,
         "separation": apart,
         "column_separation": dict(zip(names, relevance.tolist(), strict=True)),
@@ -84,8 +84,8 @@ def make_report(
 
 
 def _names(preprocessor: Any, width: int) -> list[str]:
-    """What the preprocessor calls its `width` columns; x0, x1, ... where it has no such names."""
-    # A pipeline has the method always, and raises where one of its steps lacks it.
+    """The preprocessor's names of its `width` output columns, or x0, x1, ... if it has none."""
+    # A pipeline always has the method, but it raises if one of the steps lacks it.
     with contextlib.suppress(AttributeError, NotImplementedError, TypeError, ValueError):
         names = [str(name) for name in preprocessor.get_feature_names_out()]
         if len(names) == width:

@@ -1,8 +1,8 @@
-"""A fitted `PUICLClassifier` in one safetensors file: arrays, and everything else as JSON.
+"""Save and load a fitted `PUICLClassifier` as one safetensors file of arrays and JSON.
 
-Nothing is pickled: the file's header holds the parameters, the model's card and the
-preprocessor's state as JSON text, its tensors the weights, contexts, scores and (from format 4 on)
-the scalings' arrays.
+Nothing is pickled. The file's header holds the parameters, the model card and the preprocessor's
+state as JSON text; its tensors hold the weights, contexts, scores and (from format 4 on) the arrays
+of the scalings.
 """
 
 import hashlib
@@ -28,11 +28,11 @@ from puicl_model.trees import Forest
 from puicl_model.weights import network_of, weights_digest
 
 _FAMILY = "puicl-classifier-"
-# Each has what readers of those before it do not know, or would take for something else: 2: columns
-# that are read the other way round; 3: axes of columns in quantile scaling; 4: rotations, and the
-# scalings' arrays as tensors, because a header holds 100 MB; 5: scalings to ranks as they are; 6: a
-# blend of several students; 7: trees that read a column from elsewhere than 0; 8: categories in
-# other codes.
+# What each format adds that readers of earlier ones do not know or would misread: 2: negated
+# columns; 3: principal axes of columns in quantile scaling; 4: rotations, and the scalings' arrays
+# as tensors, because a header is limited to 100 MB; 5: uniform scalings (ranks); 6: a blend of
+# several students; 7: trees that subtract an origin from a column; 8: alternative codes of
+# categories.
 _FORMATS = tuple(f"{_FAMILY}{number}" for number in range(1, 9))
 _FIRST_PACKED = 4
 _FITTED = (
@@ -43,7 +43,7 @@ _FITTED = (
     "_keys",
     "_key_log_odds",
 )
-# Parameters that older versions would refuse, which stand beside the others.
+# Parameters that older versions would reject; they are stored apart from the others.
 _LATER = ("keep_context", "precision")
 _PLAIN = ("class_prior_", "class_prior_interval_", "report_", "n_features_in_", "_offset")
 
@@ -51,10 +51,10 @@ _PLAIN = ("class_prior_", "class_prior_interval_", "report_", "n_features_in_", 
 def save_classifier(classifier: Any, path: str | Path) -> None:
     """Write the fitted `classifier` to `path`, atomically.
 
-    Raises `ValueError` where it has a preprocessing of the user's own, parameters that are no plain
-    data, or more than the file's header holds (100 MB); `IsADirectoryError` where `path` is a
-    folder, `InputError` where its folder is missing; scikit-learn's `NotFittedError` before the
-    fit.
+    Raises `ValueError` if its preprocessing is a transformer of the user's own, if a parameter is
+    not plain data, or if the text exceeds the file's header (100 MB); `IsADirectoryError` if `path`
+    is a folder; `InputError` if the folder of `path` does not exist; and scikit-learn's
+    `NotFittedError` before the fit.
     """
     check_is_fitted(classifier)
     if classifier.preprocessor_ is not None and not isinstance(
@@ -98,13 +98,13 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
         raise ValueError(f"a parameter is no plain data and cannot be saved: {error}") from None
     try:
         content = save(arrays, metadata={"puicl": text, "puicl_digest": _text_digest(text)})
-    except SafetensorError as error:  # its header holds 100 MB
+    except SafetensorError as error:  # the header is limited to 100 MB
         raise ValueError(f"what is known of the columns is too much for a file: {error}") from None
     write_atomically(Path(path), _in_order(content))
 
 
 def _arrays_of(classifier: Any) -> dict[str, np.ndarray]:
-    """All of a fitted classifier's arrays but those of its scalings, by their names in the file."""
+    """A fitted classifier's arrays, except those of its scalings, by their names in the file."""
     arrays = {name: np.asarray(getattr(classifier, name)) for name in _FITTED}
     for name, tensor in classifier.network_.state_dict().items():
         arrays[f"network.{name}"] = tensor.cpu().numpy()
@@ -122,12 +122,12 @@ def _arrays_of(classifier: Any) -> dict[str, np.ndarray]:
 
 
 def _parameters_of(classifier: Any) -> dict[str, Any]:
-    """The classifier's parameters as plain data; a preprocessor among them as its own."""
+    """The classifier's parameters as plain data; a preprocessor becomes a dict of its own."""
     parameters = classifier.get_params(deep=False)
     if isinstance(parameters["preprocessing"], TablePreprocessor):
         parameters["preprocessing"] = parameters["preprocessing"].get_params()
     for some in (parameters, parameters["preprocessing"]):
-        # Any iterable of names, positions or booleans, an index or a series, say.
+        # May be any iterable, such as an index or a series.
         if isinstance(some, dict) and some.get("categorical_features") is not None:
             some["categorical_features"] = list(some["categorical_features"])
     if parameters["model"] is not None:
@@ -136,7 +136,7 @@ def _parameters_of(classifier: Any) -> dict[str, Any]:
 
 
 def _format_number(classifier: Any) -> int:
-    """The first of `_FORMATS`, from 1, whose readers know all that a fitted classifier has."""
+    """Number, from 1, of the earliest format that can represent the fitted classifier."""
     kinds = classifier._new_rows.scalings
     has_blend = classifier._blend is not None
     needed = {
@@ -152,10 +152,10 @@ def _format_number(classifier: Any) -> int:
 
 
 def load_classifier(cls: type, path: str | Path, device: str | None = None) -> Any:
-    """The classifier that `save_classifier` wrote to `path`, on `device` instead of its own.
+    """Read the classifier that `save_classifier` wrote to `path`.
 
-    Raises `InputError` where the file is missing, damaged or something else, and where its own
-    device is not there.
+    device: where to run the network; None means the saved device. Raises `InputError` if the file
+    is missing, damaged or something else, or if the device is not available.
     """
     about, arrays, has_digest = _read(path)
     try:
@@ -167,16 +167,16 @@ def load_classifier(cls: type, path: str | Path, device: str | None = None) -> A
     except KeyError as error:
         raise InputError(f"{path} is damaged, or no saved classifier: no {error} in it") from None
     except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
-        if has_digest:  # the file is whole: too little memory on a device, say
+        if has_digest:  # the file is intact: some other error, such as too little device memory
             raise
         reason = " ".join(str(error).split())
         raise InputError(f"{path} is damaged, or no saved classifier: {reason}") from None
 
 
 def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray], bool]:
-    """What the file says, its arrays, and whether it holds digests, which are right then.
+    """The file's JSON, its arrays, and whether it holds digests (which have then been checked).
 
-    Raises `InputError` where it is missing, damaged or something else.
+    Raises `InputError` if the file is missing, damaged or something else.
     """
     if Path(path).is_dir():
         raise InputError(f"{path} is a folder, no saved classifier")
@@ -185,7 +185,7 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray], bool
             header = file.metadata() or {}
             text = header.get("puicl", "{}")
             about = json.loads(text)
-            # Of another's file, weights say, there may be types that numpy has not.
+            # Other files, such as weights, may hold types that numpy lacks.
             names = file.keys() if "puicl" in header else ()
             arrays = {name: file.get_tensor(name) for name in names}
     except FileNotFoundError:
@@ -201,7 +201,7 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray], bool
     if about.get("format") not in _FORMATS:
         hint = "" if "puicl" in header else "; weights go to PUICLClassifier(model=...)"
         raise InputError(f"{path} is no saved classifier: it lacks the format {_FORMATS[0]}{hint}")
-    # Files of older versions lack them.
+    # Files of older versions have no digests.
     if header.get("puicl_digest") not in (None, _text_digest(text)):
         raise InputError(f"{path} is damaged: what it says of its arrays is not what was saved")
     if about.get("arrays_digest") not in (None, _digest(arrays)):
@@ -214,7 +214,7 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray], bool
 
 
 def _restored(cls: type, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
-    # Files of older versions do not have them.
+    # Files of older versions lack these parameters.
     later = {name: about[name] for name in _LATER if name in about}
     classifier = cls(**about["parameters"], **later)
     if isinstance(classifier.preprocessing, dict):
@@ -227,24 +227,24 @@ def _restored(cls: type, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
         classifier.column_orders_ = [np.array(order) for order in about["column_orders"]]
     classifier.class_prior_interval_ = tuple(classifier.class_prior_interval_)
     classifier.report_["class_prior_interval"] = classifier.class_prior_interval_
-    if about.get("names_in_order"):  # as above
+    if about.get("names_in_order"):  # also missing in files of older versions
         classifier._names_in_order = about["names_in_order"]
     if about["feature_names_in"] is not None:
         classifier.feature_names_in_ = np.array(about["feature_names_in"], dtype=object)
     classifier.model_card_ = about["card"]
     classifier.network_ = _network(arrays, about["card"], classifier.device)
-    # What the fit was computed in, whatever is asked of the next one: the same answers.
+    # The precision of the fit, not the parameter's, so that answers stay the same.
     set_precision(classifier.network_, about.get("computed_in", "float32"))
     scalings = {
         state["kind"]: scaling_from_state(state) for state in _unpacked(about["scalings"], arrays)
     }
     references = [
         Reference(
-            # One number in files of older versions.
+            # A single number in files of older versions.
             tuple(estimators) if isinstance(estimators, list) else (estimators,),
             scaling,
             arrays[f"reference.{number}.columns"],
-            # Older versions turned no column.
+            # Older versions negated no column.
             arrays.get(
                 f"reference.{number}.signs", np.ones(len(arrays[f"reference.{number}.columns"]))
             ),
@@ -256,14 +256,14 @@ def _restored(cls: type, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
     classifier._new_rows = NewRows(classifier.network_, references, scalings)
     classifier._blend = classifier._students = None
     if "blend.mixed" in arrays:
-        arrays.setdefault("forest.origin", np.zeros(1))  # older versions read columns from 0
+        arrays.setdefault("forest.origin", np.zeros(1))  # older versions had no origin
         blend, forest, neighbors = (
             {name: arrays[f"{kind}.{name}"] for name in part.arrays}
             for kind, part in (("blend", Blend), ("forest", Forest), ("neighbors", Neighbors))
         )
         classifier._blend = Blend.from_arrays(**blend)
         classifier._students = Students(Forest(**forest), Neighbors(**neighbors))
-        if classifier._students.forest.has_circles():  # a row would never arrive
+        if classifier._students.forest.has_circles():  # scoring would never end
             raise InputError("the saved classifier's trees lead in circles")
     classifier.preprocessor_ = None
     if about["preprocessor"] is not None:
@@ -272,7 +272,7 @@ def _restored(cls: type, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
 
 
 def _packed(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
-    """`value` with its arrays put among `arrays`, and their names there in their places."""
+    """Move the arrays in `value` to `arrays`, and return `value` with references in their place."""
     if isinstance(value, np.ndarray):
         arrays[name] = value
         return {"array": name}
@@ -284,7 +284,7 @@ def _packed(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
 
 
 def _unpacked(value: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """What `_packed` made this of."""
+    """Undo `_packed`."""
     if isinstance(value, dict):
         if value.keys() == {"array"}:
             return arrays[value["array"]]
@@ -295,9 +295,9 @@ def _unpacked(value: Any, arrays: dict[str, np.ndarray]) -> Any:
 
 
 def _in_order(content: bytes) -> bytes:
-    """A file of safetensors with what its header says of it in order, which differs by the call.
+    """Sort the metadata in the header of a safetensors file, whose order varies between calls.
 
-    So that one and the same classifier has the same bytes, and one digest, each time it is saved.
+    This way a classifier is saved as the same bytes, with the same digest, each time.
     """
     end = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:end])
@@ -324,7 +324,7 @@ def _network(arrays: dict[str, np.ndarray], card: dict[str, Any], device: str) -
 
 
 def _digest(arrays: dict[str, np.ndarray]) -> str:
-    # Copied: those of a file may be read-only, of which torch warns.
+    # Copied, because arrays from a file may be read-only, about which torch warns.
     return weights_digest({name: torch.from_numpy(array.copy()) for name, array in arrays.items()})
 
 
@@ -333,7 +333,7 @@ def _text_digest(text: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can hold, of numpy's scalars and arrays and of tuples' kind."""
+    """Convert numpy scalars and arrays for JSON; raise `TypeError` for anything else."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):

@@ -1,4 +1,4 @@
-"""How well labelled rows can be told from unlabelled ones, and by what."""
+"""Measure how well labelled rows can be separated from unlabelled ones, and by which columns."""
 
 from dataclasses import dataclass
 
@@ -10,22 +10,22 @@ from puicl_model.ensemble import row_keys
 
 _FOLDS = 5
 _MOST_ROWS = 4_000
-# Added to each column's variance, in units of it.
+# Ridge added to the covariance of the standardised columns.
 _RIDGE = 0.01
-# Each end of what `telltale` takes for possible is beyond it as rarely as this.
+# Error probability of each of the two confidence bounds in `telltale`.
 _RARELY = 0.05
 
 
 def separation(X: np.ndarray, labeled: np.ndarray) -> float:
-    """AUC of labelled against unlabelled rows, by a linear discriminant that has not seen them.
+    """Cross-validated AUC of a linear discriminant between labelled and unlabelled rows.
 
-    X: [n, w], which is ranked first, so that no cell weighs much; labeled: boolean [n]. Each of
-    five folds is scored by the direction fitted on the others. Takes about `_MOST_ROWS` rows,
-    evenly spaced in each class. NaN with fewer than `_FOLDS` rows of a class.
+    X: [n, w], converted to ranks so that no outlier dominates; labeled: boolean [n]. Each of five
+    folds is scored by a discriminant fitted to the others. Uses at most `_MOST_ROWS` rows, evenly
+    spaced in each class. NaN with fewer than `_FOLDS` rows of a class.
 
     If labelled positives are a fair sample of the positives, the share of positives among the
-    unlabelled is at most 2 (1 - AUC), whatever scores the rows: half of the pairs of two positives
-    are ordered wrongly.
+    unlabelled rows is at most 2 (1 - AUC) for any score, because half of the pairs of a labelled
+    and an unlabelled positive are ranked wrongly.
     """
     classes = [np.flatnonzero(labeled), np.flatnonzero(~labeled)]
     if min(map(len, classes)) < _FOLDS:
@@ -47,10 +47,10 @@ def separation(X: np.ndarray, labeled: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Telltale:
-    """A value of a column that labelled rows have and few unlabelled ones.
+    """A value of a column that occurs in labelled rows but in few unlabelled ones.
 
-    column: the column's number; n_labeled, n_unlabeled: how many rows have the value; at_most: see
-    `telltale`.
+    column: number of the column; n_labeled, n_unlabeled: how many rows have the value; at_most:
+    upper bound of the share of positives among the unlabelled rows, see `telltale`.
     """
 
     column: int
@@ -60,13 +60,13 @@ class Telltale:
 
 
 def telltale(X: np.ndarray, labeled: np.ndarray) -> Telltale | None:
-    """The value in X [n, w] that leaves the smallest share of positives among unlabelled rows.
+    """Find the value in X [n, w] with the smallest bound on the unlabelled rows' positive share.
 
-    labeled: boolean [n]. If labelled positives are a fair sample of the positives, as large a part
-    of the others has the value, and all of these are among the unlabelled rows that have it: their
-    share is `at_most` that of the unlabelled rows with the value over that of the labelled ones
-    with it, each as far off as chance puts it in one of twenty cases. None where no value stands in
-    two rows.
+    labeled: boolean [n]. If labelled positives are a fair sample of the positives, a value is as
+    frequent among unlabelled positives as among labelled ones. The share of positives among the
+    unlabelled rows is then `at_most` the frequency of the value among unlabelled rows divided by
+    that among labelled ones, with one-sided 95% confidence bounds in place of both frequencies.
+    None if every column has a different value in each row.
     """
     n_labeled = int(labeled.sum())
     n_unlabeled = len(labeled) - n_labeled
@@ -77,7 +77,7 @@ def telltale(X: np.ndarray, labeled: np.ndarray) -> Telltale | None:
             continue
         with_it = np.bincount(place[labeled], minlength=len(values))
         others = np.bincount(place[~labeled], minlength=len(values))
-        # Of values that as many labelled rows have, that of the fewest others says most.
+        # Among values in equally many labelled rows, the one in fewest unlabelled rows is decisive.
         counts, number = np.unique(with_it, return_inverse=True)
         fewest = np.full(len(counts), n_unlabeled)
         np.minimum.at(fewest, number, others)
@@ -92,21 +92,21 @@ def telltale(X: np.ndarray, labeled: np.ndarray) -> Telltale | None:
 
 
 def _solved(within: np.ndarray, apart: np.ndarray) -> np.ndarray:
-    """(W'W/n + ridge)^-1 v for `within` W [n, w] and `apart` v [w]."""
+    """(W'W/n + ridge I)^-1 v [w] for `within` W [n, w] and `apart` v [w]."""
     n, w = within.shape
     if w <= n:
         return np.linalg.solve(within.T @ within / n + _RIDGE * np.eye(w), apart)
-    # The same by Woodbury's identity, with a matrix of rows by rows.
+    # The same by Woodbury's identity, with an n by n matrix.
     inner = np.linalg.solve(within @ within.T + n * _RIDGE * np.eye(n), within @ apart)
     return (apart - within.T @ inner) / _RIDGE
 
 
 def copies(X: np.ndarray, labeled: np.ndarray) -> int:
-    """How many labelled rows equal one before them, as oversampling makes them.
+    """Count labelled rows that repeat an earlier labelled row, as oversampling produces.
 
-    0 where an unlabelled row equals one of these, as positives of a table of few levels do, or
-    where unlabelled rows equal each other half as often, as in a table that was joined.
-    X: [n, w], preprocessed; labeled: boolean [n].
+    X: [n, w], preprocessed; labeled: boolean [n]. Returns 0 if the repeats have another
+    explanation: if an unlabelled row equals a repeated one, as in a table with few levels, or if
+    the share of repeats among unlabelled rows is at least half as high, as in a joined table.
     """
     keys = row_keys(X)
     different, times = np.unique(keys[labeled], return_counts=True)

@@ -1,4 +1,4 @@
-"""Warnings that name the user's own line, however many of our frames lie between."""
+"""Warnings that are attributed to the user's own line, however deep the call stack."""
 
 import sys
 import warnings
@@ -8,10 +8,10 @@ _BETWEEN = ("puicl_model", "sklearn", "joblib")
 
 
 def tell(sentence: str, category: type[Warning] = UserWarning) -> None:
-    """Warn as of the nearest frame outside these packages, or of the outermost frame of all.
+    """Warn with the nearest frame outside `_BETWEEN` as location, or else the outermost frame.
 
-    What Python 3.12's `skip_file_prefixes` does. A `stacklevel` in numbers would name a line of
-    this package wherever a function is called through another one than was counted on.
+    Python 3.12's `skip_file_prefixes` does the same. A fixed `stacklevel` would name a line of this
+    package whenever a function is called by another path than assumed.
     """
     level, frame = 1, sys._getframe()
     while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in _BETWEEN:

@@ -1,4 +1,4 @@
-"""Calls machine code for many problems, shared out among threads."""
+"""Run machine code on many problems, divided among threads."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import torch
 
-# Numbers a thread should have to work on, lest starting it costs more than it saves.
+# Least work per thread, in numbers: for less, starting a thread costs more than it saves.
 _WORTH_A_THREAD = 1 << 16
 
 
@@ -18,10 +18,10 @@ def run(
     work: int,
     scratch_bytes: int = 0,
 ) -> None:
-    """Call a function of `machine_code.compiled` for the problems 0 to `count`.
+    """Run a function of `machine_code.compiled` on the problems 0 to `count` - 1.
 
-    told: what it is told, by the names in `parameters`; zero where nothing is. `work`: how many
-    numbers there are in all. Each thread has `scratch_bytes` of its own.
+    parameters: names of its parameters; told: their values, zero for missing names; work: how many
+    numbers there are in total; scratch_bytes: scratch memory for each thread.
     """
     numbers = np.array([told.get(key, 0) for key in parameters], np.int64)
     threads = torch.get_num_threads()
@@ -32,8 +32,8 @@ def run(
         function(numbers.ctypes.data, 0, count, scratch.data_ptr())
     elif (shared := _team()) is not None:
         places = (numbers.ctypes.data, bounds.ctypes.data, scratch.data_ptr(), scratch.stride(0))
-        # As many as PyTorch asks for, some with nothing to do: another number would begin and end
-        # threads each time.
+        # Always as many threads as PyTorch uses, even if some are idle: changing the number would
+        # end and start threads each time.
         shared(threads, function, (*places, parts))
     else:
         _in_own_threads(function, numbers, bounds.tolist(), scratch)

@@ -1,8 +1,8 @@
 """Attention in bfloat16 on tiles, and its gradient: `attention_code` for processors with AMX.
 
-Scores, of 32 keys with 16 queries in lanes, come from the tiles through a buffer that stays in the
-first cache, are made weights as vectors, and go back as a factor of the next product. What takes
-the time is the weights, so the next scores are asked for before them.
+Scores of 32 keys with 16 queries in lanes are written from the tiles to a buffer in the L1 cache,
+turned into weights with vector instructions, and loaded into a tile for the next product. Computing
+the weights takes most of the time, so the next block's scores are started before them.
 """
 
 import functools
@@ -13,14 +13,14 @@ from puicl_model.attention_code import SAFE_SCORE
 from puicl_model.machine_code import FLOAT, LANES, compiled, vector
 from puicl_model.tile_code import SETTINGS_BYTES, TILE_BYTES, TileCode, has_tiles
 
-KEYS = 2 * LANES  # that a product sums over
-QUERIES = 2 * LANES  # the same, where queries are summed over
+KEYS = 2 * LANES  # keys that a product sums over
+QUERIES = 2 * LANES  # queries that a product sums over, in the gradient
 
-_WAITING = 2  # buffers of scores: one is read while the next is written
+_WAITING = 2  # double buffering of scores: one is read while the next is written
 
 
 def _forward(size: int, native: bool) -> TileCode:
-    """As `attention_code` has it: out, and stats of each group of 16 queries."""
+    """Write `out`, and `stats` of each group of 16 queries, as in `attention_code`."""
     code = TileCode("forward", size, native)
     told = code.told
     scores, rows_of_keys = 4, 5
@@ -35,13 +35,13 @@ def _forward(size: int, native: bool) -> TileCode:
     weights = code.at(buffers, _WAITING * 2, TILE_BYTES)  # [16 pairs of keys, 16 queries]
     k_rows = code.at(weights, 1, TILE_BYTES)
     blocks = code.ceil(code.length, KEYS)
-    # One block more, whose scores nobody reads.
+    # One extra block, because scores are computed one block ahead; the last ones are not used.
     v_columns = code.at(k_rows, code.add(blocks, code.number(1)), room)  # a block [D, 32]
     absent = code.at(v_columns, blocks, room)
     code.mark_absent(absent, code.mul(blocks, code.number(KEYS)))
 
     def ask(block) -> None:
-        """Scores of a block, into its buffer."""
+        """Compute the scores of a block into its buffer."""
         buffer = code.at(buffers, code.and_(block, code.number(1)), 2 * TILE_BYTES)
         for half in range(2):
             code.zero_tile(scores)
@@ -97,7 +97,7 @@ def _forward(size: int, native: bool) -> TileCode:
                         score = code.fadd(code.floats(buffer, j), minus)
                         score = code.fadd(score, code.absence(absent, block, j, KEYS))
                         both.append(code.half_up(code.exp2(score)))
-                        # The sum is of what is multiplied, so that the weights add up to one.
+                        # Sum the rounded weights that are multiplied, so that they add up to one.
                         code.store(code.fadd(code.load(total), code.high(both[-1])), total)
                     code.put(code.paired(*both), code.at(weights, i // 2, 64), 64)
                 code.load_tile(weights_tile, weights, 64)
@@ -118,18 +118,18 @@ def _forward(size: int, native: bool) -> TileCode:
 
 
 def forward_scratch(size: int, asking: int, length: int) -> int:
-    """Bytes of scratch `forward` needs."""
+    """Bytes of scratch memory that `forward` needs."""
     blocks = -(-length // KEYS)
     fixed = SETTINGS_BYTES + size * 96 + (2 * _WAITING + 1) * TILE_BYTES
     return fixed + KEYS * (2 * size * (2 * blocks + 1) + 4 * blocks)
 
 
 def _backward(size: int, native: bool) -> TileCode:
-    """dq, dk and dv; the weights are computed again from the stats."""
+    """Write dq, dk, dv and dbias; the weights are recomputed from the stats."""
     code = TileCode("backward", size, native)
     told = code.told
     room = KEYS * size * 2  # bytes of a block of keys, or of 32 queries
-    some = size * 32  # bytes of a group of queries, 16
+    some = size * 32  # bytes of a group of 16 queries
     of_keys, asked_tiles = ((2, 3), (4, 5, 6, 7)) if size == 64 else ((2,), (3, 4))
     code.begin_tiles(of_keys if size < 64 else (), asked_tiles if size < 64 else ())
     left, right = ((4, 5), 6) if size == 64 else ((5, 6), 7)
@@ -150,8 +150,8 @@ def _backward(size: int, native: bool) -> TileCode:
     o_lanes = code.at(q_lanes, groups, some)
     q_pairs = code.at(o_lanes, groups, some)
     o_pairs = code.at(q_pairs, crowds, room)
-    dq_sums = code.at(o_pairs, crowds, room)  # of a group [D, 16] float32
-    deltas = code.at(dq_sums, groups, 2 * some)  # of each query sum(dO * O)
+    dq_sums = code.at(o_pairs, crowds, room)  # [D, 16] float32 per group
+    deltas = code.at(dq_sums, groups, 2 * some)  # sum(dO * O) of each query
     absent = code.at(deltas, groups, 64)
     code.mark_absent(absent, code.mul(blocks, code.number(KEYS)))
     with code.loop(code.last, code.first) as number:
@@ -170,7 +170,7 @@ def _backward(size: int, native: bool) -> TileCode:
             code.keep(lanes, code.at(q_lanes, group, some))
             slope = code.in_lanes(at["dout"], told["o_row"], *asked)
             code.keep(slope, code.at(o_lanes, group, some))
-            # Queries beyond the last add nothing to any key.
+            # Zeros, so that queries beyond the last contribute nothing to any key.
             to = code.at(q_pairs, group, some)
             code.pack_pairs(at["q"], told["q_row"], *asked, to, LANES, at["bias"], zeros=True)
             to = code.at(o_pairs, group, some)
@@ -186,7 +186,7 @@ def _backward(size: int, native: bool) -> TileCode:
             minus: list[ir.Value] = []
             inverse: list[ir.Value] = []
             for group in both:
-                # Of a group that is not there the last's are read, and no weight is left.
+                # For a group beyond the last, read the last one's stats and zero its weights.
                 there = code.icmp_unsigned("<", group, code.groups)
                 known = code.smaller(group, code.sub(code.groups, code.number(1)))
                 stats = code.at(at["stats"], known, 2 * 64)
@@ -254,30 +254,30 @@ def _backward(size: int, native: bool) -> TileCode:
 
 
 def backward_scratch(size: int, asking: int, length: int) -> int:
-    """Bytes of scratch `backward` needs."""
+    """Bytes of scratch memory that `backward` needs."""
     keys, queries = -(-length // KEYS) * KEYS, -(-asking // QUERIES) * QUERIES
     fixed = SETTINGS_BYTES + 14 * TILE_BYTES
     return fixed + keys * (14 * size + 4) + queries * (12 * size + 4)
 
 
 def _pack_half(code: TileCode, base, half, to) -> None:
-    """16 keys' rows side by side."""
+    """Copy the rows of 16 keys to consecutive memory."""
     for i in range(2):
         block = code.add(code.mul(half, code.number(2)), code.number(i))
         code.pack_rows(base, code.told["k_row"], block, code.at(to, i, 8 * 2 * code.size))
 
 
 def _half_of_block(code: TileCode, columns, half, room: int):
-    """Where the 16 keys `half` begin among blocks of 32, [D, 32] each."""
+    """Address of the 16 keys number `half` in blocks [D, 32] of 32 keys each."""
     block = code.at(columns, code.lshr(half, code.number(1)), room)
     return code.at(block, code.and_(half, code.number(1)), 32)
 
 
 @functools.cache
 def function(name: str, size: int, native: bool = True):
-    """The function `forward` or `backward` for heads of `size`; raises what `compiled` does.
+    """The compiled function `forward` or `backward` for heads of `size`; raises as `compiled`.
 
-    Native code asks the system for the tiles first: `RuntimeError` where there are none to have.
+    Native code first requests the tiles from the system; raises `RuntimeError` if there are none.
     """
     if native and not has_tiles():
         raise RuntimeError("no tiles to be had")

@@ -1,7 +1,7 @@
-"""Matrix products on tiles: registers of 16 rows of 64 bytes that some x86 processors have (AMX).
+"""Matrix products on tiles: registers of 16 rows of 64 bytes on some x86 processors (AMX).
 
-A product adds to 16 x 16 sums in float32 those over 32 numbers: the rows of one tile, bfloat16 as
-they come, times another tile in the layout "pairs" or "lanes" of `attention_parts`.
+A product accumulates 16 x 16 float32 sums over 32 numbers each: the bfloat16 rows of one tile times
+another tile in the layout "pairs" or "lanes" of `attention_parts`.
 """
 
 import ctypes
@@ -19,21 +19,21 @@ I8 = ir.IntType(8)
 TILES = 8
 TILE_BYTES = 1024
 
-# Bytes of scratch that `begin_tiles` needs: three settings of 64 bytes, and the tiles where they
-# are emulated.
+# Bytes of scratch memory for `begin_tiles`: three settings of 64 bytes, and memory for emulated
+# tiles.
 SETTINGS_BYTES = 192 + TILES * TILE_BYTES
 
-# Bits of the register for arithmetic (MXCSR): numbers below 2^-126 are and become zero, as on
-# tiles. Absent keys leave such weights, which these processors multiply far more slowly.
+# Bits of the control register MXCSR that treat and flush denormals (below 2^-126) as zero, as tiles
+# do. Absent keys get denormal weights, with which vector arithmetic is far slower.
 _NO_TINY_NUMBERS = 0x8040
 
-# Linux lends the registers to who asks: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA).
+# Linux grants the registers on request: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA).
 _ARCH_PRCTL, _ASK, _TILE_DATA = 158, 0x1023, 18
 
 
 @functools.cache
 def has_tiles() -> bool:
-    """Whether this processor multiplies tiles of bfloat16, and the system lets this process."""
+    """Whether this processor has bfloat16 tiles and the system lets this process use them."""
     features = llvm.get_host_cpu_features()
     if not all(features.get(name, False) for name in ("amx-tile", "amx-bf16", "avx512bf16")):
         return False
@@ -43,14 +43,14 @@ def has_tiles() -> bool:
 
 
 class TileCode(AttentionCode):
-    """Attention's code with tiles, for heads of `size`.
+    """Builder for attention code with tiles, for heads of `size`.
 
-    native: whether to use the processor's tiles, or memory and vectors in their place.
+    native: whether to use the processor's tiles, or emulate them with memory and vectors.
     """
 
     def __init__(self, name: str, size: int, native: bool):
         super().__init__(name, size, native)
-        # Numbers of a head that one product sums over, and products a head.
+        # How many of a head's numbers a product sums over, and how many products a head takes.
         self.depth = min(size, 2 * LANES)
         self.steps = size // self.depth
         self.tile_pairs: dict[int, int] = {}
@@ -58,17 +58,17 @@ class TileCode(AttentionCode):
         self.scratch = self.at(self.scratch, 1, SETTINGS_BYTES)
 
     def begin_tiles(self, of_heads: tuple[int, ...], pairs_of_heads: tuple[int, ...]) -> None:
-        """Set the tiles' shapes, which `end_tiles` takes back.
+        """Set the tiles' shapes, which `end_tiles` resets.
 
-        `of_heads` hold rows of heads, and `pairs_of_heads` such in lanes: less than a whole tile
-        where heads are small. All others are whole.
+        Tiles `of_heads` hold rows of heads, and tiles `pairs_of_heads` hold them in lanes; both are
+        partial tiles if heads are small. All other tiles are whole.
         """
         few = self.depth // 2
         self.tile_pairs = dict.fromkeys((*of_heads, *pairs_of_heads), few)
         if not self.native:
             return
-        # Whoever else computes in this thread finds shapes and settings as they were (but no
-        # numbers in the tiles: those who multiply load theirs).
+        # Save shapes and settings, so that `end_tiles` can restore them for other code in this
+        # thread. The tiles' contents are lost, but users of tiles load their own.
         before, now = (self.at(self._settings, 128 + 4 * i, 1) for i in range(2))
         self._call("sse.stmxcsr", self._pointer(before))
         self.put(self.or_(self.get(I32, before, 4), I32(_NO_TINY_NUMBERS)), now, 4)
@@ -85,13 +85,13 @@ class TileCode(AttentionCode):
         self._call("ldtilecfg", self._pointer(to))
 
     def end_tiles(self) -> None:
-        """Leave shapes and settings as `begin_tiles` found them."""
+        """Restore the shapes and settings that `begin_tiles` found."""
         if self.native:
             self._call("ldtilecfg", self._pointer(self._settings))
             self._call("sse.ldmxcsr", self._pointer(self.at(self._settings, 128, 1)))
 
     def zero_tile(self, tile: int) -> None:
-        """All numbers zero."""
+        """Set all numbers of a tile to zero."""
         if self.native:
             self._call("tilezero", I8(tile))
         else:
@@ -99,7 +99,7 @@ class TileCode(AttentionCode):
                 self.put(self.whole(0), self._emulated(tile, row), 64)
 
     def load_tile(self, tile: int, address, stride) -> None:
-        """Rows `stride` bytes apart."""
+        """Load a tile from rows `stride` bytes apart."""
         stride = self.number(stride) if isinstance(stride, int) else stride
         if self.native:
             self._call("tileloadd64", I8(tile), self._pointer(address), stride)
@@ -109,7 +109,7 @@ class TileCode(AttentionCode):
             self.put(self.get(vector(I32), from_), self._emulated(tile, row), 64)
 
     def store_tile(self, tile: int, address, stride) -> None:
-        """Rows `stride` bytes apart."""
+        """Store a tile to rows `stride` bytes apart."""
         stride = self.number(stride) if isinstance(stride, int) else stride
         if self.native:
             self._call("tilestored64", I8(tile), self._pointer(address), stride)
@@ -134,13 +134,13 @@ class TileCode(AttentionCode):
             self.put(total, to, 64)
 
     def pack_columns(self, lanes: list, to) -> None:
-        """What 16 rows `in_lanes` are, the other way round: [D, 16] bfloat16, 64 bytes apart."""
+        """Transpose 16 rows from `in_lanes` to [D, 16] bfloat16, with rows 64 bytes apart."""
         for i, pairs in enumerate(lanes):
             for side, numbers in enumerate((pairs, self.lshr(pairs, self.whole(16)))):
                 self.put(self.trunc(numbers, vector(I16)), self.at(to, 2 * i + side, 64), 32)
 
     def add_product(self, sums: int, rows: int, pairs: int, address, stride) -> None:
-        """The same as `multiply` for sums that lie in memory, rows `stride` bytes apart."""
+        """`multiply` for sums in memory, with rows `stride` bytes apart; `sums` is overwritten."""
         self.load_tile(sums, address, stride)
         self.multiply(sums, rows, pairs)
         self.store_tile(sums, address, stride)

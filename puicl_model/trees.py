@@ -1,4 +1,4 @@
-"""Cross-fitted extremely randomised trees, students of the network (`puicl_model.blend`)."""
+"""Cross-fitted extremely randomised trees as a student of the network (`puicl_model.blend`)."""
 
 from typing import Self
 
@@ -9,18 +9,19 @@ from sklearn.model_selection import StratifiedKFold
 _FOLDS = 5
 _TREES = 100
 _LEAF = 3
-# A column whose values lie within so many of float32's steps is read from its middle.
+# A column whose range spans fewer float32 steps than this is centred at its median.
 _STEPS = 4096
-# More rows teach these trees little and make them large.
+# Most rows to learn from: more rows improve the trees little and make them large.
 _MOST_ROWS = 20_000
 
 
 class Forest:
     """Fitted trees as flat arrays, so that they can be saved without pickling.
 
-    Node i of all trees goes on to `left[i]` where the row's `feature[i]` is at most
-    `threshold[i]`, else to `right[i]`; a leaf's `feature` is negative, its answer `share[i]`.
-    Columns are read less `origin` [w].
+    The nodes of all trees are numbered together. Node i leads to `left[i]` if the row's column
+    `feature[i]` is at most `threshold[i]`, else to `right[i]`. A leaf has a negative `feature` and
+    predicts `share[i]`. `origin` [w] is subtracted from the columns first; `roots` are the numbers
+    of the trees' roots.
     """
 
     roots: np.ndarray
@@ -37,13 +38,13 @@ class Forest:
             setattr(self, name, arrays[name])
 
     def has_circles(self) -> bool:
-        """Whether some node does not lead further down, as in no tree that was grown."""
+        """Whether an inner node leads to itself or a lower number, which no grown tree does."""
         onwards = np.minimum(self.left, self.right) > np.arange(len(self.feature))
         return not onwards[self.feature >= 0].all()
 
     @classmethod
     def of(cls, forests: list[ExtraTreesRegressor], origin: np.ndarray) -> Self:
-        """All trees of all `forests`, whose columns lay that far from 0."""
+        """Join all trees of all `forests`, which were fitted to columns minus `origin` [w]."""
         trees = [tree.tree_ for forest in forests for tree in forest.estimators_]
         sizes = [tree.node_count for tree in trees]
         roots = np.cumsum([0, *sizes[:-1]])
@@ -65,7 +66,7 @@ class Forest:
         )
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
-        """Mean answer [m] of the trees, for rows [m, w]."""
+        """Mean prediction [m] of the trees for rows X [m, w]."""
         X = _small(X, self.origin)
         total, rows = np.zeros(len(X)), np.arange(len(X))
         for root in self.roots:
@@ -83,10 +84,11 @@ class Forest:
 def cross_fitted(
     X: np.ndarray, labeled: np.ndarray, answers: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, Forest]:
-    """What trees answer that have not seen the row [n], and all of the trees.
+    """Fit trees; return their out-of-fold predictions [n] and the forest of all trees.
 
-    X: [n, w] of any scale; labeled: boolean [n], at least 2 of each kind; answers: what the trees
-    learn [n]. At most `_MOST_ROWS` rows are learnt from; the others are scored by all trees.
+    X: [n, w] of any scale; labeled: boolean [n], at least 2 of each kind; answers: [n], the
+    targets. At most `_MOST_ROWS` rows are learnt from; all other rows are scored by all trees.
+    Raises `ValueError` for fewer than 2 rows of a kind.
     """
     kept = np.sort(thin(labeled, rng))
     least = check_enough(labeled)
@@ -109,7 +111,7 @@ def cross_fitted(
 
 
 def check_enough(labeled: np.ndarray) -> int:
-    """How many rows the smaller kind has; raises `ValueError` for fewer than the trees need."""
+    """Number of rows of the smaller kind; raises `ValueError` for fewer than the trees need."""
     least = int(min(labeled.sum(), (~labeled).sum()))
     if least < 2:
         raise ValueError("blend='trees' needs two labelled and two unlabelled rows")
@@ -117,9 +119,9 @@ def check_enough(labeled: np.ndarray) -> int:
 
 
 def _origin(X: np.ndarray) -> np.ndarray:
-    """Where the columns [n, w] are read from: 0, or their middle where float32 would merge them.
+    """Origins [w] of the columns of X [n, w]: 0, or the median if float32 would merge values.
 
-    Moments of one morning in days since 1970, say, lie within a few of its steps.
+    For example, times of one morning in days since 1970 lie within a few float32 steps.
     """
     with np.errstate(over="ignore"):
         steps = np.ptp(X, axis=0) / np.spacing(np.abs(X).max(axis=0).clip(1e-30, 1e30), dtype="f4")
@@ -127,12 +129,12 @@ def _origin(X: np.ndarray) -> np.ndarray:
 
 
 def _small(X: np.ndarray, origin: np.ndarray) -> np.ndarray:
-    """The columns less `origin` within float32, which the trees need."""
+    """X minus `origin`, clipped to the range of float32, which the trees require."""
     return np.clip(X - origin, -1e30, 1e30).astype(np.float32)
 
 
 def thin(labeled: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """At most `_MOST_ROWS` positions, as many of each kind as there are, up to half of them."""
+    """Draw at most `_MOST_ROWS` positions, half of each kind, or more if the other has fewer."""
     kinds = [rng.permutation(np.flatnonzero(kind)) for kind in (labeled, ~labeled)]
     half = _MOST_ROWS // 2
     room = [max(half, _MOST_ROWS - len(other)) for other in reversed(kinds)]

@@ -1,4 +1,4 @@
-"""Weights on disk: `NAME.safetensors`, and `NAME.json` beside it with what they are."""
+"""Weights on disk: tensors in `NAME.safetensors`, and their model card in `NAME.json` beside it."""
 
 import hashlib
 import json
@@ -14,21 +14,21 @@ from safetensors.torch import load_file, save
 from puicl_config import InputError, ModelConfig, parse_config, write_atomically
 from puicl_model.model import PUICL
 
-# What comes with the package: NAME.safetensors and NAME.json.
+# Weights shipped with the package: NAME.safetensors and NAME.json.
 _SHIPPED = Path(__file__).parent / "weights"
 
 
 def shipped_weights() -> list[str]:
-    """Names of the weights that come with the package, "default" first where it is among them."""
+    """Names of the weights shipped with the package, sorted, but "default" first if it is there."""
     names = (path.stem for path in _SHIPPED.glob("*.safetensors"))
     return sorted(names, key=lambda name: (name != "default", name))
 
 
 def find_weights(model: str | Path | None) -> Path:
-    """The file of `model`: a name of the shipped ones (None: "default"), or a path.
+    """Path of the weights' file for `model`: a shipped name (None means "default") or a path.
 
-    A name without a dot or a slash is never taken for a path. Raises `InputError` where no such
-    weights ship.
+    A string without a dot or a slash is always taken as a name. Raises `InputError` if no weights
+    of that name are shipped. Whether a path exists is not checked.
     """
     name = "default" if model is None else str(model)
     if Path(name).name != name or Path(name).suffix:
@@ -37,7 +37,7 @@ def find_weights(model: str | Path | None) -> Path:
         return _SHIPPED / f"{name}.safetensors"
     there = ", ".join(shipped_weights()) or "none"
     path = "the path of a model.safetensors"
-    if Path(name).is_dir():  # a run's, named from beside it
+    if Path(name).is_dir():  # probably a training run's folder, given by its bare name
         path += f", such as {Path(name, 'model.safetensors')}"
     raise InputError(
         f"no weights named {name!r} come with this package (there are: {there}); "
@@ -46,10 +46,10 @@ def find_weights(model: str | Path | None) -> Path:
 
 
 def refuse_folder(path: Path) -> None:
-    """Raise `InputError`, which says what to give instead, where weights' `path` is a folder."""
+    """Raise `InputError`, saying what to give instead, if the weights' `path` is a folder."""
     if not path.is_dir():
         return
-    # A run that has not ended, or one of its checkpoints, has none that could be given.
+    # An unfinished run, or one of its checkpoints, holds no model.safetensors to point to.
     has_own = (path / "state.safetensors").is_file() or (path / "checkpoints").is_dir()
     if has_own and not (path / "model.safetensors").is_file():
         raise InputError(
@@ -60,7 +60,7 @@ def refuse_folder(path: Path) -> None:
 
 
 def weights_digest(tensors: Mapping[str, torch.Tensor]) -> str:
-    """Hex SHA-256 over names, shapes, dtypes and bytes, in the order of the names."""
+    """Hex SHA-256 of all tensors' names, dtypes, shapes and bytes, in the sorted order of names."""
     digest = hashlib.sha256()
     for name in sorted(tensors):
         tensor = tensors[name].detach().cpu().contiguous()
@@ -70,10 +70,11 @@ def weights_digest(tensors: Mapping[str, torch.Tensor]) -> str:
 
 
 def load_model(path: str | Path) -> tuple[PUICL, dict[str, Any]]:
-    """A model in evaluation mode and its card, from the safetensors file at `path`.
+    """Load a model, frozen and in evaluation mode, and its card from the safetensors at `path`.
 
-    Raises `InputError` where a file is missing or damaged, the weights do not match the card, or
-    some of them are not finite.
+    The card is the `.json` file of the same name beside it. Raises `InputError` if `path` is a
+    folder, if a file is missing or damaged, if the weights do not match the card, or if some of
+    them are not finite.
     """
     path = Path(path)
     card_path = path.with_suffix(".json")
@@ -106,10 +107,11 @@ def load_model(path: str | Path) -> tuple[PUICL, dict[str, Any]]:
 
 
 def network_of(config: ModelConfig, tensors: Mapping[str, torch.Tensor], told: str) -> PUICL:
-    """The network of `config` that holds `tensors`, frozen and in evaluation mode.
+    """Build the network of `config` with weights `tensors`, frozen and in evaluation mode.
 
-    Raises `InputError`, which begins with `told`, where they are not its own. What makes it large
-    is looked at before it is made: a card of some bytes may name any size.
+    Raises `InputError`, beginning with `told`, if names or shapes of the tensors do not fit. The
+    shapes that determine the network's size are checked before it is allocated, because a small
+    damaged card could demand any amount of memory.
     """
     _check_shapes(_large(config), tensors, told)
     model = PUICL(config)
@@ -121,7 +123,7 @@ def network_of(config: ModelConfig, tensors: Mapping[str, torch.Tensor], told: s
 
 
 def _large(config: ModelConfig) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Names and shapes of tensors that all others are in proportion to, block by block."""
+    """Yield names and shapes of the tensors that determine the sizes of all others."""
     width, inner = config.embedding_size, config.feedforward_size
     yield "feature_encoder.weight", (width, len(config.feature_group))
     if config.thinking_rows:
@@ -147,10 +149,11 @@ def save_model(
     card: dict[str, Any],
     writer: str = "",
 ) -> None:
-    """Write weights and card, each atomically, the card last: only then do they count.
+    """Write weights to `path` and the card to the `.json` file beside it, each atomically.
 
-    `card` needs the key `model`, the `ModelConfig` as plain data; the digest is added here.
-    `writer` is that of `write_atomically`.
+    The card is written last: weights without a card do not count. `card` needs the key `model`, the
+    `ModelConfig` as plain data; `weights_digest` is added here. `writer`: see `write_atomically`.
+    Raises `InputError` if the folder of `path` does not exist.
     """
     path = Path(path)
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
