@@ -1,4 +1,4 @@
-"""From tables as people have them to the numbers the network reads."""
+"""Convert real-world tables to the numbers that the network reads."""
 
 from puicl_model.preprocessing.principal import PRINCIPAL
 from puicl_model.preprocessing.reading import NOTHING, filled, is_missing, look, read_table

@@ -1,4 +1,4 @@
-"""Whether numbers with something beside or between their digits are amounts or codes."""
+"""Decide whether numbers with units or separators are amounts, rather than codes or lists."""
 
 import itertools
 import math
@@ -21,31 +21,32 @@ _CAPITALS = frozenset(
     {*CURRENCIES, "KB", "MB", "GB", "TB", "PB", "HP", "RPM", "KM", "KG", "CM", "MM", "ML", "MPH"}
 )
 _BETWEEN = re.compile(f"[,{BLANKS}]")
-# One mark parts thousands, the other is decimal; or blanks do.
+# Separated thousands before a decimal comma: 1.234,5 or 1 234,5.
 _BOTH = re.compile(rf"[.{BLANKS}]\d{{3}},\d")
 FEWEST_OF_A_UNIT = 3
-# No units: of the first, each number has its own, so that new rows would have others (1st beside
-# 4th); small letters by which flats, classes and arms of chromosomes are told apart (10a, 7q).
+# These are not units. The suffix of an ordinal depends on its number, so that new rows would have
+# other ones (1st, 4th). Small letters distinguish flats, classes and arms of chromosomes (10a, 7q).
 _ORDINALS = frozenset(
     {"st", "nd", "rd", "th", "er", "re", "\u00e8re", "\u00e8me", "\u00ba", "\u00aa"}
 )
 _OF_FLATS = frozenset("abcefijnopqruvz")
-_A_MONTH = re.compile(MONTH, re.IGNORECASE).fullmatch  # 5 May would be another's 1 June
-# Of amounts: thousands, millions, billions, trillions. Numbers below 100 need none of these.
+_A_MONTH = re.compile(MONTH, re.IGNORECASE).fullmatch  # in 5 May, May is no unit: June may follow
+# Thousands, millions, billions, trillions. Amounts below 100 are not abbreviated like this.
 _SHORTENED, _FEWEST_SHORTENED = frozenset("kmbt"), 100
-# From so many different numbers on, a comma alone is taken for a decimal one: 1,2 may be two
-# answers of a few.
+# From this many different numbers on, a lone comma is taken as decimal; among fewer, 1,2 may be a
+# list of two answers.
 _MANY = 21
-# Wholes parted by blanks, all of which have so many digits, may be telephone numbers.
+# Whole numbers with blanks that all have at least this many digits may be telephone numbers.
 _FEWEST_OF_A_TELEPHONE = 7
-# Less often than this, what stands behind the thousands of amounts is more than these throughout.
+# Groups of digits in ascending order throughout (101,102) are taken as lists if amounts would have
+# this order by chance with less than this probability.
 _BY_CHANCE = 0.001
 
 
 def units_behind(cells: Sequence[NumberCell], decimal: str, *, currency: bool) -> dict[str, float]:
-    """What to multiply numbers by for what stands behind them; empty where it cannot be told.
+    """The factor of each unit behind the numbers; empty if the units cannot be determined.
 
-    currency: whether one stands in front.
+    currency: whether a currency stands in front of the numbers.
     """
     named = {cell.after for cell in cells} - {""}
     some_plain = any(not cell.after and value_of(cell.digits, decimal) for cell in cells)
@@ -68,12 +69,13 @@ def units_behind(cells: Sequence[NumberCell], decimal: str, *, currency: bool) -
 
 
 def _may_be_codes(cells: Sequence[NumberCell], decimal: str, named: set[str]) -> bool:
-    """Whether the single letters behind numbers may be no units.
+    """Whether single letters behind numbers may be part of codes instead of units.
 
-    Flats and classes (12, 12B, 14), where they would be thousands, millions and so on: these are
-    taken for such where some have fractions (1.5K), beside plain numbers only if a hundred is among
-    these, and not of metres some of which lack their unit. Sizes (5S, 5M), where they would be
-    times: fewer than three capitals say nothing. And 3 m beside 10 d may be minutes or months.
+    Letters for thousands, millions etc. may also denote flats and classes (12, 12B, 14). They count
+    as units only if one of the numbers has a fraction (1.5K) and any plain numbers reach a hundred;
+    a lone m, t or b never does (some metres may lack their unit). Letters for times may denote
+    sizes (5S, 5M), so fewer than three different capitals do not count. And m beside d may be
+    minutes or months.
     """
     if named in ({"m"}, {"t"}, {"b"}, {"d", "m"}):
         return True
@@ -85,10 +87,11 @@ def _may_be_codes(cells: Sequence[NumberCell], decimal: str, named: set[str]) ->
 
 
 def are_amounts(cells: Sequence[NumberCell], decimal: str) -> bool:
-    """Whether numbers that nothing stands beside are amounts rather than codes or answers.
+    """Whether numbers without unit or currency are amounts rather than codes or answers.
 
-    555 123 and 555 456 may be telephone numbers, as are all of seven digits or more; 1,2 and 1,3
-    answers of which several count; 192.168.101.100 is an address.
+    Not amounts: possible telephone numbers, which have blanks and all equally many digits (555 123
+    and 555 456) or seven digits or more; possible multiple answers (1,2 and 1,3); and addresses
+    (192.168.101.100).
     """
     digits = [cell.digits for cell in cells]
     if decimal == "," and any(_BOTH.search(d) for d in digits):
@@ -104,10 +107,10 @@ def are_amounts(cells: Sequence[NumberCell], decimal: str) -> bool:
 
 
 def _may_be_lists(digits: Sequence[str]) -> bool:
-    """Whether marks may stand between answers, codes or places: 1,2 and 3,4; 101,102,105.
+    """Whether marks may separate the items of lists, as in 1,2 and 3,4 or in 101,102,105.
 
-    In ascending order throughout (2,2 may be two dice), of small numbers or of as many digits as
-    thousands have; or with 1,10 beside 1,1.
+    The items must ascend throughout (2,2 may be two dice) and be small numbers or have three digits
+    each, as thousands do. A pair such as 1,10 and 1,1 also indicates lists.
     """
     lists = [_BETWEEN.split(d) for d in digits]
     several = [each for each in lists if len(each) > 1]

@@ -1,4 +1,4 @@
-"""Cells as numbers, seconds or words: what is told apart in a column of `plain_cells`."""
+"""Read the cells of a column of `plain_cells` as numbers, seconds or words."""
 
 import datetime as dt
 import re
@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-# From here on float64 skips whole numbers.
+# From here on, float64 cannot represent every integer.
 EXACT = 2**53
 _WHOLE = re.compile(r"^\s*[+-]?\d+\s*$")
-# 007 and 7 are two codes, 7.0 and 7 one: only the first of a batch without text was read as text.
+# 007 and 7 are two codes, but 7.0 and 7 are the same: readers return either, by batch.
 _WHOLE_FLOAT = re.compile(r"([+-]?(?:0|[1-9]\d*))\.0*")
 _FRACTION = re.compile(r"[+-]?(?:0|[1-9]\d*)\.\d+")
-# No digit may be read in two ways: of many zeros, the tries would grow with their square.
+# Each digit must match in one way only: otherwise many zeros take quadratic time to match.
 _PADDED = re.compile(r"0+((?:0|[^\D0]\d*)(?:\.\d+)?)")
 _BOOLEANS = {"TRUE": "True", "true": "True", "FALSE": "False", "false": "False"}
 _ISO_DATE = re.compile(r"^\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}([T ]\d{1,2}:\d{2}.*)?\s*$")
-# Behind a time: Z, UTC, +02:00, -0500
+# Z, UTC, +02:00 or -0500 after a time
 _OFFSET = re.compile(r":.*(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)\s*$", re.IGNORECASE)
 _TIMES = (dt.time, dt.timedelta, np.timedelta64)
 # 9:30, 09:30:15.25, 112:46:00; and, as Python and pandas write durations, 1 day, 2:03:04 and
@@ -38,12 +38,12 @@ _HALF_DAY = re.compile(
 
 
 def as_numbers(column: pd.Series, offset: int = 0) -> np.ndarray:
-    """[n] cells as float64, NaN where missing, less `offset`; durations and times in seconds.
+    """Cells [n] minus `offset` as float64, NaN if missing; durations and times in seconds.
 
-    Raises `ValueError` naming the first cell that is no finite number.
+    Raises `ValueError` naming the first cell that is not a finite number.
     """
     missing = column.isna().to_numpy()
-    if missing.all():  # of whatever type: an empty column of a frame may have any
+    if missing.all():  # an empty column may have any type
         return np.full(len(column), np.nan)
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
@@ -69,10 +69,10 @@ def as_numbers(column: pd.Series, offset: int = 0) -> np.ndarray:
 
 
 def as_seconds(column: pd.Series) -> np.ndarray:
-    """[n] dates as seconds since 1970 (UTC where they have a zone), NaN where missing.
+    """Dates [n] as seconds since 1970, NaN if missing; dates without a zone are taken as UTC.
 
-    Raises `ValueError` naming the first cell that is neither a date nor text like 2024-05-31: what
-    pandas reads into other cells (3.4.2024, 2024, "today") is a guess.
+    Raises `ValueError` naming the first cell that is neither a date nor text like 2024-05-31.
+    Other texts that pandas accepts (3.4.2024, 2024, "today") would be guesses.
     """
     seconds, bad = _dates(column)
     if bad.any():
@@ -84,9 +84,9 @@ def as_seconds(column: pd.Series) -> np.ndarray:
 
 
 def zone_of(column: pd.Series) -> str | None:
-    """The time zone of all dates of `column`, by a name that pandas reads; None: none, or several.
+    """Name, as pandas reads it, of the time zone of all dates of `column`; None if not just one.
 
-    Text has none: what it says is an offset, which in most places changes with the season.
+    Text counts as having no zone: it holds an offset, which in most places changes with the season.
     """
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         zones = {column.dtype.tz}
@@ -101,15 +101,15 @@ def zone_of(column: pd.Series) -> str | None:
     (name,) = names
     try:
         pd.Timestamp(0, tz=name)
-    except (KeyError, ValueError, OSError):  # no name, or that of a folder of zones
+    except (KeyError, ValueError, OSError):  # not a zone's name, or the name of a folder of zones
         return None
     return name
 
 
 def have_zones(column: pd.Series) -> set[bool]:
-    """Whether dates of `column` have a time zone or an offset: {True, False} where some have.
+    """Whether the dates of `column` have a time zone or an offset, as the set of answers.
 
-    A date without a time has none. Empty where no date is there.
+    {True, False} if only some have; empty if there are no dates. A date without a time has none.
     """
     known = column.dropna()
     if column.dtype.kind == "M":
@@ -123,14 +123,14 @@ def have_zones(column: pd.Series) -> set[bool]:
 
 
 def no_dates(column: pd.Series) -> np.ndarray:
-    """[n] where a cell is there and neither a date nor text like 2024-05-31."""
+    """Boolean [n]: cells that are neither missing nor a date nor text like 2024-05-31."""
     return _dates(column)[1]
 
 
 def as_words(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """[n] cells as text by `word`, of dtype object, and where they are missing."""
+    """Cells [n] as text by `word`, of dtype object, and boolean [n] of missing cells."""
     missing = column.isna().to_numpy()
-    # Not numpy's own text, whose cells are all as wide as the longest one.
+    # Not numpy's fixed-width text, where each cell takes the memory of the longest.
     words = np.full(len(column), "", dtype=object)
     words[~missing] = of_cells(column.dropna(), word, word)
     return words, missing
@@ -139,18 +139,18 @@ def as_words(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 def of_cells(
     known: pd.Series, of_text: Callable[[str], Any], of_other: Callable[[Any], Any]
 ) -> list[Any]:
-    """What each of the `known` cells says; `of_text` is asked once for each different text."""
+    """Apply `of_text` or `of_other` to each of the `known` cells, once per different text."""
     cells = known.tolist()
     said = {text: of_text(text) for text in {cell for cell in cells if isinstance(cell, str)}}
     return [said[cell] if isinstance(cell, str) else of_other(cell) for cell in cells]
 
 
 def word(value: Any) -> str:
-    """A category's name, the same for what a reader takes for text, a number or a boolean by turns.
+    """A category's name, whether a reader returned the cell as text, number or boolean.
 
-    Files are read by the batch: a level 2.0, 0.10 or TRUE is text where another cell is, else a
-    float or a boolean. So whole floats read like whole numbers, fractions and booleans as Python
-    writes them.
+    Files are read in batches: a level 2.0, 0.10 or TRUE is text in a batch with other text, else a
+    float or a boolean. So whole floats are written like integers, and fractions and booleans as
+    Python writes them.
     """
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
@@ -161,7 +161,7 @@ def word(value: Any) -> str:
 
 
 def are_numbers(column: pd.Series) -> np.ndarray:
-    """[n] where a cell is a number, rather than a text that says one."""
+    """Boolean [n]: cells of a numeric type, not text that reads as a number."""
     if column.dtype.kind != "O":
         return np.full(len(column), column.dtype.kind in "iuf")
     cells = column.astype(object)
@@ -169,14 +169,15 @@ def are_numbers(column: pd.Series) -> np.ndarray:
 
 
 def padded(texts: Iterable[str]) -> dict[str, str]:
-    """By what a number reads like, the one of `texts` that has its digits behind zeros.
+    """Map the `word` of a number to the one of `texts` that pads it with leading zeros.
 
-    None where that is a text of its own (038 and 38), or where several do (0038, 038.0).
+    Omits numbers that are among the texts themselves (038 and 38) and numbers that several texts
+    pad (0038, 038.0).
     """
     found: dict[str, list[str]] = {}
     for text in (texts := set(texts)):
         if digits := _PADDED.fullmatch(text):
-            # 38.1 is what a reader makes of 038.10.
+            # Readers return 038.10 as 38.1.
             found.setdefault(word(digits[1]), []).append(text)
     return {
         digits: alike[0]
@@ -186,30 +187,30 @@ def padded(texts: Iterable[str]) -> dict[str, str]:
 
 
 def are_times(column: pd.Series) -> bool:
-    """Whether every cell that is there is a time of day or a duration, or text like 9:30."""
+    """Whether every non-missing cell is a time of day or a duration, or text like 9:30."""
     if column.dtype.kind != "O":
         return column.dtype.kind == "m"
     return all(map(is_time, column.dropna()))
 
 
 def is_time(cell: Any) -> bool:
-    """Whether it is a time of day or a duration, or text like 9:30 or 9:30 PM."""
+    """Whether `cell` is a time of day or a duration, or text like 9:30 or 9:30 PM."""
     if not isinstance(cell, str):
         return isinstance(cell, _TIMES)
     return bool(_CLOCK.fullmatch(cell) or _HALF_DAY.fullmatch(cell))
 
 
 def are_truths(column: pd.Series) -> bool:
-    """Whether every cell that is there is a boolean, which text is not."""
+    """Whether every non-missing cell is a boolean; text never is."""
     if column.dtype.kind != "O":
         return column.dtype.kind == "b"
     return all(isinstance(cell, bool | np.bool_) for cell in column.dropna())
 
 
 def truths(column: pd.Series) -> pd.Series:
-    """`column` with True and False where its text says so.
+    """`column` with text such as "True" converted to booleans.
 
-    A file's booleans are text where one of their cells is: "?", or a word for nothing.
+    Readers return a column of booleans as text if any cell is text, such as "?" for missing.
     """
     said = {"True": True, "False": False}
     cells = [said.get(word(cell), cell) if isinstance(cell, str) else cell for cell in column]
@@ -217,9 +218,9 @@ def truths(column: pd.Series) -> pd.Series:
 
 
 def looks_like_dates(column: pd.Series) -> bool:
-    """Whether every cell that is there is a date, or text like 2024-05-31 (with a time).
+    """Whether every non-missing cell is a date, or text like 2024-05-31 (possibly with a time).
 
-    A categorical is what its type says it is, whatever its levels.
+    Always False for pandas categoricals, whatever their levels.
     """
     if column.dtype.kind == "M":
         return True
@@ -232,7 +233,7 @@ def looks_like_dates(column: pd.Series) -> bool:
 
 
 def huge_offset(column: pd.Series) -> int:
-    """A whole number amid a column of whole numbers beyond 2^53, else 0."""
+    """The median of a column of integers if some reach 2^53 in absolute value, else 0."""
     if column.dtype.kind not in "iuO" and not isinstance(column.dtype, pd.StringDtype):
         return 0
     known = column.dropna()
@@ -247,12 +248,12 @@ def huge_offset(column: pd.Series) -> int:
 
 
 def _told(cell: Any) -> str:
-    """The cell as Python writes it: 20240531 rather than np.int64(20240531)."""
+    """`repr` of the cell as a Python object: 20240531 rather than np.int64(20240531)."""
     return repr(cell.item() if isinstance(cell, np.generic) else cell)
 
 
 def _dates(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """[n] seconds since 1970 (NaN: no date), and where a cell that is there is no date."""
+    """Seconds since 1970 [n], NaN if not a date, and boolean [n] of non-missing cells like that."""
     missing = column.isna().to_numpy()
     if column.dtype.kind != "M":
         column = column.astype(object)
@@ -265,7 +266,7 @@ def _dates(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
 
 def is_date(cell: Any) -> bool:
-    """Whether it is a date or a moment, or text that begins like 2024-05-31."""
+    """Whether `cell` is a date or a datetime, or text that begins like 2024-05-31."""
     if isinstance(cell, str):
         return _ISO_DATE.match(cell) is not None
     return hasattr(cell, "toordinal") or isinstance(cell, np.datetime64)
@@ -286,17 +287,17 @@ def _seconds(cell: Any) -> Any:
 
 
 def _whole(cell: Any) -> int | None:
-    """The whole number that a cell is, or says; None where it is none."""
+    """The integer that a cell is, or that its text reads as; else None."""
     if isinstance(cell, str):
         return int(cell) if _WHOLE.match(cell) else None
-    if isinstance(cell, Decimal):  # as databases hand whole numbers of many digits over
+    if isinstance(cell, Decimal):  # databases return integers of many digits like this
         whole = cell.is_finite() and cell == cell.to_integral_value()
         return int(cell) if whole else None
     return int(cell) if isinstance(cell, int | np.integer) else None
 
 
 def _less(cell: Any, offset: int) -> float:
-    """cell - offset, exact where the cell is a whole number; NaN where it is no number."""
+    """cell - offset, computed exactly for integers; NaN if the cell is not a number."""
     whole = _whole(cell)
     if whole is not None:
         return float(whole - offset)

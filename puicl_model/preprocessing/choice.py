@@ -1,4 +1,4 @@
-"""Which encoder a column of a table gets, or why it gets none."""
+"""Choose the encoder of each column of a table, or say why the column is left out."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -33,7 +33,7 @@ from puicl_model.preprocessing.spellings import spelling_of, words_beside
 
 @dataclass(frozen=True)
 class Settings:
-    """What `TablePreprocessor` is told of all columns; see there."""
+    """Parameters of `TablePreprocessor` that apply to all columns; see there."""
 
     one_hot_levels: int
     rare_below: int
@@ -43,10 +43,11 @@ class Settings:
 
 @dataclass(frozen=True)
 class Told:
-    """What there is to say of a column.
+    """Findings about a column that `fit` may warn of.
 
     misspelled: a cell of a category that looks like a number or a date; identifies: whether numbers
-    may name rows; words_beside: see the function; marks: what is taken for missing and may not be.
+    may identify rows; words_beside: see `spellings.words_beside`; marks: texts that were taken for
+    missing cells but may be values.
     """
 
     misspelled: str = ""
@@ -57,9 +58,9 @@ class Told:
 
 @dataclass(frozen=True)
 class Choice:
-    """A column's fitted encoder, or why it is left out.
+    """A column's fitted encoder, or the reason why it is left out.
 
-    said: the column as the encoder is to read it; told: what there is to say of it.
+    said: the column in the form that the encoder reads; told: findings to warn of.
     """
 
     said: pd.Series
@@ -69,11 +70,10 @@ class Choice:
 
 
 def choose(name: str, column: pd.Series, settings: Settings, *, categorical: bool) -> Choice:
-    """The choice for the `column` of this `name`.
+    """Choose the encoder for `column`, which is called `name`.
 
-    categorical: whether it is said to be a category.
-
-    Raises `ValueError` for cells that cannot be read.
+    categorical: whether the user declared it a category. Raises `ValueError` for cells that cannot
+    be read.
     """
     if column.isna().all():
         return Choice(column, left_out="empty")
@@ -86,7 +86,7 @@ def choose(name: str, column: pd.Series, settings: Settings, *, categorical: boo
         if choice := _without_placeholders(name, column, texts, no_texts, settings):
             return choice
         words, missing = as_words(column)
-    except (ValueError, OverflowError) as error:  # the latter of whole numbers beyond floats
+    except (ValueError, OverflowError) as error:  # OverflowError: integers beyond float's range
         raise ValueError(f"column {name}: {error}") from None
     return _text(name, column, words[~missing], words_beside(texts, no_texts), settings)
 
@@ -94,9 +94,9 @@ def choose(name: str, column: pd.Series, settings: Settings, *, categorical: boo
 def _as_read(
     name: str, column: pd.Series, texts: list[str], no_texts: list[Any], settings: Settings
 ) -> Choice | None:
-    """The choice for a column of numbers or dates; None for others.
+    """The choice for a column of numbers or dates; None for any other column.
 
-    texts, no_texts: what `texts_and_others` says of it.
+    texts, no_texts: result of `texts_and_others` for the column.
     """
     if looks_like_dates(column):
         return Choice(column, DateColumn(column, settings.indicator_share))
@@ -113,9 +113,9 @@ def _as_read(
 def _without_placeholders(
     name: str, column: pd.Series, texts: list[str], no_texts: list[Any], settings: Settings
 ) -> Choice | None:
-    """The choice for a column of numbers or dates beside `unknown` and the like; None for others.
+    """The choice for numbers or dates mixed with placeholders such as `unknown`, else None.
 
-    Of few different numbers a `-` may be one.
+    Also None if there are marks such as `-` beside few different numbers, where they may be values.
     """
     if not (found := placeholders(texts, no_texts)):
         return None
@@ -131,9 +131,9 @@ def _without_placeholders(
 def _text(
     name: str, column: pd.Series, words: np.ndarray, beside: list[str], settings: Settings
 ) -> Choice:
-    """The choice for a column that is read as no numbers or dates.
+    """The choice for a column that cannot be read as numbers or dates.
 
-    words: of the cells that are there; beside: `words_beside` them.
+    words: text of the cells that are not missing; beside: result of `words_beside`.
     """
     are_plain = pd.to_numeric(pd.Series(words, dtype=object), errors="coerce").notna().to_numpy()
     n_plain, others = len(pd.unique(words[are_plain])), pd.unique(words[~are_plain])
@@ -145,7 +145,7 @@ def _text(
         why = NUMBERS_AND_WORDS if are_plain.mean() >= NAMES_SHARE else FREE_TEXT
         why = MISSPELLED if cell else why
         return Choice(column, left_out=why, told=Told(words_beside=beside))
-    # Where words alone keep it from being read, these are told of instead.
+    # If only single words keep the column from being read, the warning names these words instead.
     odd = "" if beside or isinstance(column.dtype, pd.CategoricalDtype) else cell or code
     return Choice(column, _category(column, settings), told=Told(odd, words_beside=beside))
 

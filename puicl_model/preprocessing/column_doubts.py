@@ -1,6 +1,7 @@
-"""What a fit says of its columns: why some are left out, and which may be taken for the wrong kind.
+"""Warnings of a fit about its columns and rows.
 
-And of rows that are none, or stand there twice. Each function gives a sentence, or nothing.
+They name columns that are left out or may be read as the wrong kind, and rows that are empty or
+duplicated. Each function returns a sentence, or an empty string.
 """
 
 import re
@@ -16,46 +17,46 @@ from puicl_model.preprocessing.reading import look
 from puicl_model.preprocessing.scales import lacks_none
 from puicl_model.preprocessing.spelled_dates import MONTH
 
-# How to have row numbers kept, behind a sentence of those that were not.
+# Advice on how to keep row numbers, appended to the sentence on columns left out.
 KEEP_THEM = ", or preprocessing=TablePreprocessor(drop_identifiers=False)"
 ROW_NUMBER = "row number"
 FREE_TEXT = "text that names rows"
 RARE = "no level with enough rows"
 SPELL = "write them like 1234.5 or 2024-12-31"
 MISSPELLED = f"text that looks like numbers or dates: {SPELL}"
-# From this share of its cells on, a category's rare levels are told of. Of the 329 categories of
-# 111 real tables none has more than a hundredth.
+# Warn if at least this share of a category's cells is in rare levels. Among the 329 categories of
+# 111 real tables none has more than .01.
 _MANY_RARE = 0.1
-# From this share of all rows on, those are told of in which nothing stands.
+# Warn if at least this share of all rows is empty.
 _MANY_BLANK = 0.01
-# From this share of all rows on, copies are told of where rows are not equal by chance: one column
-# has nearly as many values as there are different rows, and the others together are seldom equal.
-# None of 111 real tables has such copies.
+# Warn if at least this share of all rows are copies that are not equal by chance: one column must
+# have nearly as many values as there are different rows, and the other columns together must
+# seldom be equal. None of 111 real tables has such copies.
 _MANY_COPIES, _NEARLY_ALL, _SELDOM = 0.1, 0.7, 0.2
 NUMBERS_AND_WORDS = "numbers mixed with words: correct or empty the words"
-# What is said of copies, which a fit need not say twice.
+# Marks the sentence on copies, which `puicl_model.doubts` replaces if it knows more.
 COPIES = "rows are copies of others"
 _WARNED = (ROW_NUMBER, FREE_TEXT, RARE, MISSPELLED, NUMBERS_AND_WORDS)
-# What spreadsheets make of the bands 5-9 and 10-14.
+# Days to which spreadsheets convert bands such as 5-9.
 _DAY_OF_A_BAND = re.compile(rf"\d{{1,2}}-{MONTH}|{MONTH}-\d{{1,2}}", re.IGNORECASE)
 _BAND = re.compile(r"\d+ ?[-\u2013] ?\d+")
 
 
 def left_out(dropped: Mapping[str, str]) -> str:
-    """On columns left out that might not have been meant to be; dropped: why each was."""
+    """On columns left out, perhaps against the user's intention; dropped: each column's reason."""
     told = _named({name: why for name, why in dropped.items() if why in _WARNED})
     keep_them = KEEP_THEM if ROW_NUMBER in dropped.values() else ""
     return told and f"left out: {told}; to use them, give numbers or groups{keep_them}"
 
 
 def taken_for_categories(misspelled: Mapping[str, Any]) -> str:
-    """On columns of text that look like numbers or dates; misspelled: a cell of each."""
+    """On columns of text that looks like numbers or dates; misspelled: a cell of each column."""
     told = _named(misspelled, "such as {!r}")
     return told and f"taken for categories: {told}; if these are numbers or dates, {SPELL}"
 
 
 def of_words_beside(words: Mapping[str, Sequence[str]]) -> str:
-    """On words that keep a column from being read as numbers or dates; words: each column's."""
+    """On words that keep columns from being read as numbers or dates; words: of each column."""
     told = _words_named(words)
     return told and (
         f"not read as numbers or dates because of single words: {told}; empty these cells, or "
@@ -64,7 +65,7 @@ def of_words_beside(words: Mapping[str, Sequence[str]]) -> str:
 
 
 def of_marks(marks: Mapping[str, Sequence[str]]) -> str:
-    """On marks that were taken for missing cells; marks: each column's."""
+    """On marks that were taken for missing cells; marks: of each column."""
     told = _words_named(marks)
     return told and (
         f"taken for missing cells: {told}; where they stand for 0 or the like, write that"
@@ -72,10 +73,10 @@ def of_marks(marks: Mapping[str, Sequence[str]]) -> str:
 
 
 def of_rare_levels(shares: Mapping[str, float], rare_below: int, *, numbers: bool) -> str:
-    """On categories of which much is in no level of its own; shares: of their cells in rare ones.
+    """On categories with many cells in rare levels; shares: of these cells, for each column.
 
-    numbers: whether the rare levels are numbers. Numbers are categories where words stand among
-    them, or numbers that are written in another way.
+    numbers: whether the rare levels are numbers. A column of numbers is a category if it also holds
+    words, or numbers in another notation.
     """
     many = {name: share for name, share in shares.items() if share >= _MANY_RARE}
     told = _named(many, "{:.0%}")
@@ -98,7 +99,7 @@ def taken_for_numbers(identifiers: Sequence[str]) -> str:
 
 
 def of_nothing(values: Mapping[str, Any]) -> str:
-    """On numbers and dates that may stand for a missing one; values: of each column."""
+    """On numbers and dates that may stand for missing cells; values: one for each column."""
     told = _named({name: _plain(value) for name, value in values.items()})
     return told and (
         f"far from all others and repeated: {told}; if it stands for a missing cell, empty it"
@@ -106,13 +107,13 @@ def of_nothing(values: Mapping[str, Any]) -> str:
 
 
 def of_days_as_numbers(values: Mapping[str, float]) -> str:
-    """On columns of numbers of which all are days' digits; values: one of each."""
+    """On columns of numbers that all read as days without separators; values: one for each."""
     told = _named(values, "such as {:.0f}")
     return told and f"taken for numbers: {told}; if these are days, write them like 2024-05-31"
 
 
 def of_points(values: Mapping[str, float]) -> str:
-    """On columns of numbers whose points may part thousands; values: one such of each."""
+    """On columns of numbers whose points may separate thousands; values: one for each column."""
     told = _named(values, "such as {:.3f}")
     return told and (
         f"points that may separate thousands: {told}, beside whole numbers below 1,000; if they "
@@ -121,7 +122,7 @@ def of_points(values: Mapping[str, float]) -> str:
 
 
 def _named(columns: Mapping[str, Any], form: str = "{}") -> str:
-    """The columns' names, each with what there is to say of it behind it, in this form."""
+    """List the columns' names, each followed by its value formatted by `form`, in brackets."""
     return ", ".join(f"{name} ({form.format(what)})" for name, what in columns.items())
 
 
@@ -134,15 +135,15 @@ def _plain(value: Any) -> str:
 
 
 def of_two_clocks(names: Iterable[str]) -> str:
-    """On columns in which some dates alone have a time zone."""
+    """On columns in which only some dates have a time zone."""
     told = ", ".join(names)
     return told and f"dates with and without a time zone: {told}; the latter are read as UTC"
 
 
 def of_one_word(levels: Mapping[str, Sequence[str]]) -> str:
-    """On levels that differ in case alone; levels: each column's.
+    """On levels that differ only in case; levels: of each column.
 
-    Two letters may be genotypes, AA, Aa and aa, but for yes and no.
+    Levels of one or two letters are skipped (except "no"), since they may be genotypes: AA, Aa, aa.
     """
     told = {
         name: " and ".join(map(repr, alike[0]))
@@ -153,7 +154,7 @@ def of_one_word(levels: Mapping[str, Sequence[str]]) -> str:
 
 
 def of_one_look(levels: Mapping[str, Sequence[str]]) -> str:
-    """On levels that differ in blanks, dashes or what shows nowhere; levels: each column's."""
+    """On levels that differ only in blanks, dashes, quotes or invisible marks; levels: of each."""
     told = {
         name: " and ".join(map(ascii, alike[0]))
         for name, theirs in levels.items()
@@ -163,7 +164,7 @@ def of_one_look(levels: Mapping[str, Sequence[str]]) -> str:
 
 
 def _alike(levels: Iterable[str], key: Callable[[str], str]) -> dict[str, list[str]]:
-    """Those of `levels` that have a `key` in common with another, by their key."""
+    """Group those `levels` that share a `key` with another level, by this key."""
     having = defaultdict(list)
     for level in levels:
         having[key(level)].append(level)
@@ -176,7 +177,7 @@ def _each_a_category(how: str, alike: Mapping[str, str]) -> str:
 
 
 def of_days_among_bands(levels: Mapping[str, Sequence[str]]) -> str:
-    """On bands of which a spreadsheet has taken some for days; levels: each column's."""
+    """On bands some of which a spreadsheet converted to days; levels: of each column."""
     found = {}
     for name, theirs in levels.items():
         days = [level for level in theirs if _DAY_OF_A_BAND.fullmatch(level)]
@@ -190,7 +191,7 @@ def of_days_among_bands(levels: Mapping[str, Sequence[str]]) -> str:
 
 
 def of_none(levels: Mapping[str, Sequence[str]]) -> str:
-    """On grades without a first one, `none`, in columns with missing cells; levels: theirs."""
+    """On grades with missing cells but without a grade `none`; levels: of each such column."""
     told = ", ".join(name for name, theirs in levels.items() if lacks_none(theirs))
     return told and (
         f"grades with missing cells: {told}; these are coded after the last grade. If "
@@ -199,7 +200,7 @@ def of_none(levels: Mapping[str, Sequence[str]]) -> str:
 
 
 def of_blank_rows(blank: np.ndarray) -> str:
-    """On rows without an entry, as spreadsheets save them below a table; blank: [n], where."""
+    """On empty rows, as spreadsheets save them below a table; blank: boolean [n]."""
     if not _MANY_BLANK <= blank.mean() < 1:
         return ""
     return (
@@ -209,9 +210,9 @@ def of_blank_rows(blank: np.ndarray) -> str:
 
 
 def of_copies(columns: Sequence[np.ndarray]) -> str:
-    """On rows that stand in a table more than once, as joined tables have them; columns: each [n].
+    """On rows that occur more than once, as in joined tables; columns: [n] each.
 
-    Levels and counts alone make rows equal that are not the same.
+    Says nothing if rows may be equal by chance, as in tables of levels and counts only.
     """
     if not columns or len(columns[0]) < MIN_ROWS_TO_JUDGE:
         return ""

@@ -1,30 +1,30 @@
-"""Scalings of single columns; each member of an ensemble sees the table in one of them."""
+"""Scalings that treat columns one by one; an estimator of an ensemble reads the table in one."""
 
 from typing import Any, Self
 
 import numpy as np
 from scipy.special import ndtri
 
-# Beyond so many standard deviations, distances count by their logarithm.
+# Beyond this many standard deviations, distances grow logarithmically.
 _KNEE = 4.0
 _N_QUANTILES = 1000
-# Kinds to which only the order of a column's cells counts.
+# Kinds that depend only on the order of a column's cells.
 BY_RANK = ("quantile", "uniform")
 
 
 class ColumnScaling:
-    """Columns [n, w] to columns of ordinary size, in float64; fitted without labels.
+    """Scale columns [n, w] one by one to a comparable size; fitted without labels.
 
-    "standard": by mean and standard deviation; "robust": by median and interquartile range (by
-    the standard deviation where that is zero); both then grow by the logarithm only beyond 4, as
-    4 + log(1 + |z| - 4). "quantile": to the normal distribution's quantiles; "uniform": to ranks,
-    standardised, so that no tail is long. All undo a change of units and origin, the last two every
-    strictly increasing change (up to interpolation).
+    "standard": by mean and standard deviation; "robust": by median and interquartile range (or the
+    standard deviation if that range is zero); in both, values beyond 4 are then compressed to
+    4 + log(1 + |z| - 4), with their sign. "quantile": to quantiles of the normal distribution;
+    "uniform": to standardised ranks, without long tails. All are invariant to units and origin, the
+    last two to any strictly increasing transformation (up to interpolation). Computed in float64.
     """
 
     def __init__(self, X: np.ndarray, kind: str):
         self.kind = kind
-        # In units of the largest value, so that sums of huge numbers stay finite.
+        # Divide by the largest value, so that sums of huge numbers stay finite.
         largest = np.abs(X).max(axis=0)
         self.unit = np.where(largest > 0, largest, 1.0)
         X = X / self.unit
@@ -36,12 +36,12 @@ class ColumnScaling:
         if kind == "robust":
             self.center = np.median(X, axis=0)
             low, high = np.quantile(X, [0.25, 0.75], axis=0)
-            middle = (high - low) / 1.349  # of a normal distribution: its standard deviation
+            middle = (high - low) / 1.349  # the standard deviation of a normal distribution
             spread = np.where(middle > 0, middle, spread)
         self.spread = np.where(spread > 0, spread, 1.0)
 
     def __call__(self, X: np.ndarray, which: np.ndarray | None = None) -> np.ndarray:
-        """[m, w] to [m, w] float32, or to the columns `which` of these; each row by itself."""
+        """Scale X [m, w] to float32 [m, w], or only its columns `which`; rows are independent."""
         which = np.arange(self.width) if which is None else which
         with np.errstate(over="ignore"):  # a new row may lie anywhere
             X = np.clip(X[:, which] / self.unit[which], -1e300, 1e300)
@@ -56,7 +56,7 @@ class ColumnScaling:
 
     @property
     def width(self) -> int:
-        """Number of columns that come out: as many as go in."""
+        """Number of output columns, as many as there are input columns."""
         return len(self.unit)
 
     def state(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class ColumnScaling:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """The scaling whose `state` this is, with arrays or lists of their numbers."""
+        """Restore the scaling from its `state`, with arrays or nested lists."""
         self = cls.__new__(cls)
         self.kind, self.unit = state["kind"], np.array(state["unit"])
         if self.kind in BY_RANK:
@@ -81,22 +81,23 @@ class ColumnScaling:
 
 
 def shorten(z: np.ndarray) -> np.ndarray:
-    """Standardised numbers with the tails beyond `_KNEE` made logarithmic, as float32."""
+    """Compress the tails of standardised numbers beyond `_KNEE` logarithmically; float32."""
     far = np.maximum(np.abs(z) - _KNEE, 0.0)
     return (np.sign(z) * (np.minimum(np.abs(z), _KNEE) + np.log1p(far))).astype(np.float32)
 
 
 def _scores(x: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """Values of a column, increasing, and the score of each one's middle rank.
+    """Distinct values of a column, increasing, and their scores; at most `_N_QUANTILES` of them.
 
-    "quantile": the rank's normal quantile; "uniform": the rank itself, standardised.
+    The score is the mid-rank's normal quantile for "quantile", the standardised mid-rank for
+    "uniform".
     """
     values, counts = np.unique(x, return_counts=True)
     ranks = (np.cumsum(counts) - counts / 2) / len(x)
     if kind == "quantile":
         scores = ndtri(ranks)
     else:
-        variance = counts @ (ranks - 0.5) ** 2 / len(x)  # middle ranks are .5 on average
+        variance = counts @ (ranks - 0.5) ** 2 / len(x)  # the mean of mid-ranks is .5
         scores = (ranks - 0.5) / np.sqrt(variance) if len(values) > 1 else np.zeros(1)
     if len(values) > _N_QUANTILES:
         kept = np.unique(np.linspace(0, len(values) - 1, _N_QUANTILES).round().astype(int))

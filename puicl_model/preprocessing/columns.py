@@ -1,7 +1,8 @@
-"""One column of a table to one or more columns of float64, NaN-free: numbers, categories, dates.
+"""Encoders of a table's column as one or more float64 columns without NaN.
 
-Each encoder reads its column once (`fit`), is a function of fit and cell from then on
-(`transform`), and is plain data (`state`, `from_state`), so that it can be saved as JSON.
+There is one for numbers, one for categories and one for dates. An encoder is fitted to its column
+on construction. From then on it encodes each cell independently (`transform`). Its `state` is plain
+data, so that it can be saved as JSON.
 """
 
 from collections import Counter
@@ -40,20 +41,20 @@ _DAY = 86_400.0
 
 
 class Column:
-    """What every encoder is: its outputs' names' endings, and its state as plain data."""
+    """Base class of the encoders. `fields` names the attributes that make up the state."""
 
     kind: ClassVar[str]
     fields: ClassVar[tuple[str, ...]]
-    # How cells that Python does not read by itself say what they do; never of categories.
+    # How to read cells in a notation that Python does not read itself; None for categories.
     spelling: Spelling | None = None
 
     @property
     def endings(self) -> list[str]:
-        """One an output column; added to the column's name."""
+        """Suffix of the column's name for each output column."""
         raise NotImplementedError
 
     def transform(self, column: pd.Series) -> np.ndarray:
-        """[n] cells to [n, len(endings)] finite float64.
+        """Encode cells [n] as finite float64 [n, len(endings)].
 
         Raises `ValueError` for cells that are not of the fitted kind.
         """
@@ -61,17 +62,17 @@ class Column:
         return self.encode(column if self.spelling is None else self.spelling.read(column))
 
     def encode(self, column: pd.Series) -> np.ndarray:
-        """`transform` of what cells say by the `spelling`, without placeholders."""
+        """`transform` of a column that is already without placeholders and read by `spelling`."""
         raise NotImplementedError
 
     def state(self) -> dict[str, Any]:
-        """Plain data that `from_state` makes the same encoder from."""
+        """Plain data from which `from_state` restores the encoder."""
         said = {} if self.spelling is None else {"spelling": self.spelling.state()}
         return {"kind": self.kind, **{name: getattr(self, name) for name in self.fields}, **said}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """The encoder whose `state` this is."""
+        """Restore the encoder from its `state`."""
         encoder = cls.__new__(cls)
         for name in cls.fields:
             setattr(encoder, name, state[name])
@@ -80,21 +81,21 @@ class Column:
 
 
 class NumberColumn(Column):
-    """Numbers, booleans, durations and times of day (in seconds); missing: the median.
+    """Numbers, booleans, durations and times of day (in seconds); missing cells get the median.
 
-    `indicator` adds a column that is 1 where the cell is missing. Whole numbers beyond 2^53 are
-    taken relative to `offset` before they become floats, so that their differences stay exact.
-    Where `times`, every cell is a time or a duration, else none is; where `truths`, a boolean, for
-    which new rows may have the words. With a `spelling`, the fit is given what that has
+    `indicator` adds a column that is 1 if the cell is missing. Integers beyond 2^53 are taken
+    relative to `offset` before conversion to float, so that their differences stay exact. If
+    `times`, every cell is a time or a duration, else none is. If `truths`, every cell is a boolean;
+    new rows may hold these as text. With a `spelling`, the constructor takes the column that it has
     read.
     """
 
     kind = "number"
     fields = ("offset", "fill", "indicator", "times", "truths")
-    times: bool | None = None  # pickled ones of older versions did not ask
-    truths: bool = False  # likewise
-    # What may stand for nothing, one of the numbers that are days' digits, and of those whose point
-    # parts thousands; only at a fit.
+    times: bool | None = None  # None: pickled by an older version, which did not record it
+    truths: bool = False  # older versions did not record it either
+    # Examples for warnings, only set by a fit: a number that may stand for missing, one that may be
+    # a day without separators, one whose point may separate thousands.
     nothing: float | None = None
     day: float | None = None
     parted: float | None = None
@@ -106,8 +107,7 @@ class NumberColumn(Column):
         self.offset = huge_offset(column)
         values = as_numbers(column, self.offset)
         known = values[~np.isnan(values)]
-        # The middle cell rather than the middle of two: it is a value of the column, and huge
-        # values do not overflow.
+        # The lower median: it is a value of the column, and averaging huge values could overflow.
         self.fill = float(np.sort(known)[(len(known) - 1) // 2])
         self.indicator = bool(indicator_share <= np.isnan(values).mean() < 1)
         if not (self.times or self.truths or self.offset):
@@ -133,11 +133,11 @@ class NumberColumn(Column):
     @classmethod
     def from_state(cls, state):
         """See `Column`."""
-        # Older versions did not ask.
+        # Files of older versions lack these fields.
         return super().from_state({"times": None, "truths": False, **state})
 
     def _refuse_other_units(self, column: pd.Series) -> None:
-        """Raise `ValueError` for numbers where the fit had times, and for the reverse."""
+        """Raise `ValueError` for numbers if the fit had times, and for times if it had none."""
         missing = column.isna().to_numpy()
         if self.times is None or missing.all() or are_times(column) == self.times:
             return
@@ -151,19 +151,19 @@ class NumberColumn(Column):
 
 
 class DateColumn(Column):
-    """Dates and times: days since 1970, and weekday, month and hour where they vary enough.
+    """Dates and times: days since 1970, and weekday, month and hour if they vary enough.
 
-    The latter by the clock of the `zone` that the fit's dates have, UTC where they have none;
-    dates that stand for months have no weekday. The days are UTC's, so that no hour lasts longer
-    than another. `zoned`: whether they have a zone or an offset; None where some have. With a
-    `spelling`, the fit is given what that has read.
+    Weekday, month and hour are local to the `zone` of the fit's dates, or UTC without one; dates
+    that stand for months have no weekday. Days are counted in UTC, so that all hours have the same
+    length. `zoned`: whether the dates have a zone or an offset; None if only some have. With a
+    `spelling`, the constructor takes the column that it has read.
     """
 
     kind = "date"
     fields = ("fill", "parts", "indicator", "zone", "zoned")
-    zone: str | None = None  # pickled ones of older versions knew UTC alone
-    zoned: bool | None = None  # and did not ask
-    # What may stand for no date, in days since 1970; only at a fit.
+    zone: str | None = None  # older versions only knew UTC
+    zoned: bool | None = None  # older versions did not record it
+    # A date that may stand for missing, in days since 1970; only set by a fit.
     nothing: float | None = None
 
     def __init__(self, column: pd.Series, indicator_share: float, spelling: Spelling | None = None):
@@ -195,7 +195,7 @@ class DateColumn(Column):
     @classmethod
     def from_state(cls, state):
         """See `Column`."""
-        # Older versions knew UTC alone, and did not ask.
+        # Files of older versions lack these fields.
         return super().from_state({"zone": None, "zoned": None, **state})
 
     def encode(self, column):
@@ -208,32 +208,33 @@ class DateColumn(Column):
         return np.column_stack(outputs + [missing] * self.indicator).astype(float)
 
     def other_clock(self, column: pd.Series) -> bool:
-        """Whether a date has a time zone where none of the fit had one, or the reverse."""
+        """Whether a date has a time zone although none of the fit's had one, or vice versa."""
         return self.zoned is not None and (not self.zoned) in have_zones(without(column))
 
 
 class CategoryColumn(Column):
-    """Text and other categories, as one column a level or as codes.
+    """Text and other categories, as one column per level or as one column of codes.
 
-    Levels stand in the order of an ordered pandas categorical, else of what they say (`in_order`).
-    Rare levels are taken together; a level that was not there at the fit counts as rare, as a
-    missing cell does where none was missing. Two levels make one column of 0 and 1. Up to
-    `one_hot_levels` make a column each, more make one column of codes. Where no level was rare,
-    what was not there at the fit lies in the middle: half way between two levels, at the median
-    code (with that level where codes are exchanged, too), at none of several columns. A number
-    stands for the text of the fit that alone has its digits, behind zeros (`padded`): readers make
-    38 of 038 in a batch without other text.
+    Levels follow the order of an ordered pandas categorical, else their meaning (`in_order`). Rare
+    levels are merged into one, and missing cells form a level. Two levels make one column of 0 and
+    1; up to `one_hot_levels` make a column each; more make one column of codes.
+
+    In new rows, unknown levels count as rare, and so do missing cells if the fit had none. If the
+    fit had no rare levels, such cells are encoded neutrally: 0.5 for two levels, the median code
+    (which `codes_by_count` recodes like any other), or 0 in each of several columns. A number
+    stands for the level that pads it with zeros, if there is only one (`padded`): readers return
+    038 as 38 in a batch without other text.
     """
 
     kind = "category"
     fields = ("levels", "rare", "missing", "one_hot", "fill", "zeros")
-    zeros: dict[str, str] | None = None  # pickled ones of older versions took 38 for another level
-    # Codes by how many rows have a level, for each code, where the levels have no order; only at a
-    # fit.
+    zeros: dict[str, str] | None = None  # older versions took 38 and 038 for two levels
+    # For each code, its replacement by decreasing frequency of levels, if these have no order; only
+    # set by a fit.
     by_count: np.ndarray | None = None
-    # The share of rare levels in the cells that are there; only at a fit, and 0 of few cells.
+    # Share of non-missing cells in rare levels, 0 for few cells; only set by a fit.
     rare_share: float = 0.0
-    # Whether half of the rare levels or more are numbers; only at a fit.
+    # Whether at least half of the rare levels are numbers; only set by a fit.
     rare_numbers: bool = False
 
     def __init__(self, column: pd.Series, one_hot_levels: int, rare_below: int):
@@ -245,7 +246,7 @@ class CategoryColumn(Column):
         few = len(counts) <= 2
         common = {level: n for level, n in sorted(counts.items()) if n >= rare_below or few}
         self.levels = in_order(common, column)
-        # A number that stands for a rare level is as rare without it.
+        # Numbers need no mapping to rare levels, since they count as rare themselves.
         self.zeros = {digits: text for digits, text in self.zeros.items() if text in common}
         self.rare = len(common) < len(counts)
         if len(known) >= MIN_ROWS_TO_JUDGE:
@@ -280,12 +281,12 @@ class CategoryColumn(Column):
     def from_state(cls, state):
         """See `Column`."""
         encoder = super().from_state({"zeros": None, **state})
-        # Older versions took 0.10 and 0.1 for two levels: `as_words` tells them apart no more.
+        # Older versions distinguished 0.10 and 0.1, which `as_words` no longer does.
         encoder.levels = [word(level) for level in encoder.levels]
         return encoder
 
     def transform(self, column):
-        """See `Column`. What is a placeholder among numbers may be a level."""
+        """See `Column`. Placeholders are kept: in a category they may be levels."""
         return self.encode(column)
 
     def encode(self, column):
@@ -297,7 +298,7 @@ class CategoryColumn(Column):
         return (codes[:, None] == np.arange(self._n_codes)).astype(float)
 
     def unknown(self, column: pd.Series) -> list[str]:
-        """The levels of `column` that the fit has not seen, where none of its levels was rare."""
+        """Levels of `column` that the fit has not seen; empty if they count as rare."""
         if self.rare:
             return []
         words, missing = as_words(column)
@@ -305,7 +306,7 @@ class CategoryColumn(Column):
         return sorted(set(words[~missing].tolist()) - set(self.levels))
 
     def _with_zeros(self, words: np.ndarray, column: pd.Series) -> np.ndarray:
-        """The `words` [n] of `column`, its numbers as the fit's text had them."""
+        """The `words` [n] of `column`, with numbers padded with zeros as in the fit's text."""
         if not self.zeros:
             return words
         cells = zip(words, are_numbers(column), strict=True)
@@ -313,7 +314,7 @@ class CategoryColumn(Column):
         return np.array(found, dtype=object)
 
     def _codes(self, words: np.ndarray, missing: np.ndarray) -> np.ndarray:
-        """[n]: 0, 1, ... for the levels, then rare, then missing; NaN where none applies."""
+        """Codes [n]: 0, 1, ... for the levels, then rare, then missing; NaN if none applies."""
         rare = len(self.levels) if self.rare else np.nan
         code_of = {level: code for code, level in enumerate(self.levels)}
         codes = np.array([code_of.get(word, rare) for word in words.tolist()], dtype=float)
@@ -326,9 +327,9 @@ def _clock(seconds: np.ndarray, zone: str | None) -> pd.DatetimeIndex:
 
 
 def _are_months(seconds: np.ndarray, zone: str | None) -> bool:
-    """Whether dates stand for months, quarters or years: all on one day of the month, or its last.
+    """Whether dates stand for months, quarters or years: all on the same day of the month or last.
 
-    Their weekday is that of the first of May, of June, ..., which nothing happened on.
+    Their weekdays are meaningless, since nothing happened on that day.
     """
     dates = _clock(seconds, zone)
     return bool(dates.day.nunique() == 1 or dates.is_month_end.all())

@@ -1,4 +1,4 @@
-"""All that a fit says of its table, in the order in which it is said."""
+"""Collect all warnings of a fit about its table, in the order of presentation."""
 
 from collections.abc import Mapping, Sequence
 
@@ -34,11 +34,10 @@ def fit_doubts(
     blank: np.ndarray,
     outputs: Sequence[np.ndarray],
 ) -> list[str]:
-    """The sentences; empty where nothing is conspicuous.
+    """Return the sentences; an empty list if nothing is conspicuous.
 
-    encoders: of the columns that are used; dropped: why each of the others is not; told: what there
-    is to say of each column; blank: [n], where a row holds nothing; outputs: each [n], the columns
-    that came out.
+    encoders: of the columns in use; dropped: the reason for each other column; told: findings about
+    each column; blank: boolean [n], empty rows; outputs: the output columns, [n] each.
     """
     categories = {n: each for n, each in encoders.items() if isinstance(each, CategoryColumn)}
     numbers = {n: each for n, each in encoders.items() if isinstance(each, NumberColumn)}
@@ -80,7 +79,7 @@ def fit_doubts(
         of_nothing(nothing | no_day),
         of_days_as_numbers({n: each.day for n, each in numbers.items() if each.day is not None}),
         of_points({n: each.parted for n, each in numbers.items() if each.parted is not None}),
-        of_blank_rows(blank) if len(told) > 1 else "",  # in one column it is a missing cell
+        of_blank_rows(blank) if len(told) > 1 else "",  # a single column just has missing cells
         of_copies(outputs),
     )
     return [sentence for sentence in sentences if sentence]

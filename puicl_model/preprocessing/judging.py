@@ -1,4 +1,4 @@
-"""What a column holds, judged by its cells: numbers, slips among them, names, row numbers."""
+"""Judge by its cells whether a column holds numbers, typing errors, identifiers or row numbers."""
 
 import re
 from typing import Any
@@ -17,18 +17,18 @@ from puicl_model.preprocessing.cells import (
 from puicl_model.preprocessing.misspelled import BOUND, MANY_LEVELS
 from puicl_model.preprocessing.placeholders import is_placeholder
 
-# A text column of more levels than this share of its rows names rows rather than groups.
+# A text column with more levels than this share of its rows names rows rather than groups.
 NAMES_SHARE = 0.5
 MIN_ROWS_TO_JUDGE = 20
-# Text in less than this share of a column of many different numbers is a slip.
+# Text in less than this share of a column of many different numbers counts as slips.
 _SLIPS_SHARE = 0.2
-# So is a word or two in up to half of one: "-" or "unknown" where nothing was measured.
+# So do one or two words in less than half of the cells, such as "-" for what was not measured.
 _MARKS_SHARE, _MARKS = 0.5, 2
-# But V57, E819.2 and K35 among numbers are codes of one list, and so is 0042T beside three such;
-# by itself, 180H may be a number that a laboratory has marked as high.
+# But codes such as V57, E819.2 and K35 among numbers belong to one list, and so does 0042T if there
+# are three codes with a letter first. Without those, 180H may be a number marked as high.
 _CODE = re.compile(r"(?P<first>[A-Z]{1,2})?\d[\d.]*[A-Z]?")
 _LEAST_CODES = 3
-# What pandas and Parquet call an index that was saved with the rows.
+# Names that pandas and Parquet give to an index that was saved as a column.
 _INDEX = re.compile(r"|Unnamed: \d+(\.\d+)*|level_\d+|__index_level_\d+__|index", re.IGNORECASE)
 _PADDED = re.compile(r"0\d+")
 # Names of columns of identifiers: id, patient_id, "Case No", customerNr, mrn.
@@ -38,10 +38,11 @@ _IDENTIFIER = re.compile(
 
 
 def read_numbers(column: pd.Series) -> pd.Series | None:
-    """`column` as numbers, where every cell that is there is one, or text that is one; else None.
+    """`column` as numbers if every non-missing cell is a number or text that reads as one.
 
-    Times, durations and booleans stay what they are, and whole numbers that a float might round.
-    Raises `ValueError` for infinite numbers.
+    Returns None for other columns and for categoricals. Times, durations, booleans and integers
+    that a float might round are returned unchanged. Raises `ValueError` for infinite numbers in a
+    column of text or objects.
     """
     if isinstance(column.dtype, pd.CategoricalDtype):
         return None
@@ -51,25 +52,25 @@ def read_numbers(column: pd.Series) -> pd.Series | None:
     if numbers.dtype.kind not in "biuf" or numbers.isna().any():
         return None
     if are_truths(column) or numbers.abs().max() >= EXACT:
-        as_numbers(column)  # tells infinite cells
+        as_numbers(column)  # raises for infinite cells
         return column
     return numbers.reindex(column.index)
 
 
 def are_many(distinct: int, known: int) -> bool:
-    """Whether so many different ones of so many cells are more than a category's levels."""
+    """Whether `distinct` values in `known` cells are too many for the levels of a category."""
     return distinct > MANY_LEVELS or distinct > NAMES_SHARE * known
 
 
 def _is_a_mark(known: pd.Series, bad: np.ndarray) -> bool:
-    """Whether all `bad` cells are one or two words for nothing, beside more of many numbers."""
+    """Whether the `bad` cells are a minority of one or two words among many different numbers."""
     if not 0 < bad.mean() < _MARKS_SHARE:
         return False
     return known[bad].nunique() <= _MARKS and known[~bad].nunique() > MANY_LEVELS
 
 
 def _are_codes(words: pd.Series) -> bool:
-    """Whether all `words` are codes, at least three different ones with a letter first."""
+    """Whether all `words` are codes, of which at least three different ones begin with a letter."""
     found = [_CODE.fullmatch(str(word)) for word in words.unique()]
     return all(found) and sum(code["first"] is not None for code in found if code) >= _LEAST_CODES
 
@@ -77,7 +78,8 @@ def _are_codes(words: pd.Series) -> bool:
 def refuse_slips(name: str, column: pd.Series, distinct: int) -> str:
     """Raise `ValueError` for a column of many different numbers, or dates, with slips in it.
 
-    Returns one of the words among numbers that repeat where all words are codes, else nothing.
+    If values repeat and all words among numbers are codes, returns one of the words instead of
+    raising. Returns an empty string if there are no slips.
     """
     known = column.dropna()
     if isinstance(column.dtype, pd.CategoricalDtype) or not are_many(distinct, len(known)):
@@ -89,9 +91,9 @@ def refuse_slips(name: str, column: pd.Series, distinct: int) -> str:
         few = bad.mean() < _SLIPS_SHARE
         if not (few and bad.any()) and not _is_a_mark(known, bad):
             continue
-        # A placeholder would be none without the word beside it.
+        # Name other words first: without them, placeholders would be read as missing.
         row = int(min(known.index[bad], key=lambda row: (_is_placeholder(column[row]), row)))
-        # Codes of one list occur again and again; what does not is measured. No date is a code.
+        # Codes repeat, measurements do not. Dates are never codes.
         groups = distinct <= NAMES_SHARE * len(known)
         if kind == "number" and groups and _are_codes(known[bad]):
             return str(column[row])
@@ -113,15 +115,15 @@ def _is_placeholder(cell: Any) -> bool:
 
 
 def have_zeros_in_front(column: pd.Series) -> bool:
-    """Whether a cell of `column` is text of digits of which the first is 0, but 0 itself."""
+    """Whether a cell of `column` is text of two or more digits that begins with 0."""
     is_text = column.dtype.kind == "O"
     return is_text and any(isinstance(c, str) and _PADDED.fullmatch(c) for c in column.tolist())
 
 
 def may_identify(name: str, column: pd.Series, *, padded: bool) -> bool:
-    """Whether a column of numbers may name rows: whole, all distinct, and called or written so.
+    """Whether a column of numbers may be an identifier: whole, distinct, and named or padded so.
 
-    padded: whether some are written with zeros in front.
+    padded: whether some numbers are written with leading zeros.
     """
     known = column.dropna()
     if column.dtype.kind in "bm" or len(known) < MIN_ROWS_TO_JUDGE:
@@ -133,11 +135,10 @@ def may_identify(name: str, column: pd.Series, *, padded: bool) -> bool:
 
 
 def is_row_number(name: str, column: pd.Series) -> bool:
-    """Whole numbers, all distinct, that fill their range: an index that was saved with the rows.
+    """Whether numbers are whole, distinct and fill their range, as an index saved with the rows.
 
-    In whatever form they come: as text and, in an array beside fractions, as floats; a few of them
-    may be missing. Where the column has no name or that of an index, there may be gaps, as rows
-    drawn from a larger table leave them.
+    They may be text or, in an array with fractions, floats, and a few may be missing. If the column
+    has no name or that of an index, there may be gaps, as in a sample of rows of a larger table.
     """
     known = column.dropna()
     if column.dtype.kind in "bm" or len(known) < MIN_ROWS_TO_JUDGE:

@@ -1,4 +1,4 @@
-"""The order in which a category's levels are coded."""
+"""Determine the order in which a category's levels are coded."""
 
 import re
 from collections import defaultdict
@@ -15,14 +15,14 @@ from puicl_model.preprocessing.scales import TRACE, ZERO, bare, no_answer, ranks
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?"
 _SPLIT = re.compile(f"({_NUMBER})")
 _DIGIT = re.compile(r"\d")
-# What stands in front of a band's first number, which may be .5 or 1e+06: "<", "Under $", "[".
-# Blanks belong to the sign before them alone, or many of them could be shared out in many ways.
+# A band up to its first number, which may be .5 or 1e+06: "<5", "Under $5", "[5". Blanks match only
+# after the preceding sign: otherwise runs of blanks would match in many ways, in quadratic time.
 _BAND = re.compile(
     rf"(?:(?:between|from)\s)?(?:(?P<below>{'|'.join(BELOW)})|(?P<above>{'|'.join(ABOVE)}))?=?"
     rf"\s*(?:[\[(]\s*)?(?:[$€£]\s*)?(?P<number>[+-]?(?:{_NUMBER}|\.\d+)(?:e[+-]\d+)?)",
     re.IGNORECASE,
 )
-# What a band has beside that number: a bound before it, another number or a sign behind it.
+# What follows the first number of a band: another number or a sign such as +.
 _ENDS = re.compile(
     rf"\s*[$€£%]?\s*(?:(?:-|–|—|to|and)\s*[$€£]?{_NUMBER}|{OPEN_END})", re.IGNORECASE
 )
@@ -30,20 +30,20 @@ _ENDS = re.compile(
 _EXPLAINED = re.compile(
     r"\D*?(?:\((?P<round>[^()]+)\)|\[(?P<square>[^\[\]]+)\]|: ?(?P<rest>[^:]+))"
 )
-# As pandas and R write what they have cut: (-inf, 0.5], (50,100], (500,1e+03]. R's comma parts no
-# thousands.
+# Intervals as pandas and R write them: (-inf, 0.5], (50,100], (500,1e+03]. The comma separates the
+# ends, not thousands.
 _INTERVAL = re.compile(r"[\[(]([^,]+),([^,]+)[\])]")
 
 
 def in_order(levels: Iterable[str], column: pd.Series) -> list[str]:
-    """`levels` in the order of `column`'s ordered categorical, else by what they say.
+    """Sort `levels` in the order of `column`'s ordered categorical, else by their meaning.
 
-    Words of one scale (`never`, `sometimes`, `often`) stand as in it (`scales.ranks`). Of others,
-    numbers and what begins with one (`5-9`, `10+`, `<5`, `under 1,000`, `(-inf, 0.5]`) come first,
-    by the number and what its unit makes of it (`512 MB`, `1 GB`; `factors`), `none` and the like
-    as 0 beside two of them or more, then words by the alphabet, the numbers in them by their value
-    (week 2, week 10). Where all levels are of one length, as codes are that somebody has padded,
-    those that are no numbers stand by the alphabet, unless they are bands (`4-6`, `10+`).
+    Words of one scale (`never`, `sometimes`, `often`) follow the scale (`scales.ranks`). Otherwise
+    numbers and levels that begin with one (`5-9`, `10+`, `<5`, `under 1,000`, `(-inf, 0.5]`) come
+    first, by the number times its unit (`512 MB`, `1 GB`; `magnitudes.factors`); beside two or more
+    of these, `none` and the like count as 0. Words follow alphabetically, with numbers in them
+    compared by value (week 2, week 10). If all levels have the same length, like padded codes,
+    those that are not numbers are sorted alphabetically, unless they are bands (`4-6`, `10+`).
     """
     order: dict[str, int] = {}
     if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
@@ -62,15 +62,15 @@ def in_order(levels: Iterable[str], column: pd.Series) -> list[str]:
     if little and sum(map(_begins_with_a_number, texts)) > 1:
         for level in little:
             after = int(bare(level) in TRACE)
-            # Codes that stand by the alphabet have no 0 among them.
+            # Alphabetical codes have no 0, so zero-like words come before all of them.
             said[level] = (-np.inf, str(after)) if padded else (0.0, after, (), level)
     return sorted(levels, key=lambda level: (order.get(level, len(order)), said[level]))
 
 
 def have_order(levels: Sequence[str], column: pd.Series) -> bool:
-    """Whether more than the alphabet orders the `levels` of `column` in `in_order`.
+    """Whether `in_order` finds more than an alphabetical order for the `levels` of `column`.
 
-    Two levels with digits are taken for an order: bands, numbered words, codes.
+    Two levels with digits count as ordered: they may be bands, numbered words or codes.
     """
     if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
         return True
@@ -78,7 +78,7 @@ def have_order(levels: Sequence[str], column: pd.Series) -> bool:
 
 
 def with_own_levels(levels: Mapping[int, Sequence[str]]) -> set[int]:
-    """The columns that have at most one level in common with any other; levels: each column's."""
+    """Columns that share at most one level with any other column; levels: of each column."""
     having = defaultdict(set)
     for column, theirs in levels.items():
         for level in theirs:
@@ -97,7 +97,7 @@ def with_own_levels(levels: Mapping[int, Sequence[str]]) -> set[int]:
 
 
 def _are_bands(levels: Sequence[str]) -> bool:
-    """Whether all `levels` that say something begin with a number, two of them as bands do."""
+    """Whether all `levels` with an answer begin with a number, and two of them are bands."""
     found = [_BAND.match(level) for level in levels if not _says_no_number(level)]
     bands = sum(
         bool(band["below"] or band["above"] or _ENDS.match(band.string, band.end()))
@@ -108,10 +108,11 @@ def _are_bands(levels: Sequence[str]) -> bool:
 
 
 def _what_is_said(levels: Sequence[str]) -> dict[str, str]:
-    """Of each level the part that its numbers begin, where all but words for nothing have one.
+    """Map each level to its part that begins with a number, if all levels have one, else to itself.
 
-    What stands in brackets or behind a colon (low (0-5), high (6+)), or behind the words that all
-    begin with, where a bound is among it (age <5, age 5-9); else the level itself.
+    Words for nothing need no such part. The part is what stands in brackets or after a colon (low
+    (0-5), high (6+)), or after the words with which all levels begin, provided that there is a
+    bound (age <5, age 5-9).
     """
     whole = {level: level for level in levels}
     numbered = [level for level in levels if not _says_no_number(level)]
@@ -134,7 +135,7 @@ def _begins_with_a_number(text: str) -> bool:
 
 
 def _says_zero(level: str) -> bool:
-    """Whether it is a word for 0 or hardly more, or says so of something: no children."""
+    """Whether `level` is a word for 0 or a trace, or a phrase such as "no children"."""
     words = bare(level)
     return words in ZERO | TRACE or (words.startswith("no ") and not no_answer(level))
 
@@ -149,9 +150,9 @@ def _by_alphabet(level: str) -> tuple:
 
 
 def _by_numbers(level: str, times: float) -> tuple:
-    """What sorts numbers and bands by value, and words by the alphabet and numbers in them.
+    """Sort key: numbers and bands by value, words alphabetically with numbers in them by value.
 
-    times: what its unit multiplies the level's first number by.
+    times: the factor of the unit of the level's first number.
     """
     value, side = _value(level), 0
     if value is None:
@@ -159,19 +160,19 @@ def _by_numbers(level: str, times: float) -> tuple:
     if value is None and (band := _BAND.match(level)):
         value = _of(band["number"])
         side = bool(band["above"]) - bool(band["below"])
-    # No two kinds of pieces stand at one place: words at even ones, numbers at odd ones.
+    # Words are at even positions, numbers at odd ones, so tuples compare without type errors.
     pieces = tuple(_of(piece) if k % 2 else piece for k, piece in enumerate(_SPLIT.split(level)))
     return np.inf if value is None else times * value, side, pieces, level
 
 
 def _lower_end(level: str) -> float | None:
-    """The lower end of an interval; None where `level` is none."""
+    """The lower end of the interval `level`; None if it is not an interval."""
     ends = _INTERVAL.fullmatch(level)
     return _value(ends[1]) if ends and _value(ends[2]) is not None else None
 
 
 def _value(level: str) -> float | None:
-    """The number that the whole of `level` is; None where it is none."""
+    """The number that the entire `level` reads as; None if it is not a number."""
     try:
         value = float(level)
     except ValueError:

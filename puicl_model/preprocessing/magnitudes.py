@@ -1,4 +1,4 @@
-"""How much a level's unit multiplies its number: 2 years are more than 11 months."""
+"""Factors of units, by which levels can be ordered: 2 years are more than 11 months."""
 
 import re
 from collections.abc import Iterable
@@ -42,7 +42,7 @@ _BITS = {"bps": 1.0, "kbps": 1e3, "mbps": 1e6, "gbps": 1e9, "tbps": 1e12}
 _TIMES = (_SHORT, _LONG, _ANY_TIME)
 _FAMILIES = (_MONEY, *_TIMES, _BYTES, _MASS, _LENGTH, _VOLUME, _HERTZ, _BITS)
 
-# What stands before a bound, and what behind one that is open.
+# Words before a bound, and words after an open end.
 BELOW = ("<", "≤", "under", "below", "less than", "fewer than", "up to", "before", "pre-")
 ABOVE = (">", "≥", "over", "above", "more than", "at least", "after", "since", "post-")
 OPEN_END = r"\+|(?:or|and) (?:more|over|above|less|under|below)|plus"
@@ -56,11 +56,11 @@ _LEVEL = re.compile(
 
 
 def factors(levels: Iterable[str]) -> dict[str, float]:
-    """What to multiply the first number of each of `levels` by; empty where nothing tells.
+    """Factor of the unit of each level's first number; empty if the units cannot be compared.
 
-    Each level is an amount, a bound or a range. The unit is the word behind the number, or, of a
-    range that rises without one there, that behind the other (2-3 months). All units have to be of
-    one kind, of which two differ. Only money may have none (<500, 1K, 2M).
+    Each level must be an amount, a bound or a range. The unit is the word after the number or, if
+    there is none in an ascending range, after the second number (2-3 months). All units must be of
+    one kind, and at least two must differ. Only money may lack a unit (<500, 1K, 2M).
     """
     units: dict[str, str] = {}
     for level in levels:
@@ -73,9 +73,9 @@ def factors(levels: Iterable[str]) -> dict[str, float]:
 
 
 def units_of(units: Iterable[str]) -> dict[str, float]:
-    """How large each of `units` is, "" one of money; empty unless all are of one kind, two differ.
+    """Size of each of `units`, where "" counts as money, by the first kind that has all of them.
 
-    In whatever case, but for the first kind that has all of them.
+    Ignores case. Empty unless all units are of one kind and at least two differ in size.
     """
     units = set(units)
     for family in _FAMILIES:
@@ -87,7 +87,7 @@ def units_of(units: Iterable[str]) -> dict[str, float]:
 
 
 def time_units(units: Iterable[str]) -> dict[str, float]:
-    """How many seconds each of `units` has, in whatever case; empty unless all are of time."""
+    """Seconds in each of `units`, ignoring case; empty unless all are units of time."""
     units = set(units)
     for family in _TIMES:
         if all(unit.lower() in family for unit in units):

@@ -1,4 +1,4 @@
-"""Text that looks like a number or a date, in a spelling that is not read or not sure."""
+"""Detect text that looks like numbers or dates in a notation that cannot be read for certain."""
 
 import math
 import re
@@ -11,9 +11,9 @@ from puicl_model.preprocessing.magnitudes import factors
 from puicl_model.preprocessing.number_cells import CURRENCY_SIGNS, DASHES
 from puicl_model.preprocessing.spelled_dates import MONTH, WEEKDAY
 
-# So many different numbers are more than the levels of a category.
+# More different numbers than this are more than the levels of a category.
 MANY_LEVELS = 20
-# What money is written with.
+# Signs and abbreviations of currencies.
 _MONEY = rf"(?:[A-Z]{{0,2}}[{CURRENCY_SIGNS}]|Rs\.?)"
 # 10 %, $5, -$5; 1.234, 1'234,50, 1 234; 7,5; (5), 5- and 5 DR; with a typographer's minus, −5;
 # $1.2M; 1,5e3, 1.5 x 10^3.
@@ -24,7 +24,7 @@ _SPELLINGS = re.compile(
     r"|[+-]?\d{1,3}([.,'’\u00a0\u202f ])\d{3}(\1\d{3})*([.,]\d+)?|[+-]?\d+,\d+([eE][+-]?\d+)?"
     rf"|{_NUMBER}\s?[x×·]\s?10\^[+\-{DASHES}]?\d+"
 )
-# 18 kg, 1.5h, USD 1 200, 5 mg/dl, 20 °C; so many of one unit. 10A and 11A are flats.
+# 18 kg, 1.5h, USD 1 200, 5 mg/dl, 20 °C; needs several of one unit. 10A and 11A are flats.
 _MEASURED = re.compile(
     rf"(?P<before>[A-Z]{{3}}\s)?{_NUMBER}( \d{{3}})*"
     r"(?P<after>(?![A-Z]$)\s?°?[^\W\d_]{1,12}[²³]?(/[^\W\d_]{1,12})?)?"
@@ -45,7 +45,8 @@ _MONTHS = re.compile(
     rf"|{_YEAR}[ -]{MONTH}",
     re.IGNORECASE,
 )
-# What would stand by its quarter, half or week before its year: Q3 2024, 3Q24, H1/2024, W05-2024
+# Quarters, halves and weeks, which would sort by these before the year: Q3 2024, 3Q24, H1/2024,
+# W05-2024
 _QUARTERS = re.compile(
     rf"(?:Q[1-4]|H[12])(?:[ /'’-]?{_YEAR}|[ /'’-]\d\d)|(?:[1-4]Q|[12]H)[ '’]?(?:{_YEAR}|\d\d)"
     rf"|(?:[CK]?W|[Ww][Kk]|[Ww]eek) ?\d{{1,2}}(?:[ /-]|, ){_YEAR}"
@@ -67,11 +68,11 @@ _ANGLE = re.compile(
     r"(\s?\d{1,2}(\.\d+)?\s?['’′](\s?\d{1,2}(\.\d+)?\s?([\"”″]|''))?)?\s?[NSEW]?"
     r"|\d{1,3}\.\d+\s?[NSEW]"
 )
-# <0.5, >= 100: beside many numbers what a laboratory measured no further, beside few a band.
+# <0.5, >= 100: beside many numbers limits of detection, beside few numbers bands.
 BOUND = re.compile(rf"(?:[<>]=?|[≤≥])\s?(?P<number>{_NUMBER})")
-# Before any of these: Tuesday,
+# May precede a date: Tuesday,
 _WEEKDAY = re.compile(WEEKDAY, re.IGNORECASE)
-# Behind any of these: 18:57, 06:57:03 PM
+# May follow a date: 18:57, 06:57:03 PM
 _OF_THE_DAY = re.compile(r",? \d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[AaPp]\.?[Mm]\.?)?$")
 _SPELLED_SHARE = 0.9
 _FORMS = (_SPELLINGS, _MONTHS, _QUARTERS, _ANGLE)
@@ -79,15 +80,14 @@ _ANY_FORM = (*_FORMS, BOUND, _MEASURED, _DURATION, _PARTS_OF_ONE)
 
 
 def misspelled(words: Sequence[str], n_plain: int) -> str:
-    """One of `words` that looks like a number or date and is not written as one, if most do.
+    """One of `words` that looks like an unusually written number or date, if most do; else empty.
 
-    words: a column's different ones that are no plain numbers; n_plain: how many others are.
-
-    Plain numbers and dates may stand among them: 900 beside 1,200, 2024-05-31 beside 31.5.2024;
-    beside many numbers bounds are looked for, too. Empty where there is none, or few do.
+    words: a column's distinct texts that are not plain numbers; n_plain: number of its distinct
+    plain numbers. Plain numbers and dates may be mixed in: 900 beside 1,200, 2024-05-31 beside
+    31.5.2024. Beside many numbers, bounds such as <0.5 count as well.
     """
     fewest = math.ceil(_SPELLED_SHARE * (n_plain + len(words)))
-    # Of text, so many are nothing of all this that the others need not be looked at.
+    # For ordinary text, stop as soon as too many words match no form.
     most_odd = n_plain + len(words) - fewest
     odd = (word for word in words if not _looks_like_any(word))
     if len(list(islice(odd, most_odd + 1))) > most_odd:
@@ -106,15 +106,16 @@ def _looks_like_any(word: str) -> bool:
 
 
 def _of_one_unit(words: list[str]) -> list[str]:
-    """Those that are numbers with the unit that most have; none where these are few."""
+    """The `words` that are numbers with the most frequent unit; empty if these are few."""
     most = max(_by_unit(words).values(), key=len, default=[])
     return most if len(most) >= FEWEST_OF_A_UNIT else []
 
 
 def _of_several_units(words: list[str]) -> list[str]:
-    """Those that are numbers with one of several units that cannot be compared (70 kg, 154 lb).
+    """The `words` that are numbers with several units that cannot be compared (70 kg, 154 lb).
 
-    A letter behind a number may be another code's, and kg and g have their order.
+    Single letters are skipped, since they may belong to codes; comparable units such as kg and g
+    are ordered elsewhere.
     """
     units = {
         unit: theirs
@@ -134,16 +135,16 @@ def _by_unit(words: list[str]) -> dict[tuple, list[str]]:
 
 
 def _of_several_parts(words: list[str]) -> list[str]:
-    """Those that are durations, where some have two units (1h 20m); else none.
+    """The `words` that are durations, if some have two units (1h 20m); else empty.
 
-    Of one unit each they are `_of_one_unit`, or stand in their order.
+    Durations with one unit each are found by `_of_one_unit`, or are ordered by their units.
     """
     found = [word for word in words if _DURATION.fullmatch(word)]
     return found if any(len(re.findall(r"\d+\s?[a-z]", word.lower())) > 1 for word in found) else []
 
 
 def _of_one(words: list[str]) -> list[str]:
-    """Those that are fractions (3/4, 1 1/2), where their first number does not order them."""
+    """The `words` that are proper fractions (3/4, 1 1/2), if their first number gives no order."""
     found = {word: parts for word in words if (parts := _PARTS_OF_ONE.fullmatch(word))}
     proper = [word for word, parts in found.items() if int(parts["above"]) < int(parts["below"])]
     of_several = len({found[word]["below"] for word in proper}) > 1

@@ -1,12 +1,12 @@
-"""Cells that say numbers taken apart: sign, currency, digits, unit."""
+"""Split text of numbers into its parts: sign, currency, digits, unit."""
 
 import re
 from typing import NamedTuple
 
-# Hyphens and dashes that stand for a minus, but ASCII's, which has to be the last in a class.
+# Hyphens and dashes for a minus, without the ASCII one, which must come last in a character class.
 DASHES = "\u2010\u2011\u2012\u2013\u2212"
 _MINUS = f"{DASHES}-"
-# Blanks and apostrophes part thousands wherever they stand; \u2019 is a typographer's.
+# Blanks and apostrophes that separate thousands; \u2019 is the typographic apostrophe.
 BLANKS = "'\u2019 \u00a0\u2009\u202f"
 CURRENCY_SIGNS = "$€£¥₹₩₽₺₫₪฿₴₦"
 _SYMBOL = f"[{CURRENCY_SIGNS}]"
@@ -15,7 +15,7 @@ CURRENCIES = re.findall(
     "USD EUR GBP CHF JPY CNY INR AUD CAD NZD SEK NOK DKK PLN CZK HUF RON TRY BRL MXN ZAR KRW SGD",
 )
 _BEFORE = rf"(?:[A-Z]{{1,3}})?{_SYMBOL}|{'|'.join(CURRENCIES)}|R\$|Rs\.?"
-# kg, mg/dl, cm², years old; no capitals but those of a few: 10A and 11AB are flats.
+# kg, mg/dl, cm², years old. `amounts` rejects most capitals: 10A and 11AB are flats.
 _WORD = r"[^\W\d_]{1,12}[²³]?"
 _AFTER = (
     rf"[%‰]|°\s?[^\W\d_]?|{_SYMBOL}(?:\s?/\s?{_WORD})?"
@@ -28,8 +28,8 @@ _CELL = re.compile(
     rf"(?P<digits>(?:\d[\d.,{BLANKS}]*)?\d(?:[eE][+-]?\d+)?|[.,]\d+)"
     rf"\s?(?P<after>{_AFTER})?(?P<close>\))?(?P<behind>[{_MINUS}])?"
 )
-# By the decimal mark, groups of three, of two and three as in India, or none; no group begins
-# with 0.
+# Digits with decimal point or decimal comma: in groups of three, of two and three as in India, or
+# without groups. The first group does not begin with 0.
 _POINT = re.compile(
     rf"(?:[1-9]\d{{0,2}}(?:(?:,\d{{2,3}})*,\d{{3}}|(?:[{BLANKS}]\d{{3}})+)|\d*)(?:\.\d+)?"
     r"(?:[eE][+-]?\d+)?"
@@ -43,7 +43,7 @@ BLANK = re.compile(f"[{BLANKS}]")
 
 
 class NumberCell(NamedTuple):
-    """A text taken apart; sign: 1 or -1."""
+    """Parts of a number's text; sign: 1 or -1."""
 
     sign: int
     before: str
@@ -53,7 +53,7 @@ class NumberCell(NamedTuple):
 
 
 def taken_apart(cell: str) -> NumberCell | None:
-    """The parts of `cell`; None where it says no number."""
+    """Split `cell` into its parts; None if it is not a number."""
     found = _CELL.fullmatch(cell)
     if not found:
         return None
@@ -63,11 +63,11 @@ def taken_apart(cell: str) -> NumberCell | None:
         return None
     if in_brackets != bool(found["close"]) or len(signs) + in_brackets > 1:
         return None
-    # 5- and (5) may be a grade and the number of a list.
+    # 5- may be a grade, and (5) the number of a list item.
     marked = in_brackets or found["behind"]
     if marked and not (found["before"] or MARK.search(found["digits"])):
         return None
-    if found["sign"] == "+" and BLANK.search(found["digits"]):  # +49 170 123 456 is a telephone's
+    if found["sign"] == "+" and BLANK.search(found["digits"]):  # a telephone: +49 170 123 456
         return None
     minus = in_brackets or any(sign in _MINUS for sign in signs)
     after = "".join((found["after"] or "").split()).removesuffix(".")
@@ -79,7 +79,7 @@ def taken_apart(cell: str) -> NumberCell | None:
 
 
 def value_of(digits: str, decimal: str) -> float | None:
-    """The number that `digits` are with that `decimal` mark; None where they are none."""
+    """The number that `digits` mean with this `decimal` mark; None if they are not a number."""
     if not (_POINT if decimal == "." else _COMMA).fullmatch(digits):
         return None
     return float(_PARTING[decimal].sub("", digits).replace(",", "."))

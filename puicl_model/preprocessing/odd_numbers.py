@@ -1,4 +1,4 @@
-"""Numbers that may mean something else than what they say: nothing, thousands, days."""
+"""Detect numbers that may be missing cells, thousands or days."""
 
 import re
 
@@ -6,18 +6,19 @@ import numpy as np
 
 from puicl_model.preprocessing.judging import MIN_ROWS_TO_JUDGE, NAMES_SHARE
 
-# 999, -99: what stands for nothing among numbers, where so many others are there and it repeats.
+# 999, -99: codes for missing cells, if they repeat and there are enough other numbers.
 _NINES = re.compile("-9+|99+")
 _FEW_OTHERS, _REPEATS, _NOTHING_SHARE = 10, 3, 0.02
-# Whole numbers of three digits beside those whose points may part thousands.
+# Least share of integers of three digits beside numbers whose points may separate thousands.
 _WHOLE_SHARE = 0.05
 
 
 def stands_for_nothing(values: np.ndarray, of_days: bool = False) -> float | None:
-    """The least or greatest of `values` [n], without NaN, where it may mean that nothing is known.
+    """The least or greatest of `values` [n] if it may be a code for missing cells; else None.
 
-    Nines (999, -99) that repeat, farther from the others than these from each other or, below 0,
-    where no other is. of_days: any day that stands apart like that (9999-12-31).
+    Such a code is all nines (999, -99), repeats, and lies farther from the other values than these
+    from each other, or is the only negative value. of_days: the values are days, and any day that
+    is far from the others like that (9999-12-31) counts. `values` must not hold NaN.
     """
     distinct, counts = np.unique(values, return_counts=True)
     if len(values) < MIN_ROWS_TO_JUDGE or len(distinct) <= _FEW_OTHERS:
@@ -37,10 +38,11 @@ def stands_for_nothing(values: np.ndarray, of_days: bool = False) -> float | Non
 
 
 def parted_by_points(values: np.ndarray) -> float | None:
-    """One of `values` [n], without NaN, where their points may part thousands (999, 1.234).
+    """One of `values` [n] if their points may separate thousands (999, 1.234); else None.
 
-    Then whole numbers end before 1,000 and fractions lie between 1 and 1,000 and have three digits;
-    of numbers measured to three digits one in a thousand is whole.
+    In that case whole numbers are below 1,000, and fractions lie between 1 and 1,000 and have three
+    decimals. Of numbers measured to three decimals, only one in a thousand would be whole. `values`
+    must not hold NaN.
     """
     sizes = np.abs(values)
     if len(sizes) < MIN_ROWS_TO_JUDGE or sizes.max() >= 1000:
@@ -57,7 +59,7 @@ def parted_by_points(values: np.ndarray) -> float | None:
 
 
 def digits_of_a_day(values: np.ndarray) -> float | None:
-    """One of `values` [n], without NaN, where all are days: 20240531, 31052024 or 5312024."""
+    """One of `values` [n], without NaN, if all read as days (20240531, 31052024, 5312024)."""
     distinct = np.unique(values)
     least, most = distinct[0], distinct[-1]
     if len(distinct) <= _FEW_OTHERS or least < 1_011_800 or most > 31_122_100:

@@ -1,4 +1,4 @@
-"""The table along its principal axes: what columns share, and what little tells them apart."""
+"""Principal axes of a table: what columns share, and the small differences between them."""
 
 from typing import Any, Self
 
@@ -6,12 +6,13 @@ import numpy as np
 
 from puicl_model.preprocessing.column_scaling import ColumnScaling, shorten
 
-# Axes with a smaller share of the variance hold rounding and copies.
+# Axes with a smaller share of the variance hold only rounding errors and copies of columns.
 _LEAST_SHARE = 1e-5
-# Correlations are rounded to so many places: equal ones stay equal in any order of the rows, so
-# that axes which could lie anywhere lie at one place. (And -0.0 is 0.0, whose sign LAPACK heeds.)
+# Correlations are rounded to this many places. Equal ones then stay equal in any order of the rows,
+# so that axes that are not unique are at least reproducible. (-0.0 is made 0.0 as well, because
+# LAPACK distinguishes the two.)
 _PLACES = 10
-# How each kind of axes scales the columns first.
+# The scaling that each kind applies to the columns first.
 _COLUMNS = {
     "principal": "standard",
     "principal_quantile": "quantile",
@@ -20,20 +21,21 @@ _COLUMNS = {
 PRINCIPAL = tuple(_COLUMNS)
 
 
-# From here on a square of the columns is avoided. (Below, it is what earlier versions took.)
+# For more columns than this (and than rows), no matrix of columns by columns is formed. Narrower
+# tables keep the computation of earlier versions.
 _MANY_COLUMNS = 1_000
 
 
 class PrincipalAxes:
-    """Columns [n, w] to at most w uncorrelated ones of variance 1, by decreasing former variance.
+    """Transform columns [n, w] to at most w uncorrelated ones of variance 1; fitted without labels.
 
-    Of kind "principal", axes of the standardised columns, whose tails are shortened first; of kind
-    "principal_quantile" or "principal_uniform", of the columns in quantile or uniform scaling,
-    where only their cells' ranks count. Fitted without labels. Where columns are nearly copies of
-    each other, a class that shows only in their difference lies along an axis of its own. Of each
-    axis the largest loading is positive. `most`: how many of them are kept, by default all. Of
-    more columns than rows, if these are more than 1,000, there are at most as many axes as rows,
-    found through a matrix of rows by rows instead of columns by columns.
+    The axes are in order of decreasing variance before scaling to 1. Kind "principal" uses the
+    standardised columns with compressed tails; "principal_quantile" and "principal_uniform" use the
+    columns in quantile or uniform scaling, where only ranks count. If columns are nearly copies of
+    each other, a class that shows only in their difference lies along an axis of its own. The
+    loading of largest absolute value on each axis is positive. `most`: how many axes to keep, by
+    default all. For more than 1,000 columns and fewer rows than columns, there are at most n axes,
+    found from a matrix of rows by rows instead of columns by columns.
     """
 
     def __init__(self, X: np.ndarray, kind: str = "principal", most: int | None = None):
@@ -54,15 +56,15 @@ class PrincipalAxes:
 
     @property
     def width(self) -> int:
-        """Number of columns that come out."""
+        """Number of output columns."""
         return self.axes.shape[1]
 
     def __call__(self, X: np.ndarray, which: np.ndarray | None = None) -> np.ndarray:
-        """[m, w] to [m, width] float32, or to the columns `which` of these; each row by itself."""
+        """Map X [m, w] to float32 [m, width], or only its columns `which`; rows are independent."""
         axes = self.axes if which is None else self.axes[:, which]
         z = (self.columns(X).astype(np.float64) - self.center) / self.spread
         total = np.zeros((len(z), axes.shape[1]))
-        # A matrix product's last digits could depend on the number of rows.
+        # Not a matrix product, whose last digits could depend on the number of rows.
         for column, loadings in zip(z.T, axes, strict=True):
             total += column[:, None] * loadings
         return shorten(total)
@@ -74,7 +76,7 @@ class PrincipalAxes:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """The axes whose `state` this is, with arrays or lists of their numbers."""
+        """Restore the axes from their `state`, with arrays or nested lists."""
         self = cls.__new__(cls)
         self.kind = state["kind"]
         self.columns = ColumnScaling.from_state(state[_COLUMNS[self.kind]])
@@ -84,13 +86,15 @@ class PrincipalAxes:
 
 
 def _axes(z: np.ndarray) -> np.ndarray:
-    """Eigenvectors [w, k] of the correlations of z [n, w], by falling eigenvalue; k = min(n, w)
-    where w is large, else w."""
+    """Eigenvectors [w, k] of the correlations of z [n, w], by decreasing eigenvalue.
+
+    k is w, but at most n if w is large.
+    """
     n, w = z.shape
     if w <= max(n, _MANY_COLUMNS):
         return np.linalg.eigh(np.round(z.T @ z / n, _PLACES) + 0.0)[1][:, ::-1]
     variances, rows = np.linalg.eigh(np.round(z @ z.T / n, _PLACES) + 0.0)
-    kept = variances > _LEAST_SHARE * variances.sum()  # the others have no direction to speak of
+    kept = variances > _LEAST_SHARE * variances.sum()  # directions of the others are just rounding
     kept[-1] = True
     axes = z.T @ rows[:, kept][:, ::-1]
     lengths = np.linalg.norm(axes, axis=0)

@@ -1,4 +1,4 @@
-"""One form for every kind of table: a pandas frame with columns by position."""
+"""Convert every kind of table to one form: a pandas frame with columns by position."""
 
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -14,13 +14,14 @@ from sklearn.utils.validation import validate_data
 
 
 def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame:
-    """`X` [n, d] as a frame whose columns are 0..d-1 and whose index is 0..n-1.
+    """Convert `X` [n, d] to a frame whose columns are 0..d-1 and whose index is 0..n-1.
 
-    Takes numpy arrays, pandas and polars frames, Arrow tables, and nested lists. Sets
-    `n_features_in_` and `feature_names_in_` of `estimator` with `reset`, and compares them without.
+    Accepts numpy arrays, pandas and polars frames, Arrow tables, and nested lists. With `reset`,
+    sets `n_features_in_` and `feature_names_in_` of `estimator`; otherwise, compares them.
 
-    Raises `ValueError` for anything that is no table of at least one row and one column, for
-    complex numbers, and for other columns than at the fit; `TypeError` for sparse matrices.
+    Raises `ValueError` for anything but a table with at least one row and one column, for complex
+    numbers, for duplicate column names, and for columns that differ from those of the fit;
+    `TypeError` for sparse matrices and sparse columns.
     """
     if reset:
         for name in ("_names_in_order", "_names_as_text"):
@@ -36,11 +37,11 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame
         return _read_frame(estimator, X, reset)
     if getattr(getattr(X, "dtype", None), "kind", "") == "c":
         raise ValueError("Complex data not supported: give real and imaginary parts as columns")
-    with config_context(array_api_dispatch=False):  # which would leave tensors as they are
+    with config_context(array_api_dispatch=False):  # dispatch would return tensors unconverted
         array = validate_data(
             estimator, X, reset=reset, dtype=None, ensure_all_finite=False, estimator=estimator
         )
-    if array.dtype.kind == "T":  # numpy's text of any length, which pandas has no column of
+    if array.dtype.kind == "T":  # numpy's variable-length text, which pandas does not support
         array = array.astype(object)
     if array.dtype.kind not in "biufOUSmM":
         raise ValueError(f"X holds {array.dtype}, which is neither numbers, text nor dates")
@@ -57,7 +58,7 @@ def _read_frame(estimator: BaseEstimator, X: pd.DataFrame, reset: bool) -> pd.Da
         raise ValueError(f"column {X.columns[kinds.index('c')]}: Complex data not supported")
     try:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
-    except TypeError as error:  # names of which some only are text
+    except TypeError as error:  # only some of the names are text
         raise ValueError(str(error)) from None
     _check_order(estimator, X.columns, reset)
     if X.shape[0] == 0 or X.shape[1] == 0:
@@ -79,15 +80,15 @@ def _read_frame(estimator: BaseEstimator, X: pd.DataFrame, reset: bool) -> pd.Da
 
 
 def _refuse_no_table(X: Any) -> None:
-    """Raise `ValueError` for what is no table, where scikit-learn would print all that it holds."""
+    """Raise `ValueError` if X is not a table; scikit-learn's error would print all its content."""
     if isinstance(X, pd.Series):
         raise ValueError("Expected a 2-dimensional table, got a Series: give a frame of columns")
-    if sparse.issparse(X):  # some of these are dicts; what is said of them is said later
+    if sparse.issparse(X):  # rejected later; some sparse matrices are dicts
         return
     home = type(X).__module__.split(".")[0]
     known = isinstance(X, pd.DataFrame) or home in ("polars", "pyarrow")
     if not known and hasattr(X, "columns") and hasattr(X, "dtypes"):
-        # numpy would make an array of it, with no names to compare and no order of levels.
+        # Converting it to a numpy array would lose the names and the order of levels.
         raise ValueError(
             f"X is a frame of {home}, whose names and types of columns are not read here: give it "
             "as one of pandas, polars or Arrow, as X.compute() or X.to_pandas() may do"
@@ -97,7 +98,7 @@ def _refuse_no_table(X: Any) -> None:
     no_table = isinstance(X, str | bytes | PurePath | dict | set | Iterator)
     if X is None or rows_of_names or records or no_table:
         what = "a list of dicts" if rows_of_names else type(X).__name__
-        if records:  # what numpy.genfromtxt reads with names
+        if records:  # as numpy.genfromtxt returns with names
             what = "a structured array"
         named = rows_of_names or records or isinstance(X, dict)
         hint = ": give pandas.DataFrame(X)" if named else ""
@@ -108,15 +109,15 @@ def _refuse_no_table(X: Any) -> None:
 
 
 def _check_order(estimator: BaseEstimator, columns: pd.Index, reset: bool) -> None:
-    """Raise `ValueError` where names that are no text stand in another order than at the fit.
+    """Raise `ValueError` if the fit's columns come in another order, even if names are not text.
 
-    scikit-learn compares names only where all are text; a pivot table's are tuples or dates.
-    Numbers may be mere positions, so that other ones are no error.
+    scikit-learn compares names only if all are text, but those of a pivot table are tuples or
+    dates. Names that differ from the fit's are no error here, since numbers may be mere positions.
     """
     names = [repr(name) for name in columns.tolist()]
     if reset:
         estimator._names_in_order = names
-        if columns.tolist() != list(range(len(columns))):  # those are mere positions
+        if columns.tolist() != list(range(len(columns))):  # 0, 1, ... are mere positions
             estimator._names_as_text = [str(name) for name in columns]
         return
     before = getattr(estimator, "_names_in_order", names)
@@ -128,9 +129,10 @@ def _check_order(estimator: BaseEstimator, columns: pd.Index, reset: bool) -> No
 
 
 def column_names(estimator: BaseEstimator) -> list[str]:
-    """The names of the fitted columns, `x0`, `x1`, ... where the table had none.
+    """Names of the fitted columns, or `x0`, `x1`, ... if the table had none.
 
-    Names that are no text, such as a pivot table's, which scikit-learn does not keep, as text.
+    Names that are not text, such as those of a pivot table, are converted to text; scikit-learn
+    does not keep them.
     """
     names = getattr(estimator, "_names_as_text", getattr(estimator, "feature_names_in_", None))
     if names is None:
@@ -147,16 +149,16 @@ def _is_polars(X: Any) -> bool:
 
 
 def _from_polars(X: Any) -> pd.DataFrame:
-    """Column by column, so that pyarrow is not needed."""
+    """Convert a polars frame column by column, which does not need pyarrow."""
     columns = {}
     for column in X.get_columns():
-        # Decimals and whole numbers of 128 bits have no numpy type.
+        # Decimals and integers of 128 bits have no numpy type.
         wide = column.dtype.is_decimal() or "128" in str(column.dtype)
         numeric = column.dtype.is_numeric() and not wide
         if numeric and column.null_count() == 0:
             columns[column.name] = column.to_numpy()
         elif (kind := str(column.dtype).split("(")[0]) in ("Categorical", "Enum"):
-            # The levels of an Enum have an order, as those of pandas' ordered categoricals.
+            # An Enum is ordered, like pandas' ordered categoricals.
             levels = column.dtype.categories.to_list() if kind == "Enum" else None
             columns[column.name] = pd.Categorical(column.to_list(), levels, kind == "Enum")
         else:
@@ -175,7 +177,7 @@ def _from_polars(X: Any) -> pd.DataFrame:
 
 
 def _arrow_dtype(arrow_type: Any) -> pd.ArrowDtype | None:
-    """What pandas makes of an Arrow column; None: its own choice, a categorical of a dictionary."""
+    """The pandas dtype for an Arrow column; None for dictionaries, which become categoricals."""
     dtype = pd.ArrowDtype(arrow_type)
     return None if _is_dictionary(dtype) else dtype
 
@@ -187,8 +189,8 @@ def _is_dictionary(dtype: pd.ArrowDtype) -> bool:
 
 
 def _from_arrow(column: pd.Series) -> pd.Series:
-    """The same cells as pandas' own types: Arrow's numbers take NaN for a value that is there."""
-    # pandas cannot turn all views of text and bytes into objects, as which polars hands text over.
+    """Convert to pandas' own types, because Arrow's numbers do not treat NaN as missing."""
+    # pandas cannot convert all views of text and bytes, in which form polars exports text.
     if _is_dictionary(column.dtype) or str(column.dtype).endswith("_view[pyarrow]"):
         return column.array.__arrow_array__().to_pandas()
     own = {"b": "boolean", "i": "Int64", "u": "UInt64", "f": "float64"}
@@ -199,13 +201,13 @@ def _from_arrow(column: pd.Series) -> pd.Series:
 
 
 _PLANE = [chr(code) for code in range(0x10000)]
-# Marks that show nowhere, as pages and exports leave them in cells: zero-width blanks and joiners,
-# soft hyphens, byte order marks, directions; around a cell also control characters, such as the
-# one that ends a file of DOS.
+# Invisible characters that web pages and exports leave in cells: zero-width blanks and joiners,
+# soft hyphens, byte order marks, text directions. Around a cell also control characters, such as
+# the end-of-file mark of DOS.
 _UNSEEN = "".join(c for c in _PLANE if unicodedata.category(c) == "Cf")
 _AROUND = _UNSEEN + "".join(c for c in _PLANE if c.isspace() or unicodedata.category(c) == "Cc")
 
-# Dashes and quotes as typewriters have them.
+# Maps dashes and quotes to their ASCII forms.
 _ALIKE = str.maketrans(
     dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")
     | dict.fromkeys("\u2018\u2019\u201a\u2032`\u00b4", "'")
@@ -214,12 +216,12 @@ _ALIKE = str.maketrans(
 
 
 def look(text: str) -> str:
-    """`text` as it reads: one form of letters with accents, of blanks, dashes and quotes."""
+    """`text` with accents, blanks, dashes and quotes in one form, without invisible characters."""
     seen = unicodedata.normalize("NFC", "".join(c for c in text if c not in _UNSEEN))
     return " ".join(seen.translate(_ALIKE).split())
 
 
-# What files write where there is nothing: what pandas takes for it in a CSV file, and "?".
+# Texts that mean a missing cell: those that pandas recognises in CSV files, and "?".
 NOTHING = frozenset(
     {"", "?", "NaN", "nan", "-NaN", "-nan", "NA", "<NA>", "#NA", "N/A", "n/a", "#N/A", "#N/A N/A"}
     | {"NULL", "null", "None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"}
@@ -227,9 +229,9 @@ NOTHING = frozenset(
 
 
 def filled(cells: np.ma.MaskedArray) -> np.ndarray:
-    """The array with its masked cells missing: NaN among numbers, None elsewhere.
+    """The array with masked cells replaced: by NaN among numbers, else by None.
 
-    `MaskedArray.filled` would write None as the array's own fill value, a word that may be a level.
+    `MaskedArray.filled` would use the array's fill value instead, text that may also be a level.
     """
     if cells.dtype.kind in "biuf":
         return np.ma.filled(cells.astype(float), np.nan)
@@ -239,11 +241,11 @@ def filled(cells: np.ma.MaskedArray) -> np.ndarray:
 
 
 def plain_cells(column: pd.Series) -> pd.Series:
-    """`column` with no value where a cell says nothing (`is_missing`), and its text plain.
+    """`column` with text that means missing (`is_missing`) removed and other text stripped.
 
-    That is Python's own, without blanks and marks that show nowhere around it: Arrow's text makes
-    each cell anew when it is looked at; pandas takes no blanks but ASCII's for a part of a number,
-    and Python none that have no width. What reads columns after this asks `isna` alone.
+    Text becomes Python's str, because Arrow's text creates a new object at each access. Blanks and
+    invisible characters around it are stripped, because pandas ignores only ASCII blanks around
+    numbers, and Python none of zero width. Later code can rely on `isna` alone.
     """
     if isinstance(column.dtype, pd.CategoricalDtype):
         levels = column.cat.categories
@@ -262,10 +264,10 @@ def plain_cells(column: pd.Series) -> pd.Series:
 
 
 def is_missing(column: pd.Series) -> np.ndarray:
-    """Boolean [n]: where `column` has no value or one of `NOTHING`."""
+    """Boolean [n]: cells of `column` without a value or with one of `NOTHING`."""
     missing = column.isna().to_numpy(dtype=bool)
     if isinstance(column.dtype, pd.CategoricalDtype):
-        # Where a cell is missing, its code is -1, which takes the last.
+        # The code of a missing cell is -1, which indexes the appended False.
         blank = np.append(_are_nothing(column.cat.categories), False)[column.cat.codes.to_numpy()]
     elif column.dtype == object or isinstance(column.dtype, pd.StringDtype):
         blank = _are_nothing(column)

@@ -1,4 +1,4 @@
-"""The table rotated at random: every column a mixture of many, another one in each member."""
+"""Random rotations of a table: each output column mixes many, differently in each estimator."""
 
 from typing import Any, Self
 
@@ -6,26 +6,26 @@ import numpy as np
 
 from puicl_model.preprocessing.column_scaling import ColumnScaling, shorten
 
-# How each kind of rotation scales the columns first.
+# The scaling that each kind applies to the columns first.
 _COLUMNS = {
     "rotated": "standard",
     "rotated_quantile": "quantile",
     "rotated_uniform": "uniform",
 }
 ROTATED = tuple(_COLUMNS)
-# More columns than this are rotated in groups, or a wide table would take the cube of its width.
+# More columns than this are rotated in groups, because run time is cubic in the size of a group.
 _LARGEST_GROUP = 100
 
 
 class RandomRotations:
-    """Columns [n, w] to `n_rotations` times w ones of variance 1, each w another random rotation.
+    """Rotate columns [n, w] at random, `n_rotations` times: to w * n_rotations of variance 1.
 
-    The columns are scaled first, in standard ("rotated"), quantile ("rotated_quantile") or uniform
+    The columns are first brought to standard ("rotated"), quantile ("rotated_quantile") or uniform
     scaling ("rotated_uniform"), then multiplied by matrices that are uniform on the orthogonal
-    group, and standardised; of more than 100 columns, random groups of at most so many are rotated
-    each by itself. Fitted without labels. A network that reads columns one by one finds other
-    borders in each; ensembles of such views are random rotation ensembles (Blaser and Fryzlewicz,
-    JMLR 2016).
+    group, and standardised. More than 100 columns are divided into random groups of at most 100,
+    which are rotated separately. Fitted without labels. A network that reads columns one by one
+    finds different decision boundaries in each rotation; this is a random rotation ensemble (Blaser
+    and Fryzlewicz, JMLR 2016).
     """
 
     def __init__(self, X: np.ndarray, kind: str, n_rotations: int, rng: np.random.Generator):
@@ -48,11 +48,11 @@ class RandomRotations:
 
     @property
     def width(self) -> int:
-        """Number of columns that come out."""
+        """Number of output columns."""
         return sum(len(group) for group in self.groups)
 
     def __call__(self, X: np.ndarray, which: np.ndarray | None = None) -> np.ndarray:
-        """[m, w] to [m, width] float32, or to the columns `which` of these; each row by itself."""
+        """Map X [m, w] to float32 [m, width], or only its columns `which`; rows are independent."""
         which = np.arange(self.width) if which is None else which
         total, start = np.empty((len(X), len(which))), 0
         for group, rotation in zip(self.groups, self.rotations, strict=True):
@@ -65,7 +65,7 @@ class RandomRotations:
 
     def _mixed(self, X: np.ndarray, group: np.ndarray, loadings: np.ndarray) -> np.ndarray:
         total = np.zeros((len(X), loadings.shape[1]))
-        # A matrix product's last digits could depend on the number of rows.
+        # Not a matrix product, whose last digits could depend on the number of rows.
         for column, shares in zip(self.columns(X, group).T, loadings, strict=True):
             total += column[:, None].astype(np.float64) * shares
         return total
@@ -77,7 +77,7 @@ class RandomRotations:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """The rotations whose `state` this is, with arrays or lists of their numbers."""
+        """Restore the rotations from their `state`, with arrays or nested lists."""
         self = cls.__new__(cls)
         self.kind = state["kind"]
         self.columns = ColumnScaling.from_state(state["columns"])
@@ -88,6 +88,6 @@ class RandomRotations:
 
 
 def _rotation(w: int, rng: np.random.Generator) -> np.ndarray:
-    """[w, w], uniform on the orthogonal group (Stewart, SIAM J. Numer. Anal. 1980)."""
+    """Random matrix [w, w], uniform on the orthogonal group (Stewart, SIAM J. Num. Anal. 1980)."""
     q, r = np.linalg.qr(rng.standard_normal((w, w)))
     return q * np.where(np.diag(r) < 0, -1.0, 1.0)

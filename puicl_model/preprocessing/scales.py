@@ -1,6 +1,6 @@
-"""Words that have an order of their own: grades, answers of questionnaires, sizes, months.
+"""Scales of words with a natural order: grades, answers of questionnaires, sizes, months.
 
-The alphabet knows nothing of it: it puts `high` before `low` and `always` before `never`.
+Alphabetical order would put `high` before `low` and `always` before `never`.
 """
 
 import functools
@@ -10,10 +10,10 @@ from pathlib import Path
 
 _WRITTEN = Path(__file__).with_name("scales.txt")
 
-# So many levels of different ranks make a scale: of two, each order is the other turned round.
+# Least number of different ranks in a scale: the order of two levels does not matter.
 _FEWEST = 3
 
-# What questionnaires ask for, from the one to the other.
+# Opposites that questionnaires ask for.
 _OPPOSITES = (
     *("disagree < agree", "dissatisfied, unsatisfied < satisfied", "unhappy, sad < happy"),
     *("unlikely < likely", "unimportant < important", "unconcerned < concerned"),
@@ -22,7 +22,7 @@ _OPPOSITES = (
     *("oppose, against < favor, favour, support", "distrust < trust", "dislike < like"),
     *("liberal < conservative", "decreased, decrease < increased, increase"),
 )
-# How much of them, from a little to all of it; on either side of the word.
+# Degrees of these, increasing; they may come before or after the word.
 _DEGREES = (
     "slightly, a little, a bit, mildly, lean, leaning, probably",
     "somewhat, moderately, tend to",
@@ -35,10 +35,10 @@ _NEITHER = (
     "neutral, neither, undecided, unsure, uncertain, mixed, moderate, indifferent, no opinion, "
     "no change, unchanged, same, the same, about the same, in the middle, normal"
 )
-# By the distance to which a word is denied: "not at all important" is as far as "extremely
-# unimportant", "not important" as "unimportant".
+# Negations by their distance from neutral: "not at all important" equals "extremely unimportant",
+# and "not important" equals "unimportant".
 _NOT = {6: "not at all", 4: "not", 2: "not very, not so, not too, not really"}
-# What people say who say nothing else: behind all ranks.
+# Answers without information, which are ranked after all others.
 NO_ANSWER = frozenset(
     {
         *("unknown", "other", "not known", "dont know", "dk", "unspecified", "unassigned"),
@@ -48,7 +48,7 @@ NO_ANSWER = frozenset(
         *("prefer not to answer", "do not know", "not sure", "cant say"),
     }
 )
-# What stands before 1 where it stands beside numbers, and what before the least of them.
+# Words that mean 0 beside numbers, and words for an amount below the least of the numbers.
 ZERO = frozenset(
     {
         *("none", "no", "nil", "zero", "never", "absent", "negative", "neg", "not at all"),
@@ -56,23 +56,23 @@ ZERO = frozenset(
     }
 )
 TRACE = frozenset({"trace", "traces"})
-# How much a test strip has changed: -, (+), +, ++.
+# Results of test strips: -, (+), +, ++.
 _PLUSES = re.compile(r"\++")
 _NO_PLUS, _HARDLY_A_PLUS = (
     frozenset("-\u2010\u2011\u2012\u2013\u2014\u22120"),
     {"(+)", "+-", "+/-", "±"},
 )
-# Who grades something as one of these has a word for its absence.
+# A scale with one of these grades should also have a word for absence.
 _MILD = frozenset({"mild", "very mild", "slight", "very slight", "minor", "trivial"})
 _APART = re.compile(r"[\s_\-–—./]+")
 _MARKS = re.compile(r"['’`´\"()!,;:]")
 
 
 def ranks(levels: Iterable[str]) -> dict[str, int]:
-    """Of each level its place on the scale that all of `levels` are from; empty where none is.
+    """Rank of each level on the scale to which all of `levels` belong; empty if there is none.
 
-    Case, hyphens and the like do not matter, nor words that all levels begin or end with (low risk,
-    high risk). What gives no answer (`unknown`, `refused`) comes last. Pluses count: -, +, ++.
+    Ignores case, hyphens and the like, and words with which all levels begin or end (low risk, high
+    risk). Levels without an answer (`unknown`, `refused`) come last. Pluses (-, +, ++) are a scale.
     """
     said = {level: bare(level) for level in levels}
     if pluses := _pluses(said):
@@ -87,7 +87,7 @@ def ranks(levels: Iterable[str]) -> dict[str, int]:
 
 
 def _pluses(said: dict[str, str]) -> dict[str, int]:
-    """Of each level how many pluses it has, where all levels say so and two are some."""
+    """Rank of each level by its pluses; empty if an answer is no such sign, or ranks are few."""
     found, silent = {}, {}
     for level, words in said.items():
         sign = level.strip()
@@ -108,7 +108,7 @@ def _pluses(said: dict[str, str]) -> dict[str, int]:
 
 
 def lacks_none(levels: Iterable[str]) -> bool:
-    """Whether `levels` are grades of something bad without a word for none of it."""
+    """Whether `levels` are grades of severity without a word for `none`."""
     levels = list(levels)
     if _MILD.isdisjoint(map(bare, levels)):
         return False
@@ -117,15 +117,18 @@ def lacks_none(levels: Iterable[str]) -> bool:
 
 
 def _readings(said: dict[str, str]) -> Iterator[dict[str, str]]:
-    """The words of the levels that give an answer; then without what these have in common, and
-    without what all have (no risk, unknown risk)."""
+    """Yield ways to read the levels' words, without those that give no answer.
+
+    First the words unchanged; then without words that all answers share; then without words that
+    all levels share (no risk, unknown risk).
+    """
     yield (answers := _answers(said))
     yield _without_what_is_common(answers)
     yield _answers(_without_what_is_common(said))
 
 
 def no_answer(level: str) -> bool:
-    """Whether `level` is what people say who say nothing else: `unknown`, `refused`."""
+    """Whether `level` gives no answer: `unknown`, `refused`, or nothing but marks."""
     return bare(level) in _SILENT
 
 
@@ -134,12 +137,12 @@ def _answers(said: dict[str, str]) -> dict[str, str]:
 
 
 def bare(level: str) -> str:
-    """`level` in lower case, with blanks for hyphens and the like, and without marks."""
+    """`level` in lower case, with blanks in place of hyphens and the like, without punctuation."""
     return _APART.sub(" ", _MARKS.sub("", level.casefold())).strip()
 
 
 def _without_what_is_common(said: dict[str, str]) -> dict[str, str]:
-    """`said` without the words that all begin with, and without those that all end with."""
+    """`said` without the words with which all texts begin, and those with which all end."""
     rest = {level: words.split() for level, words in said.items()}
     for end in (0, -1):
         while rest and all(len(words) > 1 for words in rest.values()):
@@ -159,7 +162,7 @@ _SILENT = NO_ANSWER | {""}
 
 @functools.cache
 def _scales() -> list[dict[str, int]]:
-    """Each scale's words and their ranks: those of the file, and one for each of `_OPPOSITES`."""
+    """Ranks of the words of each scale: those in the file, and one for each of `_OPPOSITES`."""
     lines = _WRITTEN.read_text(encoding="utf-8").splitlines()
     paragraphs = "\n".join(line for line in lines if not line.startswith("#")).split("\n\n")
     written = [

@@ -1,4 +1,4 @@
-"""The ways in which members of an ensemble may see the same table, by name."""
+"""The scalings in which estimators of an ensemble may read a table, by name."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -9,17 +9,18 @@ from puicl_model.preprocessing.column_scaling import ColumnScaling
 from puicl_model.preprocessing.principal import PRINCIPAL, PrincipalAxes
 from puicl_model.preprocessing.rotations import ROTATED, RandomRotations
 
-# Those whose columns are mixtures of the table's.
+# Scalings whose output columns mix the columns of the table.
 TURNED = (*PRINCIPAL, *ROTATED)
 SCALINGS = ("standard", "robust", "quantile", "uniform", *TURNED)
-# Before the kind of a scaling of columns whose categories without an order have other codes.
+# Prefix of a scaling's kind if unordered categories have alternative codes.
 RECODED = "recoded_"
 
 
 class Recoded:
-    """Another scaling, of the columns X [n, w] with the codes of some of them exchanged.
+    """A scaling that replaces the codes of some of the columns X [n, w] first.
 
-    codes: for each such column, by its number, the code that each of 0, 1, ... becomes.
+    codes: for each such column, by its number, the new codes of 0, 1, ...; scaling: the scaling of
+    the recoded columns.
     """
 
     def __init__(self, codes: Mapping[int, np.ndarray], scaling: "Scaling"):
@@ -27,15 +28,16 @@ class Recoded:
         self.kind: str = RECODED + scaling.kind
 
     def __call__(self, X: np.ndarray, which: np.ndarray | None = None) -> np.ndarray:
-        """[m, w] to float32 of as many columns as the other scaling has, or to those of `which`."""
+        """Map X [m, w] to float32 [m, width], or only to its columns `which`."""
         codes = self.codes
-        if which is not None and isinstance(self.scaling, ColumnScaling):  # each by itself
+        # If columns are scaled one by one, the others need no recoding.
+        if which is not None and isinstance(self.scaling, ColumnScaling):
             codes = {column: codes[column] for column in which if column in codes}
         return self.scaling(recode(X, codes), which)
 
     @property
     def width(self) -> int:
-        """Number of columns that come out."""
+        """Number of output columns."""
         return self.scaling.width
 
     def state(self) -> dict[str, Any]:
@@ -45,7 +47,7 @@ class Recoded:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """The scaling whose `state` this is, with arrays or lists of their numbers."""
+        """Restore the scaling from its `state`, with arrays or nested lists."""
         codes = {int(column): np.array(codes) for column, codes in state["codes"]}
         return cls(codes, scaling_from_state(state["scaling"]))
 
@@ -60,10 +62,10 @@ def fit_scaling(
     rng: np.random.Generator | None = None,
     most_axes: int | None = None,
 ) -> Scaling:
-    """One of `SCALINGS` fitted to finite columns X [n, w].
+    """Fit one of `SCALINGS` to finite columns X [n, w].
 
-    Of the kinds in `ROTATED`, `rng` draws `n_rotations`, whose columns follow one another; of those
-    in `PRINCIPAL`, `most_axes` are kept, all by default.
+    For kinds in `ROTATED`, `rng` draws `n_rotations` rotations, whose columns are concatenated. For
+    kinds in `PRINCIPAL`, at most `most_axes` axes are kept, by default all.
     """
     if kind in ROTATED:
         return RandomRotations(X, kind, n_rotations, rng or np.random.default_rng(0))
@@ -71,7 +73,7 @@ def fit_scaling(
 
 
 def scaling_from_state(state: dict[str, Any]) -> Scaling:
-    """The scaling whose `state()` this is."""
+    """Restore a scaling from what its `state()` returned."""
     if state["kind"].startswith(RECODED):
         return Recoded.from_state(state)
     if state["kind"] in ROTATED:
@@ -81,7 +83,7 @@ def scaling_from_state(state: dict[str, Any]) -> Scaling:
 
 
 def recode(X: np.ndarray, codes: Mapping[int, np.ndarray]) -> np.ndarray:
-    """A copy of X [n, w] with these columns' codes exchanged; see `Recoded`."""
+    """A copy of X [n, w] with codes replaced as `codes` says; see `Recoded`."""
     X = X.copy()
     for column, new in codes.items():
         X[:, column] = new[X[:, column].astype(int)]

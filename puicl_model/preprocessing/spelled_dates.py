@@ -1,4 +1,4 @@
-"""Dates, months and quarters as people write them: 31.12.2024, 31 Dec 2024, Dec 2024, Q4 2024."""
+"""Read dates, months and quarters in everyday notation: 31.12.2024, 31 Dec 2024, Q4 2024."""
 
 import datetime as dt
 import re
@@ -15,9 +15,9 @@ MONTH = (
 )
 _NAMES = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _YEAR = r"(?P<year>(?:1[5-9]|20)\d\d)"
-# Before a date: Tuesday,
+# May precede a date: Tuesday,
 WEEKDAY = r"(?:mon|tue(?:s)?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? "
-# Behind a date: 18:57, 06:57:03 PM
+# May follow a date: 18:57, 06:57:03 PM
 _TIME = (
     r"(?:(?:,? +|T)(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)"
     r"(?::(?P<second>[0-5]\d)(?:\.(?P<parts>\d{1,6})\d*)?)?"
@@ -41,7 +41,7 @@ _MONTHS = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
         rf"{_YEAR}[-/](?P<number>\d{{1,2}})",
-        # From 9 to 17 hours (9-1700) is no month.
+        # Not 9-1700, which may mean from 9 to 17 hours.
         rf"(?P<number>\d{{1,2}})(?:[/.]|-(?=19|20)){_YEAR}",
         rf"(?P<name>{MONTH}),?[ -]?{_YEAR}",
         rf"{_YEAR}[ -]?(?P<name>{MONTH})",
@@ -56,10 +56,10 @@ _SEASON = re.compile(r"\d\d(\d\d)[-/](\d\d)")
 
 @dataclass(frozen=True)
 class DateSpelling(Spelling):
-    """Days, or months, in any spelling that leaves one reading, beside those like 2024-12-31.
+    """Days or months in any unambiguous notation; days may be mixed with those like 2024-12-31.
 
-    day_first: whether 1/2/2024 is in February, None where nothing says so; months: whether the
-    cells are months, quarters or halves of a year, whose first day they are read as.
+    day_first: whether 1/2/2024 is in February, None if the fit did not tell; months: whether the
+    cells are months, quarters or halves of a year, which are read as their first day.
     """
 
     kind: ClassVar[str] = "date"
@@ -69,7 +69,7 @@ class DateSpelling(Spelling):
     months: bool
 
     def of_text(self, cell):
-        """See `Spelling`; text like 2024-12-31."""
+        """See `Spelling`; returns text like 2024-12-31."""
         if self.months:
             found = next(_found(_MONTHS, cell), None)
         elif is_date(cell):
@@ -96,11 +96,11 @@ class DateSpelling(Spelling):
 
 
 def date_spelling(texts: Sequence[str], others: Sequence[Any]) -> DateSpelling | None:
-    """How all cells say dates; None where not all do, or where more than one way is possible.
+    """The notation in which all cells are dates; None if there is none or more than one.
 
-    texts: the different ones; others: cells that are no text.
+    texts: the distinct texts; others: cells that are not text.
     """
-    # Not of ISO's, of which a column without other spellings is read elsewhere.
+    # Skip ISO dates: a column with no other notation is read elsewhere.
     first = next((text for text in texts if not is_date(text)), "")
     months = next(_found(_MONTHS, first), None) is not None
     if not (months or next(_found((_TWO_NUMBERS, *_DAYS), first), None)):
@@ -122,7 +122,7 @@ def _found(forms: Sequence[re.Pattern[str]], cell: str) -> Iterator[re.Match[str
 
 
 def _month(parts: dict[str, str]) -> int:
-    """The month that is numbered or named, or the first of a quarter or half; 13: there is none."""
+    """Number of the month, or of a quarter's or half's first month; 13 if there is no such part."""
     if parts.get("name"):
         return _NAMES.index(parts["name"][:3].lower()) + 1
     if not parts.get("part"):
@@ -132,12 +132,12 @@ def _month(parts: dict[str, str]) -> int:
 
 
 def _tells(found: re.Match[str]) -> bool:
-    """Whether one of two numbers is no month."""
+    """Whether one of the two numbers cannot be a month, so that their order is known."""
     return max(int(found["first"]), int(found["other"])) > 12
 
 
 def _period(text: str) -> str:
-    """Q of a quarter, H of half a year, else nothing: beside each other Q1 and H1 would be one."""
+    """Q for a quarter, H for half a year, else empty; mixed, Q1 and H1 would be the same date."""
     found = next(_found(_MONTHS, text), None)
     return (found.groupdict().get("part") or "").upper() if found else ""
 
@@ -148,7 +148,7 @@ def _is_season(text: str) -> bool:
 
 
 def _iso(found: re.Match[str], month: int, day: int) -> str | None:
-    """The day and the time that was `found` behind it; None where there is no such one."""
+    """ISO text of the day and the time that was `found` after it; None if there is no such day."""
     parts = found.groupdict()
     hour = int(parts.get("hour") or 0)
     if half := parts.get("half"):

@@ -1,4 +1,4 @@
-"""Angles, lengths in feet, fractions and durations in several units."""
+"""Read angles, lengths in feet, fractions and durations in several units."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -37,10 +37,11 @@ _PART = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s?(?P<unit>[^\W\d_]{1,12})\.?(?:,
 
 @dataclass(frozen=True)
 class MeasureSpelling(Spelling):
-    """What is written in several parts or with a direction.
+    """Measures in several parts or with a compass direction.
 
-    form: "angle" (degrees, negative in the south and the west), "feet" (inches), "fraction", "iso"
-    (durations in seconds) or "lasting" (likewise); units: the seconds of each unit of the last.
+    form: "angle" (read as degrees, negative in the south and west), "feet" (as inches), "fraction",
+    "iso" (ISO 8601 durations, as seconds) or "lasting" (other durations, as seconds); units: for
+    "lasting", the seconds in each unit.
     """
 
     kind: ClassVar[str] = "measure"
@@ -53,7 +54,7 @@ class MeasureSpelling(Spelling):
         return _lasting(cell, self.units) if self.form == "lasting" else _FORMS[self.form](cell)
 
     def of_other(self, cell):
-        """See `Spelling`; of a batch without fractions, readers make whole numbers."""
+        """See `Spelling`. Accepts integers, which readers return for batches without fractions."""
         if self.form != "fraction" or not isinstance(cell, Real) or isinstance(cell, bool):
             return None
         value = float(cell)
@@ -61,10 +62,10 @@ class MeasureSpelling(Spelling):
 
 
 def measure_spelling(texts: Sequence[str], others: Sequence[Any]) -> MeasureSpelling | None:
-    """How all cells say angles, feet, times or durations; None where not all do so.
+    """The form in which all cells are angles, feet, fractions or durations; None if there is none.
 
-    texts: the different ones; others: cells that are no text. Durations of one unit each are
-    numbers with units, and so are feet.
+    texts: the distinct texts; others: cells that are not text. Feet and durations with only one
+    unit each are left to `number_spelling`, as numbers with units.
     """
     example = max(texts, key=len)
     for form in _FORMS:
@@ -90,7 +91,7 @@ def _angle(text: str) -> float | None:
     if not found or not (found["mark"] or found["ahead"] or found["behind"]):
         return None
     side = found["ahead"] or found["behind"]
-    # 46N may be a code, 46.2N is none; -46 S would be turned twice.
+    # -46 S would be negated twice; 46N may be a code, but 46.2N is not.
     if (found["ahead"] and found["behind"]) or (side and found["sign"] in ("-", "\u2212")):
         return None
     if not found["mark"] and "." not in found["degrees"]:
@@ -107,8 +108,7 @@ def _angle(text: str) -> float | None:
 def _of_one_circle(texts: Sequence[str]) -> bool:
     """Whether all `texts` may be latitudes, or all longitudes.
 
-    Where none has the sign of degrees, some have to lie on either side: 0.5W may be watts, S1.2 a
-    room.
+    Without degree signs, both directions must occur: 0.5W may be watts, and S1.2 a room.
     """
     sides = set("NSEW") & set("".join(texts))
     one = sides <= set("NS") or sides <= set("EW")
@@ -138,7 +138,7 @@ def _iso(text: str) -> float | None:
 
 
 def _lasting(text: str, units: dict[str, float]) -> float | None:
-    """Seconds of parts whose units become smaller and smaller; None where there are no such."""
+    """Sum of parts in seconds; None unless `text` has parts only, with ever smaller units."""
     total, end, before = 0.0, 0, float("inf")
     for part in _PART.finditer(text):
         size = units.get(part["unit"], 0.0)
@@ -154,8 +154,8 @@ _FORMS: dict[str, Callable[[str], float | None]] = {
     "fraction": _fraction,
     "iso": _iso,
 }
-# How many parts a text of these forms has: some must have two, or 5 ft and 1/2 are told apart from
-# other units and other halves by nothing.
+# Counts the parts of texts of these forms. Some text must have two: otherwise, 5 ft may just be one
+# of several units, and 1/2 something else than a fraction.
 _PARTS: dict[str, Callable[[str], int]] = {
     "feet": lambda text: len(re.findall(r"\d+(?:\.\d+)?", text)),
     "fraction": lambda text: len(re.findall(r"\d+", text)) - 1,

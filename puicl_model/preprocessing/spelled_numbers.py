@@ -1,4 +1,4 @@
-"""Numbers with separators, currencies, percent signs and units: $1,234.50, 1.234,5 kg, 10 %."""
+"""Read numbers with separators, currencies, percent signs and units: $1,234.50, 1.234,5 kg."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -15,12 +15,13 @@ from puicl_model.preprocessing.spelling import Spelling, reads_all
 
 @dataclass(frozen=True)
 class NumberSpelling(Spelling):
-    """Numbers of one decimal mark, one currency in front and one kind of units behind.
+    """Numbers with one decimal mark, one currency in front and one kind of units after them.
 
-    decimal: "." or ","; points: whether these part thousands, so that what a reader has made of
-    1.234 is no number here; before: what may stand in front; units: what numbers are multiplied by
-    for what stands behind them, "" among it where that may be nothing; marked: whether each had a
-    point before three digits, taken for a decimal one, which 999 beside them would make another.
+    decimal: "." or ","; points: whether points separate thousands, so that floats are rejected,
+    since a reader may have parsed 1.234 as one; before: the currency that may stand in front;
+    units: the factor of each unit, with key "" if there may be none; marked: whether each number of
+    the fit had a point before three digits, taken as decimal. A number without a point, such as
+    999, would refute this, so it is rejected.
     """
 
     kind: ClassVar[str] = "number"
@@ -52,23 +53,23 @@ class NumberSpelling(Spelling):
             value = math.nan if isinstance(cell, bool | np.bool_) else float(cell)
         except (TypeError, ValueError, OverflowError):
             return None
-        # A reader makes 1.0 of 1.000, too, but no whole number of anything with a point.
+        # Readers never return an integer for text with a point; a float may have been 1.000.
         if self.points and not isinstance(cell, Integral):
             return None
         if value == 0:
             return 0.0
         if self.marked or not math.isfinite(value) or "" not in self.units:
             return None
-        # 1.234 is what a reader makes of a batch that says no more, too.
+        # A reader may have parsed 1.234 as a decimal number in a batch without commas.
         return None if self.decimal == "," and _has_three_decimals(value) else value
 
 
 def number_spelling(
     texts: Sequence[str], others: Sequence[Any], decimal: str | None = None
 ) -> NumberSpelling | None:
-    """How all cells say numbers; None where not all do, or where more than one way is likely.
+    """The notation in which all cells are numbers; None if there is none or it is ambiguous.
 
-    texts: the different ones; others: cells that are no text; decimal: the mark, where it is known.
+    texts: the distinct texts; others: cells that are not text; decimal: the decimal mark, if known.
     """
     cells = []
     for text in texts:
@@ -77,7 +78,7 @@ def number_spelling(
         cells.append(cell)
     befores = {cell.before for cell in cells if cell.before}
     money = bool(befores) or any(cell.after in MONEY for cell in cells)
-    # Files are read by the batch: 1234 is a number here and a text there.
+    # Files are read in batches, so 1234 may be a number in one and text in another.
     digits = [*(cell.digits for cell in cells), *_wholes(others)]
     if decimal is None:
         decimal = _decimal_mark(digits, money=money)
@@ -95,12 +96,12 @@ def number_spelling(
     example = max(texts, key=len)
     marked = decimal == "." and all("." in d and value_of(d, ",") for d in digits)
     spelling = NumberSpelling(example, decimal, points, before, units, marked)
-    # The texts have just been read.
+    # The texts have been checked above.
     return spelling if reads_all(spelling, [], others) else None
 
 
 def _wholes(cells: Iterable[Any]) -> list[str]:
-    """The digits of those that are whole numbers."""
+    """Digits of those `cells` that are whole numbers."""
     reals = (float(cell) for cell in cells if isinstance(cell, Real) and not isinstance(cell, bool))
     return [f"{abs(real):.0f}" for real in reals if real.is_integer()]
 
@@ -115,20 +116,20 @@ def _has_three_decimals(value: float) -> bool:
 
 
 def _decimal_mark(digits: Sequence[str], *, money: bool) -> str | None:
-    """The mark with which all `digits` are numbers; None where there is none, or either may be."""
+    """The decimal mark with which all `digits` are numbers; None if none or both are possible."""
     possible = [mark for mark in ".," if all(value_of(d, mark) is not None for d in digits)]
     if len(possible) < 2:
         return possible[0] if possible else None
     if all(value_of(d, ".") == value_of(d, ",") for d in digits):
         return "."
-    # 1,234 and 12,500: three digits behind each mark. Beside 999 they are thousands, and where
-    # each number has a mark, these are a thousand times as many as decimals at most.
+    # Three digits after each mark, as in 1,234 and 12,500. Beside 999 the marks separate thousands.
+    # If every number has a mark, a wrong choice only changes the unit, by a factor of 1,000.
     mark = "," if any("," in d for d in digits) else "."
     if all(mark in d for d in digits):
         return "."
     if any((value_of(d, ".") or 0) >= 1000 for d in digits if mark not in d):
         return None
-    if mark == ".":  # of amounts of money alone: 1.250 kg beside 2 kg is more than one
+    if mark == ".":  # thousands only for money: 1.250 kg beside 2 kg is more than one kilogram
         return "," if money else None
     return "."
 

@@ -1,4 +1,4 @@
-"""What every way to write numbers or dates other than Python's has: its reading of a column."""
+"""Base class of notations for numbers or dates that Python does not read itself."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -9,15 +9,15 @@ import pandas as pd
 
 from puicl_model.preprocessing.cells import of_cells
 
-# No number or date is longer, and no longer text need be looked at.
+# No number or date is longer than this, so longer text need not be examined.
 _LONGEST = 48
 
 
 @dataclass(frozen=True)
 class Spelling:
-    """How the cells of one column say numbers or dates; a function of cell from the fit on.
+    """The notation of numbers or dates in one column; once fitted, it reads each cell on its own.
 
-    example: a cell of the fit, which refusals name.
+    example: a cell of the fit, which error messages show.
     """
 
     kind: ClassVar[str]
@@ -26,15 +26,15 @@ class Spelling:
     example: str
 
     def of_text(self, cell: str) -> Any:
-        """What `cell` says; None where it cannot be read."""
+        """Read a text cell; None if it cannot be read."""
         raise NotImplementedError
 
     def of_other(self, cell: Any) -> Any:
-        """What a cell says that is no text, and is not missing; None where it cannot be read."""
+        """Read a cell that is neither text nor missing; None if it cannot be read."""
         raise NotImplementedError
 
     def read(self, column: pd.Series) -> pd.Series:
-        """`column` with what its cells say; missing ones are None.
+        """Read all cells of `column`; missing cells become None.
 
         Raises `ValueError` naming the first cell that cannot be read.
         """
@@ -56,14 +56,15 @@ class Spelling:
         return self.of_text(cell) if len(cell) <= _LONGEST else None
 
     def state(self) -> dict[str, Any]:
-        """Plain data, with the `kind`."""
+        """The fields and the `kind` as plain data."""
         return {"kind": self.kind, **asdict(self)}
 
 
 def texts_and_others(column: pd.Series) -> tuple[list[str], list[Any]]:
-    """The different texts of `column`, and its other cells; neither where a text is too long.
+    """The distinct texts of `column`, and its cells that are not text, without missing ones.
 
-    Nor where the type says what cells are, as a categorical's does.
+    Both are empty if a text is too long for a number or date, or if `column` is not of dtype
+    object, such as a categorical.
     """
     cells = column.dropna().tolist() if column.dtype == object else []
     texts = list(dict.fromkeys(cell for cell in cells if isinstance(cell, str)))
@@ -73,7 +74,7 @@ def texts_and_others(column: pd.Series) -> tuple[list[str], list[Any]]:
 
 
 def reads_all(spelling: Spelling, texts: Iterable[str], others: Iterable[Any]) -> bool:
-    """Whether `spelling` can read every cell."""
+    """Whether `spelling` can read all `texts` and all `others`."""
     return all(spelling.of_text(text) is not None for text in texts) and all(
         spelling.of_other(other) is not None for other in others
     )

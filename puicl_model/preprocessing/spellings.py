@@ -1,4 +1,4 @@
-"""Which of the known ways of writing numbers or dates the cells of a column have."""
+"""Find the notation of numbers or dates that the cells of a column share."""
 
 import re
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ _KINDS = {kind.kind: kind for kind in (DateSpelling, MeasureSpelling, NumberSpel
 
 
 def spelling_of(texts: Sequence[str], others: Sequence[Any]) -> Spelling | None:
-    """How all cells of a column say numbers or dates; None where not all do, or not in one way.
+    """The notation in which all cells of a column are numbers or dates; None if there is none.
 
-    texts: the different ones, others: cells that are no text (`texts_and_others`), which Python
-    and pandas do not read by themselves.
+    texts, others: result of `texts_and_others` for a column that Python and pandas do not read by
+    themselves: the distinct texts, and the cells that are not text.
     """
     for find in (measure_spelling, date_spelling, number_spelling):
         if texts and (found := find(texts, others)):
@@ -31,9 +31,10 @@ def spelling_of(texts: Sequence[str], others: Sequence[Any]) -> Spelling | None:
 
 
 def amounts_with_commas(column: pd.Series) -> NumberSpelling | None:
-    """How all cells of `column` say numbers with a unit or a currency and a decimal comma.
+    """The notation in which all cells are numbers with a unit or currency and a decimal comma.
 
-    None where not all do. Where the mark is known, 1,250 kg beside 2 kg leaves one reading.
+    None if there is none. Because the decimal mark is given, even 1,250 kg beside 2 kg is
+    unambiguous.
     """
     texts, others = texts_and_others(column)
     spelling = number_spelling(texts, others, decimal=",") if texts else None
@@ -43,19 +44,19 @@ def amounts_with_commas(column: pd.Series) -> NumberSpelling | None:
 
 
 def words_beside(texts: Sequence[str], others: Sequence[Any]) -> list[str]:
-    """The one or two words without which more than 20 different cells would be read.
+    """The one or two words that keep more than 20 different texts from being read, else empty.
 
-    Such as `Varies with device` beside 2.5M and 14k; empty where there are none, or more of them.
+    For example, `Varies with device` beside 2.5M and 14k. Empty if there are more such words.
     texts, others: see `spelling_of`.
     """
-    # No more of them than would be too many are looked for.
+    # Stop at the first word too many.
     words = list(islice((text for text in texts if not _DIGIT.search(text)), _MOST_WORDS + 1))
     said = [text for text in texts if text not in words] if len(words) <= _MOST_WORDS else []
     return words if words and len(said) > _MANY and spelling_of(said, others) else []
 
 
 def spelling_from(state: dict[str, Any] | None) -> Spelling | None:
-    """The spelling whose `state` this is."""
+    """Restore a spelling from its `state`; None for None."""
     if state is None:
         return None
     return _KINDS[state["kind"]](**{name: value for name, value in state.items() if name != "kind"})

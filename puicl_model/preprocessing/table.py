@@ -1,4 +1,4 @@
-"""`TablePreprocessor`: any table to the float64 columns that the network reads."""
+"""`TablePreprocessor`: converts any table to the float64 columns that the network reads."""
 
 import hashlib
 from collections.abc import Sequence
@@ -19,58 +19,64 @@ from puicl_model.preprocessing.levels import with_own_levels
 from puicl_model.preprocessing.reading import column_names, plain_cells, read_table
 from puicl_model.telling import tell
 
-# Levels that a warning names.
+# Most levels that a warning names.
 _MOST_NAMED = 5
 
 
 class TablePreprocessor(TransformerMixin, BaseEstimator):
-    """Numbers, booleans, text categories and dates to finite float64 columns, without labels.
+    """Convert numbers, booleans, text categories and dates to finite float64 columns, label-free.
 
-    A column of text that can be read as numbers is one of numbers; one like 2024-05-31, of dates.
-    Left out, with a warning that names them: free-form text and names (more than half of the cells
-    are distinct), row numbers (distinct whole numbers without gaps; with gaps, too, in a column
-    without a name or called index), both in columns of 20 cells or more, and categories whose
-    levels are all rare. Left out silently: columns without two distinct values, and columns equal
-    to an earlier one. Text like 9:30, 9:30 PM, 09:30:15 or 1 day, 2:03:04 is a time of day or a
-    duration (seconds). Text like `10 %`, `$1,234.50`, `18 kg`, `1.234,5` or `31.12.2020` is numbers
-    or dates where all cells leave one reading (`spellings.spelling_of`), else categories, with a
-    warning. `unknown`, `n.a.`, `#DIV/0!` and the like (`placeholders.is_placeholder`) are missing
-    cells where all others are numbers or dates; `-` is, with a warning, where these are many. Whole
-    numbers that occur once each, in a column that is called like an identifier
-    (`patient_id`) or as text with zeros in front, are numbers, with a warning.
+    Kinds of columns:
+
+    - Text that reads as numbers is numeric; text like 2024-05-31 is dates.
+    - Text like 9:30, 9:30 PM, 09:30:15 or 1 day, 2:03:04 is a time of day or a duration (seconds).
+    - Text like `10 %`, `$1,234.50`, `18 kg`, `1.234,5` or `31.12.2020` is numbers or dates if all
+      cells share one unambiguous notation (`spellings.spelling_of`), else a category, with a
+      warning.
+    - Whole numbers that occur once each, in a column whose name looks like that of an identifier
+      (`patient_id`) or as text with leading zeros, are numbers, with a warning.
+    - `unknown`, `n.a.`, `#DIV/0!` and the like (`placeholders.is_placeholder`) are missing cells if
+      all others are numbers or dates; marks such as `-` only if these others are many, and with a
+      warning.
+
+    Left out with a warning, in columns of 20 cells or more: free-form text and names (more than
+    half of the cells are distinct) and row numbers (distinct whole numbers without gaps, or with
+    gaps in a column without a name or called index). Left out with a warning, too: categories whose
+    levels are all rare. Left out silently: empty and constant columns, and columns equal to an
+    earlier one.
 
     Parameters
     ----------
     categorical_features : sequence of int or str, or of bool, or None
-        Columns of numbers that are codes of categories, by name or position, or as a mask. A
-        number is a position, whatever the columns' names. Text need not be given unless it
-        reads as numbers, dates or times.
+        Columns that hold codes of categories, by name or position, or as a mask. A number is always
+        a position, even if column names are numbers. Columns of text are only needed here if they
+        read as numbers, dates or times.
     one_hot_levels : int
-        Categories of up to so many levels make one column a level (of two levels, one in all),
-        others one of codes; missing cells are a level, and so are rare ones together.
+        Categories with up to this many levels make one column per level (with two levels, a single
+        column); others make one column of codes. Missing cells count as a level, and so do all rare
+        levels together.
     rare_below : int
-        Levels of fewer rows are taken together.
+        Levels with fewer rows than this are rare; they are merged into one level.
     indicator_share : float
-        From this share of missing cells on, a column of numbers or dates brings another one that
-        says where it is missing. 1 switches these off.
+        Numbers and dates with at least this share of missing cells get an additional column that is
+        1 where the cell is missing. 1 disables this.
     drop_identifiers : bool
-        Whether row numbers and text that names rows are left out. False keeps of the latter what
-        stands in `rare_below` rows or more.
+        Whether to leave out row numbers and text that names rows. If False, such text is a category
+        of the levels that occur in at least `rare_below` rows.
 
     Attributes
     ----------
     kinds_ : dict
-        Column name to "number", "category", "date", or why the column is left out.
+        Maps column names to "number", "category", "date", or the reason for leaving it out.
     levels_ : dict
-        Column name to the levels, of the categories: in the order of their codes where they have
-        some, those that are rare not among them.
+        Maps names of categories to their levels in the order of their codes, without rare levels.
     spellings_ : dict
-        Column name to a cell and what it was read as, of numbers and dates that are written as
-        people write them: `("$1,234.50", 1234.5)`.
+        Maps names of columns of numbers and dates in everyday notation to an example cell and the
+        value that was read: `("$1,234.50", 1234.5)`.
     dropped_ : dict
-        Column name to the reason, of the columns left out.
+        Maps names of columns that are left out to the reason.
     doubts_ : list of str
-        What `fit` warned of.
+        The warnings of `fit`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
@@ -90,22 +96,24 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         self.drop_identifiers = drop_identifiers
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Read the table `X` [n, d].
+        """Fit to the table `X` [n, d]; `y` is ignored. Emits the warnings in `doubts_`.
 
-        Raises `ValueError` for cells that cannot be read, `TypeError` for sparse matrices.
+        Raises `ValueError` for infinite numbers and other cells that cannot be read, for typing
+        errors in columns of numbers or dates, for invalid `categorical_features`, and for anything
+        but a table; `TypeError` for sparse matrices.
         """
         self.fit_transform(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
-        """`fit`, and the columns [n, w] of `X` itself."""
+        """`fit` to `X` [n, d] and return its float64 columns [n, w]; raises what `fit` does."""
         columns = self.fit_quietly(X)
         for doubt in self.doubts_:
             tell(doubt)
         return columns
 
     def fit_quietly(self, X: Any) -> np.ndarray:
-        """`fit_transform` without its warnings, which `doubts_` keeps."""
+        """`fit_transform` without emitting the warnings; `doubts_` holds them."""
         table = read_table(self, X, reset=True)
         self._names = column_names(self)
         categorical = self._categorical_positions()
@@ -143,7 +151,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         encoders = {self._names[j]: encoder for j, encoder in self._encoders.items()}
         self.doubts_ = fit_doubts(encoders, self.dropped_, told, self.rare_below, blank, outputs)
         if not outputs:
-            # Constant tables are legal: nothing tells their rows apart.
+            # Constant tables are legal; all their rows get the same single number.
             self._kept = []
             return np.zeros((len(table), 1))
         return np.column_stack(outputs)
@@ -169,12 +177,12 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         }
 
     def codes_by_count(self) -> dict[int, np.ndarray]:
-        """Other codes for the columns [w] of `fit` whose levels have no order, by their number.
+        """Codes by frequency for output columns with unordered levels, by column number in [w].
 
-        For each code its place when levels are counted, the most frequent first; rare levels and
-        missing cells stay the last. Not of columns that have two levels or more in common with
-        another: what is equal in both has one code in both. Only after `fit`: a loaded
-        preprocessor has none.
+        Each array maps a code 0, 1, ... to its rank by frequency, the most frequent first; rare
+        levels and missing cells stay last. Columns that share two or more levels with another
+        column are omitted, so that a shared level keeps the same code in both. Empty for a loaded
+        preprocessor. Raises `NotFittedError` before `fit`.
         """
         check_is_fitted(self)
         coded = {
@@ -190,16 +198,18 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         }
 
     def transform(self, X: Any) -> np.ndarray:
-        """The columns [m, w] of other rows, each row by itself.
+        """Convert rows `X` [m, d] to columns [m, w] as fitted; rows do not influence each other.
 
-        Raises `ValueError` for other columns than at the fit, and for cells that are not of their
-        column's kind.
+        Warns of levels that the fit has not seen, if it had no rare levels to put them with, and of
+        dates with a time zone if the fit's had none, or vice versa. Raises `ValueError` for columns
+        that differ from those of the fit, and for cells that are not of their column's kind;
+        `NotFittedError` before `fit`; `TypeError` for sparse matrices.
         """
         check_is_fitted(self)
         return self.transform_read(read_table(self, X, reset=False))
 
     def transform_read(self, table: pd.DataFrame) -> np.ndarray:
-        """`transform` of what `read_table` made of rows whose columns have been compared."""
+        """`transform` of a frame that `read_table` returned after checking its columns."""
         encoded = {}
         for j, encoder in self._encoders.items():
             column = plain_cells(table[j])
@@ -227,11 +237,11 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         return np.column_stack([encoded[j][:, k] for j, k, _ in self._kept]) + 0.0
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names [w] of the columns that `transform` makes, each once."""
+        """Unique names [w] of the columns that `transform` returns."""
         check_is_fitted(self)
         names: dict[str, None] = {}
         for *_, name in self._kept:
-            # A level's column may be named as another column of the table is.
+            # The name of a level's column may equal that of another column of the table.
             ways = chain([name], (f"{name} ({number})" for number in count(2)))
             names[next(way for way in ways if way not in names)] = None
         return np.array(list(names) or ["(nothing)"], dtype=object)
@@ -244,7 +254,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         return tags
 
     def state(self) -> dict[str, Any]:
-        """Everything fitted, as plain data; see `from_state`."""
+        """Parameters and fitted state as plain data; see `from_state`."""
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         categorical = self.categorical_features
@@ -259,14 +269,14 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             "kept": [list(kept) for kept in self._kept],
             "kinds": self.kinds_,
             "dropped": self.dropped_,
-            "doubts": getattr(self, "doubts_", []),  # unpickled ones of older versions lack it
+            "doubts": getattr(self, "doubts_", []),  # missing in pickles of older versions
             "names_in_order": getattr(self, "_names_in_order", None),
             "names": self._names,
         }
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """The fitted preprocessor whose `state` this is."""
+        """Restore a fitted preprocessor from its `state`."""
         self = cls(**state["parameters"])
         self.n_features_in_ = state["n_features_in"]
         if state["feature_names_in"] is not None:
@@ -278,7 +288,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         }
         self._kept = [tuple(kept) for kept in state["kept"]]
         self.kinds_, self.dropped_ = state["kinds"], state["dropped"]
-        self.doubts_ = state.get("doubts", [])  # files of older versions lack it, and what follows
+        self.doubts_ = state.get("doubts", [])  # this and the next are missing in older files
         if state.get("names_in_order"):
             self._names_in_order = state["names_in_order"]
         return self
