@@ -156,7 +156,7 @@ class Attention(nn.Module):
         return multiply(attended, self.out.weight), bias
 
     def one_by_one(self, asking: Tensor, h: Tensor) -> tuple[Tensor, Tensor | None]:
-        """The same as `forward`, except that each cell of `asking` also attends to itself."""
+        """`forward`, but each cell of `asking` also attends to itself, and to no other of them."""
         # Multiplications per cell of h: 2 E^2 for its key and value plus 2 E per query; or, without
         # keys and values, 2 E per query and head.
         if asking.shape[self.axis] * (self.heads - 1) <= h.shape[-1]:

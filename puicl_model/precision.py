@@ -25,7 +25,7 @@ def set_precision(network: PUICL, asked: str) -> None:
     """Set the precision of `network` to `asked`; warn and use float32 if that is faster."""
     network.precision = computed_in(asked, network.unlabeled_token.device)
     if network.precision != asked:
-        tell(f"precision is {asked!r}, which is slow on this processor: float32 is computed")
+        tell(f"precision is {asked!r}, which is slow on this processor: float32 is used instead")
 
 
 def multiplies_bfloat16() -> bool:

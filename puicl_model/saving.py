@@ -99,7 +99,7 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     try:
         content = save(arrays, metadata={"puicl": text, "puicl_digest": _text_digest(text)})
     except SafetensorError as error:  # the header is limited to 100 MB
-        raise ValueError(f"what is known of the columns is too much for a file: {error}") from None
+        raise ValueError(f"names and levels of columns exceed the file's header: {error}") from None
     write_atomically(Path(path), _in_order(content))
 
 
@@ -203,7 +203,7 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray], bool
         raise InputError(f"{path} is no saved classifier: it lacks the format {_FORMATS[0]}{hint}")
     # Files of older versions have no digests.
     if header.get("puicl_digest") not in (None, _text_digest(text)):
-        raise InputError(f"{path} is damaged: what it says of its arrays is not what was saved")
+        raise InputError(f"{path} is damaged: its JSON header has changed since it was saved")
     if about.get("arrays_digest") not in (None, _digest(arrays)):
         raise InputError(f"{path} is damaged: its arrays are not those that were saved")
     if "blend.trees" in arrays:

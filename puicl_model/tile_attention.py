@@ -280,5 +280,5 @@ def function(name: str, size: int, native: bool = True):
     Native code first requests the tiles from the system; raises `RuntimeError` if there are none.
     """
     if native and not has_tiles():
-        raise RuntimeError("no tiles to be had")
+        raise RuntimeError("this processor or system provides no tiles")
     return compiled({"forward": _forward, "backward": _backward}[name](size, native))

@@ -1,7 +1,7 @@
-"""Tables on disk: read, scored, written, and told of on a page.
+"""Read, score and write tables on disk, and report on them in an HTML page.
 
-A folder of them is `puicl_model.files.folder`, apart from these because what spreads work over
-processes takes its time to load.
+Folders of tables are handled by `puicl_model.files.folder`, which is not imported here because the
+tools for parallel work take time to load.
 """
 
 from puicl_model.files.csv_files import STREAM, Dialect

@@ -1,4 +1,4 @@
-"""CSV as people write it: its separators, decimal marks and encodings, and what may be wrong."""
+"""Read CSV files with any separator, decimal mark and encoding, and explain errors in them."""
 
 import codecs
 import csv
@@ -21,10 +21,10 @@ _BY_NAME = {"tab": "\t", "\\t": "\t"}
 
 @dataclass(frozen=True)
 class Dialect:
-    """How CSV is written: what separates cells, the decimal mark, the encoding.
+    """How a CSV file is written: the separator of cells, the decimal mark, and the encoding.
 
-    The decimal mark is that of text in other files, too. It may be the separator where cells are
-    quoted. Raises `InputError` for what cannot be.
+    The decimal mark also applies to text in other kinds of files. It may equal the separator if
+    cells are quoted. Raises `InputError` for an invalid separator, decimal mark or encoding.
     """
 
     separator: str = ","
@@ -41,16 +41,16 @@ class Dialect:
         if self.decimal not in {".", ","}:
             raise InputError(f"--decimal takes a point or a comma, not {self.decimal!r}")
         try:
-            "a".encode(self.encoding)  # a codec of that name may be of another kind
+            "a".encode(self.encoding)  # fails for codecs that are not text encodings
         except (LookupError, UnicodeError):
             raise InputError(
-                f"--encoding {self.encoding}: there is none of that name; latin-1, cp1252 and "
-                "utf-16 are some"
+                f"--encoding {self.encoding}: there is no such encoding; give one such as latin-1, "
+                "cp1252 or utf-16"
             ) from None
 
     @property
     def decoder(self) -> str:
-        """The encoding's name for Python, a byte order mark passed over."""
+        """Python's name of the encoding, in the variant that skips a byte order mark."""
         is_utf_8 = codecs.lookup(self.encoding).name == "utf-8"
         return "utf-8-sig" if is_utf_8 else self.encoding
 
@@ -62,9 +62,10 @@ def read_csv(
     dialect: Dialect,
     words: bool = False,
 ) -> pd.DataFrame:
-    """The CSV file `source`, or stdin where it is `STREAM`; see `read_table` for what is text.
+    """Read the CSV file `source`, or stdin if it is `STREAM`.
 
-    Raises `InputError` where it cannot be read, or a column's name stands in it twice.
+    See `formats.read_table` for which columns stay text. Raises `InputError` if the file cannot be
+    read, or if two columns have the same name.
     """
     name = "stdin" if source == STREAM else source
     names: list[str] = []
@@ -73,7 +74,7 @@ def read_csv(
         lines = csv.reader(_lines(text), delimiter=dialect.separator)
         names = next((line for line in lines if any(map(str.strip, line))), [])
         with warnings.catch_warnings():
-            # Rows longer than the header: pandas would shift or cut their cells.
+            # pandas warns of rows longer than the header, whose cells it would shift or cut.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             table = _parsed(text, label_column, id_column, dialect)
             if len(table) and table.iloc[:, -1].isna().any():
@@ -94,7 +95,7 @@ def read_csv(
     except (OSError, ValueError, csv.Error) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"{name} cannot be read as CSV: {reason}") from None
-    # Columns without a name, as spreadsheets leave empty ones behind, get names of pandas' own.
+    # Nameless columns, such as empty ones from spreadsheets, may repeat: pandas names them.
     twice = sorted({name for name in names if name.strip() and names.count(name) > 1})
     if twice:
         raise InputError(f"{name} has more than one column {twice[0]!r}")
@@ -102,10 +103,10 @@ def read_csv(
 
 
 def _read_utf8(source: str, name: str, dialect: Dialect) -> bytes:
-    """The text of `source`, called `name`, in UTF-8; see `_as_utf8`.
+    """The text of `source` in UTF-8; errors call the source `name`. See `_as_utf8`.
 
-    Held once, as bytes: Python's own streams of text take four a character. Raises `InputError`
-    where it is no text, or in another encoding.
+    Returns bytes to save memory: Python's text streams take four bytes per character. Raises
+    `InputError` if the content is not text, or is in another encoding.
     """
     raw = sys.stdin.buffer.read() if source == STREAM else Path(source).read_bytes()
     try:
@@ -126,14 +127,14 @@ def _read_utf8(source: str, name: str, dialect: Dialect) -> bytes:
 def _parsed(
     text: bytes, label_column: str | None, id_column: str | None, dialect: Dialect
 ) -> pd.DataFrame:
-    """The table that `text` in UTF-8 holds, its label column as text."""
+    """Parse `text` in UTF-8 to a table; its label column stays text."""
     with_label = label_column in _columns(text, dialect.separator)
     table = pd.read_csv(
         io.BytesIO(text),
         sep=dialect.separator,
         decimal=dialect.decimal,
         index_col=False,
-        # By parts, a code 038 would be text in those with V57 and the number 38 in others.
+        # Parsing in parts would read a code 038 as text in parts with V57, and as 38 in others.
         low_memory=False,
         dtype={label_column: str} if with_label else None,
     )
@@ -143,7 +144,7 @@ def _parsed(
 
 
 def _columns(text: bytes, separator: str) -> pd.Index:
-    """As pandas calls them: one without a name, as a saved index, is "Unnamed: 0"."""
+    """Column names as pandas gives them; a nameless one, such as a saved index, is "Unnamed: 0"."""
     return pd.read_csv(io.BytesIO(text), sep=separator, index_col=False, nrows=0).columns
 
 
@@ -154,7 +155,7 @@ def _keep_as_written(
     in_words: set[str | None],
     separator: str,
 ) -> None:
-    """Put into `table` as text what is `in_words`, and whole numbers that pandas has rounded."""
+    """Replace columns `in_words`, and integers that pandas has rounded, by their original text."""
     for column in {*rounded(table), *in_words}.intersection(table.columns):
         as_written = pd.read_csv(
             io.BytesIO(text),
@@ -165,26 +166,27 @@ def _keep_as_written(
             keep_default_na=column not in in_words,
             na_values=[""] if column == label_column else None,
         )[column]
-        # Where a column holds fractions, too, floats are all there is.
+        # A column with fractions, too, stays as floats.
         if column in in_words or as_written.dropna().str.fullmatch(_WHOLE).all():
             table[column] = as_written
 
 
 def rounded(table: pd.DataFrame) -> list[str]:
-    """Columns that may have been whole numbers beyond 2^53: beside blanks pandas makes them floats.
+    """Columns that may be rounded integers: pandas reads integers with missing cells as floats.
 
-    Floats skip whole numbers there, so that two that differ in their last digits become one.
+    Beyond 2^53 floats cannot represent every integer, so numbers that differ in the last digits
+    would become equal.
     """
     floats = table.select_dtypes("float64")
     return floats.columns[floats.isna().any() & (floats.abs().max() >= 2**53)].tolist()
 
 
 def _hint_of_the_header(names: list[str]) -> str:
-    """Why rows may have more cells than the first line, which has `names`; empty: nothing odd."""
+    """A hint why rows may have more cells than the first line's `names`; empty if none is known."""
     first = names[0].strip() if names else ""
     if first.startswith("#"):
         return f", the line {first!r}: remove comments above the columns' names"
-    if first.startswith("sep="):  # Excel's own word for the separator
+    if first.startswith("sep="):  # Excel's way to declare the separator
         return f", the line {first!r}: remove it, and give the --separator"
     if len(names) != 1:
         return ""
@@ -197,7 +199,7 @@ def _hint_of_the_header(names: list[str]) -> str:
 
 
 def _in_words(error: pd.errors.ParserError, names: list[str]) -> str:
-    """What pandas' parser met; `names`: the header's cells."""
+    """Describe the error of pandas' parser for the user; `names`: the header's cells."""
     if more := re.search(r"Expected \d+ fields in line (\d+), saw (\d+)", str(error)):
         hint = _hint_of_the_header(names)
         if not hint:
@@ -212,7 +214,7 @@ def _in_words(error: pd.errors.ParserError, names: list[str]) -> str:
 
 
 def _as_utf8(raw: bytes, decoder: str) -> bytes:
-    """The text of `raw` in UTF-8, its lines, where they all end in a carriage return, in "\\n"."""
+    """`raw` decoded and re-encoded as UTF-8; line ends become "\\n" if all are carriage returns."""
     text = raw.decode(decoder)
     return (text if "\n" in text else text.replace("\r", "\n")).encode()
 
@@ -222,10 +224,10 @@ def _lines(text: bytes, newline: str | None = "\n") -> io.TextIOWrapper:
 
 
 def _refuse_a_cut_line(name: str, text: bytes, width: int, separator: str) -> None:
-    """Raise `InputError` where the last line alone has fewer cells than the header.
+    """Raise `InputError` if the last line is the only one with fewer cells than the header.
 
-    pandas would fill it up. Where others are short, too, whoever wrote the file leaves empty cells
-    at the lines' ends out.
+    pandas would fill it with missing cells. If other lines are short, too, the file simply omits
+    empty cells at the ends of lines.
     """
     lines = csv.reader(_lines(text, newline=None), delimiter=separator)
     short = []
@@ -235,7 +237,7 @@ def _refuse_a_cut_line(name: str, text: bytes, width: int, separator: str) -> No
                 last = lines.line_num
                 if len(line) < width:
                     short.append((last, len(line)))
-    except csv.Error:  # a cell too long for this reader
+    except csv.Error:  # a cell is too long for Python's csv reader
         return
     if len(short) == 1 and short[0][0] == last:
         raise InputError(

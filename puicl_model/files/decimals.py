@@ -1,4 +1,4 @@
-"""Numbers written with decimal commas, where pandas leaves them as text."""
+"""Read numbers with decimal commas that pandas leaves as text."""
 
 import re
 from typing import Any
@@ -9,26 +9,27 @@ from puicl_model.preprocessing.placeholders import without
 from puicl_model.preprocessing.reading import is_missing, plain_cells
 from puicl_model.preprocessing.spellings import amounts_with_commas
 
-# The attribute of a table read with decimal commas that says of each column whose numbers have
-# points whether these part thousands or begin fractions.
+# Attribute of a table that was read with decimal commas. For each column of numbers with points, it
+# says whether these separate thousands ("thousands") or mark fractions ("fractions").
 POINTS = "points"
-# Beside a decimal comma a point parts thousands: 1.234,5. In 0.125 it cannot.
+# With a decimal comma, a point separates thousands, as in 1.234,5; but it cannot do so in 0.125.
 _THOUSANDS = r"\s*[+-]?(?:[1-9]\d{0,2}(?:\.\d{3})+|\d+)(?:,\d+)?\s*"
 _COMMA = r"\s*[+-]?(?:\d+,\d*|,\d+)(?:[eE][+-]?\d+)?\s*"
 _POINT = r"\s*[+-]?(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?\s*"
-# As pandas writes labels beside missing ones.
+# Whole numbers such as 1,0, as pandas writes labels in a column with missing ones.
 _WHOLE_FLOAT = re.compile(r"(\s*[+-]?\d+),(0+\s*)")
 
 
 def read_commas(table: pd.DataFrame, others: set[str | None]) -> dict[str, str]:
-    """Write the numbers in text columns of `table` but `others` with decimal points, in place.
+    """Convert numbers with decimal commas in text columns of `table`, except `others`, in place.
 
-    One `?` or word makes a column text, in which pandas leaves 0,5 and 1.234 as they stand. Such
-    columns are numbers then where all cells that are there are, with a unit or a currency, too
-    (1,250 kg), else text in which the numbers can be read as in a file with points. Cells that are
-    no text, as workbooks have beside it, are what they are. Returns what points are in the columns
-    of bare numbers that have some: see `POINTS`. Where they begin fractions in some cell, the
-    column stays as it is.
+    A single `?` or word makes pandas leave a whole column as text, including 0,5 and 1.234. Such a
+    column becomes numeric if all its non-missing cells are numbers, possibly with a unit or a
+    currency (1,250 kg). Otherwise it stays text, but its numbers are rewritten with decimal points.
+    Cells that are not text, as workbooks may have in the same column, are unchanged. If points mark
+    fractions in some cell, the whole column is unchanged.
+
+    Returns, for columns of bare numbers with points, what the points mean; see `POINTS`.
     """
     points = {}
     for name in table.columns.difference([*others]):
@@ -38,7 +39,7 @@ def read_commas(table: pd.DataFrame, others: set[str | None]) -> dict[str, str]:
         cells = plain_cells(column)
         if spelling := amounts_with_commas(amounts := without(cells)):
             said = spelling.read(amounts).astype(float)
-            # Placeholders stay: whether they are missing cells is judged later, and told.
+            # Keep placeholders: the preprocessor decides whether they are missing cells, and warns.
             stay = said.isna() & cells.notna()
             table[name] = said.astype(object).mask(stay, cells).infer_objects()
             continue
@@ -63,7 +64,7 @@ def read_commas(table: pd.DataFrame, others: set[str | None]) -> dict[str, str]:
 
 
 def plain_label(entry: Any) -> Any:
-    """A label with a decimal point where it is text of a whole number with a comma: 1,0."""
+    """`entry` with a decimal point if it is text of a whole number with a comma, such as 1,0."""
     if isinstance(entry, str) and (found := _WHOLE_FLOAT.fullmatch(entry)):
         return f"{found[1]}.{found[2]}"
     return entry

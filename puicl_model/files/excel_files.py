@@ -1,4 +1,4 @@
-"""Excel workbooks as people keep tables in them: which sheet, which line is the header."""
+"""Read tables from Excel workbooks: find the sheet, the header and the entries."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ import pandas as pd
 
 from puicl_config import InputError
 
-# What a formula that failed leaves in its cell says nothing of the row.
+# Results of failed formulas, which count as missing cells.
 _ERRORS = frozenset(("#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A"))
 _MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s[^>]*?\bref\s*=\s*[\"']([^\"']+)[\"']")
 _CHUNK = 1 << 20  # bytes
@@ -20,15 +20,15 @@ _LONGEST_TAG = 300  # bytes
 
 
 def read_excel(path: Path, sheet: str | None = None) -> pd.DataFrame:
-    """The table on `sheet` of the workbook `path`; None: on the only visible one with entries.
+    """Read the table on `sheet` of the workbook `path`; None: on the only visible one with entries.
 
-    The first line with an entry is the header. Lines without any, and columns with neither a name
-    nor an entry, are left out. Of formulas the values count that were last saved. Cells below the
-    header that are merged over several rows have their value in each of them.
+    The first line with an entry is the header. Empty lines, and columns with neither a name nor an
+    entry, are left out. Formulas count as their last saved values. Cells below the header that are
+    merged over several rows have their value in each of these rows.
 
-    Raises `InputError` where the file cannot be read, there is no such sheet or more than one, a
-    title stands above the header, a column's name stands there twice, or all that a column holds
-    are formulas whose values were never saved.
+    Raises `InputError` if the file cannot be read, if the sheet does not exist or is not unique, if
+    a title stands above the header, if two columns have the same name, or if a column holds only
+    formulas whose values were never saved.
     """
     if not path.is_file():
         raise InputError(f"no file {path}")
@@ -51,9 +51,10 @@ def read_excel(path: Path, sheet: str | None = None) -> pd.DataFrame:
 
 
 def _sheets(path: Path, sheet: str | None, *, formulas: bool = False) -> dict[str, list[list[Any]]]:
-    """The lines of each sheet that may be meant by its name; of others than `sheet` none.
+    """Map sheet names to lines of cells: the given `sheet`, or all visible ones if it is None.
 
-    formulas: these as they are written, instead of their values.
+    If `sheet` is given, other sheets have no lines. formulas: whether to return formulas instead of
+    their values.
     """
     try:
         from openpyxl import load_workbook
@@ -66,7 +67,7 @@ def _sheets(path: Path, sheet: str | None, *, formulas: bool = False) -> dict[st
         with closing(load_workbook(path, read_only=True, data_only=not formulas)) as book:
             for place in book.worksheets:
                 if place.title == sheet or (sheet is None and place.sheet_state == "visible"):
-                    place.reset_dimensions()  # which some programs write wrongly
+                    place.reset_dimensions()  # some programs save wrong dimensions
                     rows = list(place.iter_rows(values_only=True))
                     found[place.title] = list(_lines(rows, _merged(place)))
                 elif sheet is not None:
@@ -75,17 +76,18 @@ def _sheets(path: Path, sheet: str | None, *, formulas: bool = False) -> dict[st
         raise InputError(
             f"{path} cannot be read as Excel: it is no .xlsx file, or has a password"
         ) from None
-    except Exception as error:  # of many kinds, where it is damaged
+    except Exception as error:  # damaged files raise many kinds of errors
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(f"{path} cannot be read as Excel: {reason}") from None
     return found
 
 
 def _merged(place: Any) -> dict[int, list[tuple[int, int]]]:
-    """Cells of a sheet that are merged over several rows: by the first row, column and last row.
+    """Map first rows to (column, last row) of cells that are merged over several rows.
 
-    All from 0; of several columns the first. openpyxl tells of them only where it makes an object
-    of every cell, those of the merged ranges, too, of which a file may have as many as it likes.
+    All are counted from 0; if several columns are merged, it is the first. Parsed from the XML,
+    because openpyxl only reports merged cells in a mode that creates an object for every cell, even
+    within merged ranges, which may be huge.
     """
     from openpyxl.utils import range_boundaries
 
@@ -105,7 +107,7 @@ def _merged(place: Any) -> dict[int, list[tuple[int, int]]]:
 
 
 def _refuse_uncomputed(path: Path, sheet: str, table: pd.DataFrame, place: str) -> None:
-    """Programs that write formulas without computing them leave cells that read as missing."""
+    """Raise `InputError` if an empty column has formulas that were saved without their values."""
     written = _table(_sheets(path, sheet, formulas=True)[sheet], place)
     for name in table.columns.intersection(written.columns):
         if table[name].isna().all() and written[name].astype(str).str.startswith("=").any():
@@ -118,9 +120,10 @@ def _refuse_uncomputed(path: Path, sheet: str, table: pd.DataFrame, place: str) 
 def _lines(
     rows: Sequence[Sequence[Any]], merged: Mapping[int, Sequence[tuple[int, int]]]
 ) -> Iterator[list[Any]]:
-    """Cells of each row up to the last entry; of rows without any nothing.
+    """Yield the cells of each row up to its last entry, without empty rows.
 
-    merged: see `_merged`. A row with no other entry than theirs has none; the header's stay there.
+    merged: see `_merged`. A row whose only entries are from merged cells above counts as empty.
+    Merged cells in the header are not repeated below it.
     """
     header, going_on = True, dict[int, tuple[Any, int]]()
     for number, row in enumerate(rows):
@@ -160,7 +163,7 @@ def _table(lines: list[list[Any]], place: str) -> pd.DataFrame:
         if name is None:
             if all(cell is None for cell in cells):
                 continue
-            name = f"Unnamed: {j}"  # as pandas calls it in a CSV file
+            name = f"Unnamed: {j}"  # the name that pandas gives in CSV files
         if str(name) in columns:
             raise InputError(f"{place} has more than one column {str(name)!r}")
         columns[str(name)] = pd.Series(cells, dtype=object).infer_objects()

@@ -1,8 +1,9 @@
-"""A folder of tables, or a Parquet data set in parts: scored in parallel, file by file.
+"""Score a folder of tables, or a Parquet data set in parts, in parallel and file by file.
 
-Each table's scores stand in the output folder under the table's own name (a workbook's with .csv
-behind it). A record of each, written last and atomically, says from what file they were made, and,
-of parts of one table, from what labelled positives: what has none is (still) to be scored.
+Each table's scores are written to the output folder under the table's own name (for a workbook,
+with .csv appended). A record for each table is written last and atomically. It identifies the file
+that was scored and, if the tables are parts of one table, the labelled positives that were used. A
+table without a valid record still has to be scored.
 """
 
 import hashlib
@@ -41,9 +42,9 @@ from puicl_model.labels import labeled_mask
 from puicl_model.weights import find_weights, load_model
 
 _HOW_TO_GO_ON = "finished tables are kept: run the same command again to go on"
-# Labelled positives of all parts of one table that are read along with each part.
+# Most labelled positives of all parts of one table that are read together with each part.
 _MOST_SHARED = 10_000
-# Of files passed over.
+# Most skipped files that a warning names.
 _MOST_NAMED = 5
 
 
@@ -58,8 +59,9 @@ def score_folder(
 ) -> None:
     """Score every table in `data` that has no scores in the folder `out`, with `jobs` workers.
 
-    Raises `InputError` where there are no tables, `out` holds scores made in another way, and, at
-    the end, where a table could not be scored; the others are, and the failing ones are named.
+    one_table: whether the files are parts of one table. Raises `InputError` if there are no tables
+    or `out` holds scores made with other options; also at the end, if some tables could not be
+    scored. These are named, and all others are scored.
     """
     places = find_tables(data, Path(out))
     if others := passed_over(data):
@@ -70,14 +72,14 @@ def score_folder(
         )
     settings = options.as_dict() | {"one_table": one_table, "weights": _weights_digest(options)}
     claim(Path(out), settings)
-    # Workers of a cluster may stand in another folder.
+    # Absolute, because workers of a cluster may run in another working directory.
     options = replace(options, model=str(find_weights(options.model).absolute()))
     take_sigterm_for_ctrl_c()
     with stops_with(_HOW_TO_GO_ON):
         shared = share_labeled(places, options) if one_table else None
         if shared is not None:
-            # Each part is scored from the positives of all: where these change, all are to be
-            # scored anew. So are those that an older version recorded, which did not say from what.
+            # Each part is scored from the positives of all parts: if these change, every part is
+            # scored again. So are parts recorded by older versions, whose records lack the digest.
             digest = hashlib.sha256(shared.to_csv().encode()).hexdigest()
             places = [replace(place, shared=digest) for place in places]
         done = {place.name: place.told() or {"error": ""} for place in places}
@@ -107,10 +109,10 @@ def score_folder(
 
 
 def score_file(place: Place, options: Options, shared: pd.DataFrame | None) -> dict[str, Any]:
-    """Score one table and write its scores, then its record; the work of one worker in one go.
+    """Score one table and write its scores, then its record; this is one call of a worker.
 
-    Returns the record; its "error" is one sentence where the table cannot be scored. shared: see
-    `share_labeled`.
+    Returns the record. If the table cannot be scored, its "error" is a sentence that says why.
+    shared: result of `share_labeled`, or None.
     """
     drop_if_told()
     place.record.parent.mkdir(parents=True, exist_ok=True)
@@ -119,7 +121,7 @@ def score_file(place: Place, options: Options, shared: pd.DataFrame | None) -> d
     try:
         table = options.read(str(place.source))
         if shared is not None and _all_labeled(table, str(place.source), options):
-            # A part of positives alone, as case-control data has one: nothing to score in it.
+            # A part with positives only, as in case-control data, has nothing to score.
             scores = scores_of(table, np.ones(len(table), dtype=bool), options)
             record = {"n_labeled": len(table), "n_unlabeled": 0, "warnings": []}
         else:
@@ -130,7 +132,7 @@ def score_file(place: Place, options: Options, shared: pd.DataFrame | None) -> d
         write_table(scores, str(place.target))
     except InputError as error:
         record = {"error": str(error)}
-    except Exception as error:  # one table's trouble, whatever it is, must not end the others
+    except Exception as error:  # no error in one table may stop the others
         first = (str(error).splitlines() or [""])[0]
         record = {"error": f"{place.source}: {type(error).__name__}: {first}"}
     if "error" in record:
@@ -154,14 +156,15 @@ def _record_of(scored: Scored) -> dict[str, Any]:
 
 
 class _NoPart(InputError):
-    """Parts of one table that differ in their columns, or in how these write numbers."""
+    """Raised if parts of one table differ in their columns, or in the notation of numbers."""
 
 
 def share_labeled(places: Sequence[Place], options: Options) -> pd.DataFrame:
-    """The labelled positives of all `places`, each with its place's name as index.
+    """Collect the labelled positives of all `places`, with the names of the places as index.
 
-    At most `_MOST_SHARED`, evenly spaced. Files that cannot be read are passed over: they fail
-    when their turn comes. Raises `InputError` where files differ in their columns.
+    Returns at most `_MOST_SHARED`, evenly spaced. Skips files that cannot be read, which fail later
+    when they are scored. Raises `InputError` if files differ in their columns or in what points in
+    numbers mean, or if no file has a labelled positive or an unlabelled row.
     """
     found, first, unlabeled = [], None, False
     points: dict[str, tuple[str, str]] = {}
@@ -173,12 +176,12 @@ def share_labeled(places: Sequence[Place], options: Options) -> pd.DataFrame:
                 if points[column][0] != what:
                     files = dict([points[column], (what, place.name)])
                     raise _NoPart(
-                        f"column {column}: points part thousands in {files['thousands']} and begin "
-                        f"fractions in {files['fractions']}, beside decimal commas: write either "
-                        "otherwise"
+                        f"column {column}: points separate thousands in {files['thousands']} and "
+                        f"mark fractions in {files['fractions']}, although --decimal is a comma: "
+                        "write the numbers alike in both"
                     )
             split_columns(table, str(place.source), options)
-            # Whether it lends labelled positives or is scored from those of others alone.
+            # Compare columns of all files, even of those without labelled positives.
             first = first or (place, set(table.columns))
             if set(table.columns) != first[1]:
                 odd = min(map(str, set(table.columns) ^ first[1]))
@@ -189,7 +192,7 @@ def share_labeled(places: Sequence[Place], options: Options) -> pd.DataFrame:
             labeled = labeled_mask(table[options.label_column], options.positive)
         except _NoPart:
             raise
-        except ValueError:  # no labelled positive among them
+        except ValueError:  # no labelled positive, or a file that cannot be read
             unlabeled = True
             continue
         unlabeled = unlabeled or not labeled.all()
@@ -206,17 +209,17 @@ def _all_labeled(table: pd.DataFrame, source: str, options: Options) -> bool:
     split_columns(table, source, options)
     try:
         return bool(labeled_mask(table[options.label_column], options.positive).all())
-    except ValueError:  # no labelled positive, or no label: scoring says which
+    except ValueError:  # no labelled positive, or invalid labels: scoring reports which
         return False
 
 
 def _others(shared: pd.DataFrame | None, place: Place) -> pd.DataFrame | None:
-    """What is `shared` by other places; None where that is nothing."""
+    """The rows of `shared` from other places; None if there are none."""
     if shared is None or (shared.index == place.name).all():
         return None
     return shared[shared.index != place.name]
 
 
 def _weights_digest(options: Options) -> str:
-    """Which weights these are; raises `InputError` where they cannot be read."""
+    """Digest of the weights in use; raises `InputError` if they cannot be read."""
     return load_model(find_weights(options.model))[1]["weights_digest"]

@@ -1,4 +1,4 @@
-"""Reading a table of any supported format, and writing scores, with one-sentence errors."""
+"""Read a table of any supported format, and write scores, with one-sentence errors."""
 
 import importlib
 import io
@@ -15,24 +15,24 @@ from puicl_model.files.excel_files import read_excel
 
 _PARQUET = (".parquet", ".pq")
 _EXCEL = (".xlsx", ".xlsm")
-# What files of scores end in, and of tables.
+# File name endings of scores that can be written, and of tables that can be read from folders.
 WRITTEN = (".csv", *_PARQUET)
 READ = (*WRITTEN, *_EXCEL)
-# What a file's name promises and is not written here.
+# Endings of other formats, which are not written.
 _OTHERS = frozenset(
     (".tsv", ".tab", ".gz", ".zip", ".bz2", ".xz", ".zst", ".xls", *_EXCEL, ".ods", ".json")
 ) | {".jsonl", ".feather", ".arrow"}
-# These may hold CSV all the same, or say themselves why not.
+# These are tried as CSV all the same; if they are not, the error says why.
 _TRIED = frozenset((".tsv", ".tab", ".gz"))
 
 
 def is_passed_over(path: Path) -> bool:
-    """Whether a folder's file has the name of a table of a kind that is not read in folders."""
+    """Whether the file's ending is that of a table in a format that is not read from folders."""
     return path.suffix.lower() in _OTHERS.difference(READ)
 
 
 def shown(name: str) -> str:
-    """A file's name as text that can be written: bytes that are no UTF-8 as \\udc.. ."""
+    """A file's name as printable text, with bytes that are not UTF-8 shown as \\udc.. ."""
     return name.encode("utf-8", "backslashreplace").decode()
 
 
@@ -44,16 +44,16 @@ def read_table(
     sheet: str | None = None,
     words: bool = False,
 ) -> pd.DataFrame:
-    """The CSV, Parquet or Excel file `source`, or CSV from stdin where it is "-".
+    """Read the CSV, Parquet or Excel file `source`, or CSV from stdin if it is "-".
 
-    sheet: of an Excel file, by default the only one with entries (`read_excel`).
+    sheet: of an Excel file, by default the only visible one with entries (`read_excel`). dialect:
+    its decimal comma applies to text in any file; its separator and encoding apply to CSV only, by
+    default commas and UTF-8.
 
-    Text with decimal commas is read as numbers in any file, where `dialect` has them. Its separator
-    and encoding are of CSV alone, by default commas and UTF-8. In CSV the label column is text,
-    missing where nothing is written or NA and the like; the id column is text as it is written
-    (001, 1.10, NA), and with `words` so is the label column, missing where nothing is written.
+    In CSV, the id column is text exactly as written (001, 1.10, NA). The label column is text, too,
+    and cells that are empty, NA or the like are missing; with `words`, only empty cells are.
 
-    Raises `InputError` where it cannot be read, has no rows, or a column's name twice.
+    Raises `InputError` if the file cannot be read, has no rows, or has two columns of one name.
     """
     dialect = dialect or Dialect()
     ending = "" if source == STREAM else Path(source).suffix.lower()
@@ -78,9 +78,9 @@ def read_table(
 
 
 def write_table(table: pd.DataFrame, target: str) -> None:
-    """Write CSV, Parquet where the name ends so, or CSV to stdout where `target` is "-"."""
+    """Write Parquet if `target` ends in .parquet or .pq, else CSV; to stdout if it is "-"."""
     if target == STREAM:
-        sys.stdout.flush()  # UTF-8, as files are, whatever the terminal's encoding
+        sys.stdout.flush()  # then write bytes: UTF-8 as in files, whatever the terminal's encoding
         sys.stdout.buffer.write(table.to_csv(index=False).encode())
         sys.stdout.buffer.flush()
     elif Path(target).suffix.lower() in _PARQUET:
@@ -92,7 +92,7 @@ def write_table(table: pd.DataFrame, target: str) -> None:
 
 
 def check_target(target: str, source: str, option: str = "--out") -> None:
-    """Raise `InputError` where `target` cannot be written or would overwrite `source`."""
+    """Raise `InputError` if `target` cannot be written or would overwrite `source`."""
     if target == STREAM:
         return
     path = Path(target)
@@ -106,8 +106,8 @@ def check_target(target: str, source: str, option: str = "--out") -> None:
         _with_pyarrow(lambda: importlib.import_module("pyarrow"))
     if source != STREAM and path.exists() and Path(source).exists() and path.samefile(source):
         raise InputError(f"{option} {path} would overwrite the data; give another file")
-    if path.is_file() or not path.exists():  # a pipe or a device is written to as it is
-        try:  # before minutes of scoring
+    if path.is_file() or not path.exists():  # pipes and devices need no temporary file
+        try:  # fail now rather than after minutes of scoring
             tempfile.TemporaryFile(dir=path.resolve().parent).close()
         except OSError as error:
             raise InputError(
@@ -117,7 +117,7 @@ def check_target(target: str, source: str, option: str = "--out") -> None:
 
 
 def _read_parquet(path: Path, named: tuple[str | None, ...]) -> pd.DataFrame:
-    """The file's columns, and those of its index that are `named`."""
+    """Read the file's columns, and the levels of its index whose names are in `named`."""
     if not path.is_file():
         raise InputError(f"no file {path}")
     try:
@@ -128,7 +128,7 @@ def _read_parquet(path: Path, named: tuple[str | None, ...]) -> pd.DataFrame:
                 table[name] = exact[name].set_axis(table.index)
     except InputError:
         raise
-    except (OSError, ValueError) as error:  # pyarrow's errors are of these kinds
+    except (OSError, ValueError) as error:  # base classes of pyarrow's errors
         reason = " ".join(str(error).split())
         raise InputError(f"{path} cannot be read as Parquet: {reason}") from None
     index = [name for name in table.index.names if name in named and name not in table.columns]

@@ -1,4 +1,4 @@
-"""The folder's book: which tables there are, where their scores go, what is recorded of each."""
+"""Bookkeeping for a folder of tables: the tables, the places of their scores, and their records."""
 
 import contextlib
 import json
@@ -21,9 +21,9 @@ _LOOK_EVERY = 0.5  # seconds
 
 @dataclass(frozen=True)
 class Place:
-    """A table of the folder: its name in it, where it is, where its scores and its record go.
+    """A table of the folder: its relative name, and the paths of its file, scores and record.
 
-    shared: digest of the labelled positives of all parts, where the tables are one table's parts.
+    shared: digest of the labelled positives of all parts, if the tables are parts of one table.
     """
 
     name: str
@@ -34,13 +34,13 @@ class Place:
 
     @property
     def stamp(self) -> list[int | str]:
-        """Changes when the table does, or what it shares with others."""
+        """A value that changes when the file or the shared positives change."""
         there = self.source.stat()
         own: list[int | str] = [there.st_size, there.st_mtime_ns]
         return own if self.shared is None else [*own, self.shared]
 
     def told(self) -> dict[str, Any] | None:
-        """The record, where there is one of the table as it is now, with its scores or an error."""
+        """The record if it is up to date and has an error or existing scores; else None."""
         try:
             record = json.loads(self.record.read_text(encoding="utf-8"))
             whole = "error" in record or self.target.exists()
@@ -50,14 +50,17 @@ class Place:
 
 
 def find_tables(data: Path, out: Path) -> list[Place]:
-    """The CSV, Parquet and Excel files in `data` and below, by name; not hidden ones, nor _names.
+    """Find the CSV, Parquet and Excel files in `data` and below, sorted by name.
 
-    Scores get a table's own name; those of a workbook, CSV, get .csv behind it. Raises `InputError`
-    where there are no tables, and where `out` is no place for their scores.
+    Skips hidden files and names that begin with _. Scores get the table's own name; those of a
+    workbook are CSV, with .csv appended to the name. Raises `InputError` if there are no tables, if
+    two tables' scores would have the same name, or if `out` is not a possible folder for them.
     """
     here, there = data.resolve(), out.resolve()
     if here == there or here in there.parents or there in here.parents:
-        raise InputError(f"--out {out} and --data {data} lie in each other; give another folder")
+        raise InputError(
+            f"--out {out} and --data {data} are the same or contain each other; give another folder"
+        )
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file; give a folder for the scores of a folder of tables")
     if not out.parent.is_dir():
@@ -71,7 +74,9 @@ def find_tables(data: Path, out: Path) -> list[Place]:
     }
     for name, target in targets.items():
         if name != target and target in targets:
-            raise InputError(f"scores of {name} and of {target} have one name: rename one of them")
+            raise InputError(
+                f"scores of {name} and of {target} would have the same name: rename one of them"
+            )
     return [
         Place(
             shown(name.as_posix()),
@@ -84,12 +89,12 @@ def find_tables(data: Path, out: Path) -> list[Place]:
 
 
 def passed_over(data: Path) -> list[str]:
-    """Files beside the tables of `find_tables` that look like tables of kinds not read here."""
+    """Names of files in `data` that look like tables in formats that `find_tables` skips."""
     return [shown(name.as_posix()) for name in _files(data) if is_passed_over(name)]
 
 
 def _files(data: Path) -> list[Path]:
-    """Paths in `data`, sorted; not hidden ones, _names and Excel's ~$names."""
+    """Relative paths of files in `data`, sorted; skips hidden files, _names and Excel's ~$names."""
     return sorted(
         path.relative_to(data)
         for path in data.rglob("*")
@@ -99,16 +104,16 @@ def _files(data: Path) -> list[Path]:
 
 
 def claim(out: Path, settings: dict[str, Any]) -> None:
-    """Note in `out` how its scores are made; `InputError` where others were made in another way,
-    and where nothing can be written.
+    """Record in `out` the settings that its scores are made with.
 
-    Where there are none, as after a run with a column's name misspelled, any way will do.
+    Raises `InputError` if `out` holds scores made with other settings, or if it cannot be written.
+    Without scores, as after a run with a misspelled column name, any settings are accepted.
     """
     noted = out / _RECORDS / _SETTINGS
     if noted.exists() and any(path.suffix.lower() in WRITTEN for path in _files(out)):
         there = json.loads(noted.read_text(encoding="utf-8"))
         for key, value in settings.items():
-            # What an older version wrote lacks the later options.
+            # Settings written by older versions lack newer options.
             if key in there and there[key] != value and key != "model":
                 raise InputError(
                     f"{out} holds scores made with {key} {there.get(key)!r}, not {value!r}: give "
@@ -125,7 +130,7 @@ def claim(out: Path, settings: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def watching(missing: Sequence[Place], total: int) -> Iterator[None]:
-    """Show, while inside, how many tables have a record: the truth with every backend."""
+    """Show progress inside the context by counting records, which works with every backend."""
     over, waiting = threading.Event(), list(missing)
 
     failed = 0
@@ -155,7 +160,7 @@ def watching(missing: Sequence[Place], total: int) -> Iterator[None]:
 
 
 def write_summary(out: Path, done: dict[str, dict[str, Any]]) -> None:
-    """One line a table."""
+    """Write the summary as CSV, with one line per table."""
     columns = ["n_labeled", "n_unlabeled", "class_prior", "low", "high"]
     lines = [
         {

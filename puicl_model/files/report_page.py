@@ -1,4 +1,4 @@
-"""One self-contained HTML page on a fitted classifier: no script, no request, pictures as SVG."""
+"""A self-contained HTML page on a fitted classifier: no scripts or requests, pictures as SVG."""
 
 from html import escape
 
@@ -12,7 +12,7 @@ from puicl_model.doubts import in_percent
 _TOP_ROWS = 20
 _MOST_BARS = 15
 _USED = ("number", "category", "date")  # kinds of columns that the network reads
-_IMPORTANCE_SCORES = 1500  # new rows scored for it, all columns together
+_IMPORTANCE_SCORES = 1500  # new rows scored for permutation importance, over all columns
 _IMPORTANCE_ROWS = (20, 200)
 _MOST_SHUFFLED = _IMPORTANCE_SCORES // _IMPORTANCE_ROWS[0]
 
@@ -65,9 +65,10 @@ def report_page(
     source: str,
     doubts: list[str],
 ) -> str:
-    """The page, as HTML text.
+    """Return the page as HTML text.
 
-    features: what was fitted; scores: the output's rows in the same order; doubts: warnings.
+    features: the columns that were fitted; scores: rows of the output in the same order; doubts:
+    warnings.
     """
     report = classifier.report_
     changes = permutation_importance(classifier, features)
@@ -90,17 +91,18 @@ def report_page(
 
 
 def permutation_importance(classifier: PUICLClassifier, features: pd.DataFrame) -> pd.Series:
-    """By column's name, the mean change of P(positive) when its cells are shuffled; largest first.
+    """Mean absolute change of P(positive) when a column's cells are shuffled; largest first.
 
-    Over some 20 to 200 unlabelled rows, fewer where there are many columns, evenly spaced; columns
-    left out of the fit are 0, and so are, of more than 75, all but those that alone tell labelled
-    from unlabelled rows best. How much the score depends on a column, not whether it is right to.
+    The index holds the names of columns. Uses 20 to 200 evenly spaced unlabelled rows, fewer if
+    there are many columns. Columns left out of the fit get 0; so do, if more than 75 are in use,
+    all but the 75 that alone separate labelled from unlabelled rows best. This measures how much
+    the score depends on a column, not whether it should.
     """
     kinds = classifier.report_["columns"]
     used = [name for name in features if kinds.get(str(name)) in _USED]
     if len(used) > _MOST_SHUFFLED:
         separation = classifier.report_["column_separation"]
-        # One that was made into several columns has no number of its own, and comes first.
+        # A column that became several has no separation of its own, and is put first.
         used = sorted(used, key=lambda name: -separation.get(str(name), 1.0))[:_MOST_SHUFFLED]
     n_rows = int(np.clip(_IMPORTANCE_SCORES // max(len(used), 1), *_IMPORTANCE_ROWS))
     rows = classifier.unlabeled_rows_
@@ -112,8 +114,8 @@ def permutation_importance(classifier: PUICLClassifier, features: pd.DataFrame) 
         shuffled = [sample.copy() for _ in used]
         for name, table in zip(used, shuffled, strict=True):
             table[name] = sample[name].array[order]
-        # One call for all: the context is read once for many rows. The rows as they were are scored
-        # as new ones, too: what they have from the fit differs, without any shuffling.
+        # A single call, so that the context is read once. The unshuffled rows are scored as new
+        # rows, too, because their scores from the fit differ even without shuffling.
         rows = pd.concat([sample, *shuffled], ignore_index=True)
         answers = expit(classifier._log_odds_of_new(classifier._preprocess(rows, reset=False)))
         before, *after = answers.reshape(-1, len(sample))
@@ -125,7 +127,7 @@ def permutation_importance(classifier: PUICLClassifier, features: pd.DataFrame) 
 def _how(classifier: PUICLClassifier) -> str:
     report = classifier.report_
     largest = report["largest_context"]
-    # In each of these passes a row is read once, whatever parts the table is read in.
+    # A row is read once in each of these passes, even if the table is split into contexts.
     passes, n_columns = len(classifier.column_orders_), len(report["network_columns"])
     each = " for each row" if report["forward_passes"] > passes else ""
     how = f"A single forward pass of a frozen network{each}"
@@ -237,7 +239,7 @@ def _top_rows(features: pd.DataFrame, scores: pd.DataFrame, id_column: str | Non
     best = scores.dropna(subset="p_positive").nlargest(_TOP_ROWS, "p_positive")
     head = ["row", *([id_column] if id_column else []), "P(positive)", *features.columns]
     lines = []
-    for position in best.index:  # cell by cell: as a row, whole numbers would become floats
+    for position in best.index:  # cell by cell, because in a row integers would become floats
         names = ["row", *([id_column] if id_column else [])]
         first = [best.at[position, name] for name in names]
         cells = [features.at[position, name] for name in features]
@@ -269,6 +271,6 @@ def _cell(value) -> str:
         return ""
     if not isinstance(value, float):
         return str(value)
-    # Whole numbers beside missing cells are floats.
+    # Integers in a column with missing cells are floats.
     whole = value.is_integer() and abs(value) <= 2**53
     return f"{value:.0f}" if whole else f"{value:.6g}"

@@ -1,4 +1,4 @@
-"""Scoring one table as the command's options say: columns, classifier, errors that say where."""
+"""Score one table with the command's options, with errors that name the file and column."""
 
 import warnings
 from dataclasses import asdict, dataclass, field
@@ -16,13 +16,13 @@ from puicl_model.parameters import is_range, is_share
 from puicl_model.preprocessing.column_doubts import KEEP_THEM, SPELL
 from puicl_model.weights import find_weights, refuse_folder
 
-# Columns of the scores, beside the id column.
+# Columns of the scores besides the id column.
 _OUTPUT = ("row", "labeled", "p_positive")
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the user chose for every table; plain data."""
+    """The user's choices for every table, as plain data. Raises `InputError` for invalid ones."""
 
     label_column: str
     positive_label: str | None = None
@@ -59,7 +59,7 @@ class Options:
         refuse_folder(find_weights(self.model))
 
     def as_dict(self) -> dict[str, Any]:
-        """For records, as JSON has it."""
+        """The options as JSON-compatible data, for records."""
         prior = self.class_prior
         return asdict(self) | {
             "categorical_columns": sorted(self.categorical_columns),
@@ -67,14 +67,14 @@ class Options:
         }
 
     def read(self, source: str) -> pd.DataFrame:
-        """`read_table` of `source`, whose label and id column these are; labels: `positive`."""
+        """Read the table `source` with these options; its positive labels equal `positive`."""
         table = read_table(
             source,
             self.label_column,
             self.id_column,
             self.dialect,
             self.sheet,
-            words=self.positive_label is not None,  # which may be NA or None
+            words=self.positive_label is not None,  # the label may be NA or None
         )
         if self.dialect.decimal == "," and self.label_column in table:
             labels = table[self.label_column]
@@ -84,12 +84,12 @@ class Options:
 
     @property
     def positive(self) -> str | None:
-        """The positive label as `read` gives it: 1,0 beside decimal commas is 1.0."""
+        """The positive label as `read` returns it: with decimal commas, 1,0 becomes 1.0."""
         decimal = self.dialect.decimal
         return plain_label(self.positive_label) if decimal == "," else self.positive_label
 
     def classifier(self) -> PUICLClassifier:
-        """A new one."""
+        """A new, unfitted classifier with these options."""
         chosen: dict[str, Any] = {
             "n_estimators": self.n_estimators,
             "precision": self.precision,
@@ -106,7 +106,10 @@ class Options:
 
 @dataclass(frozen=True)
 class Scored:
-    """A table's answer. scores: the output's rows; features: what was fitted; doubts: warnings."""
+    """A scored table.
+
+    scores: rows of the output; features: the columns that were fitted; doubts: warnings.
+    """
 
     scores: pd.DataFrame
     classifier: PUICLClassifier
@@ -114,7 +117,7 @@ class Scored:
     doubts: list[str]
 
     def says(self, where: str) -> str:
-        """One sentence for the user; `where` the scores are."""
+        """A sentence that summarises the result for the user; where: the place of the scores."""
         labeled = int(self.scores["labeled"].sum())
         low, high = self.classifier.class_prior_interval_
         interval = "" if np.isnan(low) else f" ({low:.3f} to {high:.3f})"
@@ -129,11 +132,14 @@ class Scored:
 
 
 def split_columns(table: pd.DataFrame, source: str, options: Options) -> pd.DataFrame:
-    """The features of `table`; `InputError` where there are none, or the options name another."""
+    """Return the features of `table`, without its label and id columns.
+
+    Raises `InputError` if there are none, or if the options name a column that it lacks.
+    """
     apart = [name for name in (options.label_column, options.id_column) if name]
     for column in (*apart, *options.categorical_columns):
         if column not in table.columns:
-            # Blanks around a name are the difference that cannot be seen.
+            # Quote names with blanks around them, since the difference is invisible otherwise.
             names = [str(name) for name in table.columns]
             there = ", ".join(name if name == name.strip() else repr(name) for name in names)
             hint = ""
@@ -153,13 +159,13 @@ def score_table(
     others: pd.DataFrame | None = None,
     verbose: bool | None = None,
 ) -> Scored:
-    """Score the unlabelled rows of `table`, which `source` names in errors.
+    """Score the unlabelled rows of `table`, which errors call `source`.
 
-    others: labelled positives of other tables, with the same columns, to be read along; verbose:
+    others: labelled positives of other tables with the same columns, to read in addition; verbose:
     see `PUICLClassifier`.
 
-    The scores have the columns row (from 0), the id column where one is named, labeled (1 or 0)
-    and p_positive, missing where labelled. Raises `InputError` for a table that cannot be scored.
+    The scores have the columns row (from 0), the id column if one is named, labeled (1 or 0) and
+    p_positive (missing for labelled rows). Raises `InputError` for a table that cannot be scored.
     """
     features = split_columns(table, source, options)
     s, read = table[options.label_column], features
@@ -175,7 +181,7 @@ def score_table(
             raise
         except ValueError as error:
             first, sentence = str(error).split(" ")[0], _for_the_command(str(error))
-            if first == "s":  # the classifier's word for the labels
+            if first == "s":  # the classifier's name for the labels
                 source = f"{source}, column {options.label_column}"
             raise InputError(f"{source}{',' if first == 'column' else ':'} {sentence}") from None
     labeled = np.ones(len(table), dtype=bool)
@@ -190,7 +196,7 @@ def score_table(
     return Scored(scores, classifier, features, doubts)
 
 
-# What sentences advise of the classifier, and what the command has for it.
+# Maps advice in the classifier's messages to the corresponding options of the command.
 _OPTIONS = {
     "give positive_label=": "give --positive-label",
     "blend='trees'": "--blend trees",
@@ -205,7 +211,7 @@ _OPTIONS = {
 
 
 def _of_the_column(label_column: str, sentence: str) -> str:
-    """`s`, the classifier's word for the labels, where a sentence begins with it, as the column."""
+    """Replace a leading `s`, the classifier's name for the labels, by the label column's name."""
     return f"column {label_column}{sentence[1:]}" if sentence.startswith("s ") else sentence
 
 
@@ -216,7 +222,7 @@ def _for_the_command(sentence: str) -> str:
 
 
 def scores_of(table: pd.DataFrame, labeled: np.ndarray, options: Options) -> pd.DataFrame:
-    """The output for `table`, p_positive still missing everywhere; labeled: boolean [n]."""
+    """The output for `table`, with p_positive still missing everywhere; labeled: boolean [n]."""
     scores = pd.DataFrame(
         {"row": np.arange(len(table)), "labeled": labeled.astype(int), "p_positive": np.nan}
     )

@@ -124,7 +124,7 @@ def _check_order(estimator: BaseEstimator, columns: pd.Index, reset: bool) -> No
     if names != before and sorted(names) == sorted(before):
         first = next(now for now, then in zip(names, before, strict=True) if now != then)
         raise ValueError(
-            f"the columns are those of the fit in another order: {first} is elsewhere there"
+            f"the columns are those of the fit in another order: {first} is in another place there"
         )
 
 

@@ -220,7 +220,7 @@ def test_workbooks_of_a_folder_have_the_scores_of_their_own(predict, patients, w
     patients.to_csv("data/march.xlsx.csv", index=False)
     code, _, err = predict(data="data", out="scores", sheet="visits", **options)
     assert code == 2
-    assert "scores of march.xlsx and of march.xlsx.csv have one name: rename one of them" in err
+    assert "scores of march.xlsx and of march.xlsx.csv would have the same name: rename one" in err
 
 
 def test_a_sheet_is_asked_of_workbooks_alone_in_a_folder_too(predict, patients, write):

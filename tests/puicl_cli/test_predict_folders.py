@@ -106,9 +106,9 @@ def test_a_table_that_went_bad_leaves_no_old_scores(predict_folder, tables, tmp_
     ("options", "flags", "message"),
     [
         ({"data": "empty"}, (), "empty is a folder without CSV, Parquet or Excel files"),
-        ({"out": "data/scores"}, (), "lie in each other"),
-        ({"data": "data/year=2024", "out": "data"}, (), "lie in each other"),
-        ({"data": "data", "out": "data"}, (), "lie in each other"),
+        ({"out": "data/scores"}, (), "or contain each other"),
+        ({"data": "data/year=2024", "out": "data"}, (), "or contain each other"),
+        ({"data": "data", "out": "data"}, (), "or contain each other"),
         ({"out": "-"}, (), "--out - is for one table: give a folder for those of data"),
         ({"out": "a.txt"}, (), "a.txt is a file; give a folder"),
         ({"out": "nowhere/out"}, (), "the folder of nowhere/out does not exist"),
@@ -243,4 +243,4 @@ def test_parts_of_one_table_write_their_numbers_alike(predict_folder, tmp_path):
         (tmp_path / "data" / name).write_text("\n".join(["a;s;name", *rows]) + "\n")
     code, _, err = predict_folder("--one-table", **{"separator": ";", "decimal": ","})
     assert code == 2
-    assert "column a: points part thousands in a.csv and begin fractions in b.csv" in err
+    assert "column a: points separate thousands in a.csv and mark fractions in b.csv" in err

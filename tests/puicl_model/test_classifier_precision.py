@@ -59,7 +59,7 @@ def test_a_file_from_elsewhere_is_said_to_be_computed_otherwise(weights, tmp_pat
     monkeypatch.setattr("puicl_model.precision.multiplies_bfloat16", lambda: True)
     PUICLClassifier(weights, precision="bfloat16").fit(table(), S).save(tmp_path / "fit")
     monkeypatch.setattr("puicl_model.precision.multiplies_bfloat16", lambda: False)
-    with pytest.warns(UserWarning, match="float32 is computed"):
+    with pytest.warns(UserWarning, match="float32 is used instead"):
         PUICLClassifier.load(tmp_path / "fit")
 
 

@@ -80,7 +80,7 @@ def test_a_file_that_says_something_else_of_its_arrays_is_refused(saved):
     about, arrays = opened(saved)
     about["plain"]["_offset"] = 1.0
     save_file(arrays, saved, {**header, "puicl": json.dumps(about)})
-    with pytest.raises(InputError, match="damaged: what it says of its arrays is not what was"):
+    with pytest.raises(InputError, match="damaged: its JSON header has changed since"):
         PUICLClassifier.load(saved)
     # Without a digest, as an older version wrote it, what cannot be is told in one sentence.
     for name in ("parameters", "card", "plain", "scalings", "references", "preprocessor"):
