@@ -7,7 +7,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "benchmark.md"
 
 
 def test_the_docs_own_method_runs_in_several_processes(run_afresh, little_tables, tmp_path):
-    shown = DOCS.read_text(encoding="utf-8").split("**A method of your own**")[1]
+    shown = DOCS.read_text(encoding="utf-8").split("**Your own method**")[1]
     code = shown.split("```python\n")[1].split("```")[0]
     script, out = tmp_path / "mine.py", tmp_path / "results"
     script.write_text(code, encoding="utf-8")
