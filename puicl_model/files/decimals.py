@@ -5,9 +5,9 @@ from typing import Any
 
 import pandas as pd
 
+from puicl_model.preprocessing.find_spelling import amounts_with_commas
 from puicl_model.preprocessing.placeholders import without
 from puicl_model.preprocessing.reading import is_missing, plain_cells
-from puicl_model.preprocessing.spellings import amounts_with_commas
 
 # Attribute of a table that was read with decimal commas. For each column of numbers with points, it
 # says whether these separate thousands ("thousands") or mark fractions ("fractions").

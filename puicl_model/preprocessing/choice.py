@@ -14,6 +14,7 @@ from puicl_model.preprocessing.column_doubts import (
     ROW_NUMBER,
 )
 from puicl_model.preprocessing.columns import CategoryColumn, Column, DateColumn, NumberColumn
+from puicl_model.preprocessing.find_spelling import spelling_of, words_beside
 from puicl_model.preprocessing.judging import (
     MIN_ROWS_TO_JUDGE,
     NAMES_SHARE,
@@ -24,11 +25,10 @@ from puicl_model.preprocessing.judging import (
     read_numbers,
     refuse_slips,
 )
-from puicl_model.preprocessing.misspelled import misspelled
 from puicl_model.preprocessing.placeholders import may_be_one_of_few, placeholders, without
 from puicl_model.preprocessing.spelled_dates import DateSpelling
 from puicl_model.preprocessing.spelling import Spelling, texts_and_others
-from puicl_model.preprocessing.spellings import spelling_of, words_beside
+from puicl_model.preprocessing.unread_spellings import misspelled
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Told:
     """Findings about a column that `fit` may warn of.
 
     misspelled: a cell of a category that looks like a number or a date; identifies: whether numbers
-    may identify rows; words_beside: see `spellings.words_beside`; marks: texts that were taken for
-    missing cells but may be values.
+    may identify rows; words_beside: see `find_spelling.words_beside`; marks: texts that were taken
+    for missing cells but may be values.
     """
 
     misspelled: str = ""

@@ -26,6 +26,7 @@ from puicl_model.preprocessing.cells import (
     word,
     zone_of,
 )
+from puicl_model.preprocessing.find_spelling import spelling_from
 from puicl_model.preprocessing.judging import MIN_ROWS_TO_JUDGE
 from puicl_model.preprocessing.levels import have_order, in_order
 from puicl_model.preprocessing.odd_numbers import (
@@ -35,7 +36,6 @@ from puicl_model.preprocessing.odd_numbers import (
 )
 from puicl_model.preprocessing.placeholders import without
 from puicl_model.preprocessing.spelling import Spelling
-from puicl_model.preprocessing.spellings import spelling_from
 
 _DAY = 86_400.0
 

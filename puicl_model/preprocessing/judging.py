@@ -14,8 +14,8 @@ from puicl_model.preprocessing.cells import (
     huge_offset,
     no_dates,
 )
-from puicl_model.preprocessing.misspelled import BOUND, MANY_LEVELS
 from puicl_model.preprocessing.placeholders import is_placeholder
+from puicl_model.preprocessing.unread_spellings import BOUND, MANY_LEVELS
 
 # A text column with more levels than this share of its rows names rows rather than groups.
 NAMES_SHARE = 0.5

@@ -31,7 +31,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
     - Text that reads as numbers is numeric; text like 2024-05-31 is dates.
     - Text like 9:30, 9:30 PM, 09:30:15 or 1 day, 2:03:04 is a time of day or a duration (seconds).
     - Text like `10 %`, `$1,234.50`, `18 kg`, `1.234,5` or `31.12.2020` is numbers or dates if all
-      cells share one unambiguous notation (`spellings.spelling_of`), else a category, with a
+      cells share one unambiguous notation (`find_spelling.spelling_of`), else a category, with a
       warning.
     - Whole numbers that occur once each, in a column whose name looks like that of an identifier
       (`patient_id`) or as text with leading zeros, are numbers, with a warning.
