@@ -74,7 +74,7 @@ def test_the_order_of_columns_without_words_for_names_is_saved(weights, tmp_path
     loaded = PUICLClassifier.load(tmp_path / "c")
     for one in (fitted, loaded):
         np.testing.assert_array_equal(one.predict_proba(table), fitted.predict_proba(table))
-        with pytest.raises(ValueError, match=r"in another order: \('after', 'count'\) is else"):
+        with pytest.raises(ValueError, match=r"order: \('after', 'count'\) is in another place"):
             one.predict_proba(table[names[::-1]])
     with pytest.raises(IsADirectoryError, match="is a folder; give a file"):
         fitted.save(tmp_path)
@@ -156,7 +156,7 @@ def test_scalings_that_came_later_are_kept_and_older_versions_refuse_them(
 def test_what_the_file_cannot_hold_is_refused_in_words(weights, tmp_path):
     fitted = PUICLClassifier(weights, n_estimators=1).fit(frame(), S)
     fitted.model_card_ = {**fitted.model_card_, "note": "x" * 101_000_000}
-    with pytest.raises(ValueError, match="known of the columns is too much for a file"):
+    with pytest.raises(ValueError, match="names and levels of columns exceed the file"):
         fitted.save(tmp_path / "c")
     assert not list(tmp_path.iterdir())
 
