@@ -57,9 +57,10 @@ def gradient_kernel(
     SIZE: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Gradients of q, k and v. With weights P and dO the gradient of merged:
+    """Write the gradients of q, k and v from that of merged.
 
-    dV = P^T dO; dS = P (dO V^T - rowsum(P dO V^T)); dQ = dS K; dK = dS^T Q.
+    With weights P and dO the gradient of merged: dV = P^T dO; dS = P (dO V^T - rowsum(P dO V^T));
+    dQ = dS K; dK = dS^T Q.
     """
     E: tl.constexpr = heads * SIZE
     cell, there, number = _place(cells, used, heads, SIZE, TILE)

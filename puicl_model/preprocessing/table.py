@@ -24,9 +24,9 @@ _MOST_NAMED = 5
 
 
 class TablePreprocessor(TransformerMixin, BaseEstimator):
-    """Convert numbers, booleans, text categories and dates to finite float64 columns, label-free.
+    """Convert numbers, booleans, text categories and dates to finite float64 columns.
 
-    Kinds of columns:
+    Labels are not used. Kinds of columns:
 
     - Text that reads as numbers is numeric; text like 2024-05-31 is dates.
     - Text like 9:30, 9:30 PM, 09:30:15 or 1 day, 2:03:04 is a time of day or a duration (seconds).
