@@ -59,6 +59,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
     help="Generate the synthetic PU tasks of a plan as shards, and manage folders of shards.",
 )
 add_folder_commands(app)

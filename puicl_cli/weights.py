@@ -9,7 +9,11 @@ import typer
 
 from puicl_config import Config, InputError
 
-weights = typer.Typer(no_args_is_help=True, help="Shipped weights: list, verify, export.")
+weights = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="Shipped weights: list, verify, export.",
+)
 
 _Model = Annotated[str, typer.Argument(help="A shipped name, or a model.safetensors.")]
 

@@ -25,7 +25,7 @@ _NO_PLACE = {
     *(errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOENT, errno.EISDIR, errno.EEXIST)
 }
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown")
 
 
 @app.command()
@@ -41,7 +41,8 @@ def train(
         str, typer.Option(help="Folder of shards, or an s3:// or http(s):// URL.")
     ] = "shards",
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the run; default: runs/<name>.")
+        Path | None,
+        typer.Option(help="Folder of the run; default: runs/NAME, of the config's name."),
     ] = None,
 ) -> None:
     """Train PUICL on pregenerated shards; the same command resumes after any stop."""
