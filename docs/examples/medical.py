@@ -3,7 +3,8 @@
     python docs/examples/medical.py
 
 The Wisconsin breast cancer table has 569 samples and 30 measurements, and comes with scikit-learn.
-A third of the benign samples are labelled. The other classes only judge the answer.
+A third of the benign samples are labelled. The classes of the others only serve to judge the
+answer.
 """
 
 import argparse
