@@ -1,4 +1,4 @@
-"""Checkpoints, `checkpoints/step-00012000/`: tensors and state, written atomically."""
+"""Checkpoints, `checkpoints/step-00012000/`: tensors and state, whole or absent."""
 
 import contextlib
 import json

@@ -14,7 +14,7 @@ from trainer.reveal import revealed_rows
 from trainer.state import TrainState
 from trainer.teacher import Averaged, soft_targets
 
-# Cells of one forward and backward pass on a CPU, if `train.tasks_per_forward` is not set.
+# Most cells of one forward and backward pass on a CPU, if `train.tasks_per_forward` is not set.
 CELLS_TOGETHER = 8192
 
 
@@ -82,8 +82,8 @@ def _send(tensor: Tensor, device: torch.device) -> Tensor:
 def tasks_together(model: PUICL, batch: Batch, device: torch.device) -> int:
     """Default number of tasks in a forward pass.
 
-    All on a GPU; on a CPU tasks of about `CELLS_TOGETHER` cells, as small slices are faster there
-    and need less memory.
+    All on a GPU. On a CPU, at most `CELLS_TOGETHER` cells, but at least one task, in slices of
+    nearly equal size: small slices are faster there and need less memory.
     """
     tasks, rows, d = batch.x.shape
     if device.type != "cpu":

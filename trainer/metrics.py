@@ -17,7 +17,8 @@ from trainer.ledger import kept_lines, write_lines
 class Metrics:
     """Appends lines with `step`, `seconds` of training until then, and figures.
 
-    On resuming, the seconds continue from the last start. Time inside `paused` does not count.
+    On resuming, the seconds continue from those of the last line kept. Time inside `paused` does
+    not count.
     """
 
     def __init__(self, path: Path, steps_done: int):
