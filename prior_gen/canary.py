@@ -71,10 +71,10 @@ def canary_digest(prior: PriorConfig) -> str:
 def tasks_digest(prior: PriorConfig) -> str:
     """Hex SHA-256 of small microbatches, in full precision, from the plan's first to last stage.
 
-    `canary_digest` covers two tasks with the plan's most columns. This one also covers small matrix
-    products, which libraries sum in other orders, and the computations of extensions (graphs,
-    factor models, soft borders). If the plan has extensions, at least half of the sampled
-    microbatches are extended, however few of the plan's own are.
+    `canary_digest` covers two tasks with the plan's most columns and widest layers. This one also
+    covers small matrix products, which libraries sum in other orders, and the computations of
+    extensions (graphs, factor models, soft borders). If the plan has extensions, at least half of
+    the sampled microbatches are extended, however few of the plan's own are.
     """
     few = (min(prior.n_labeled[0], _FEW[0]), min(prior.n_labeled[1], _FEW[1]))
     tasks = min(prior.tasks_per_microbatch, _TASKS)

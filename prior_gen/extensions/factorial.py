@@ -47,7 +47,7 @@ def factorial_codes(
     Columns have two levels at first. Random columns get more until the design has its size or all
     columns have `most_levels`. A design that is too small is replicated. If a design has more than
     8,192 combinations (or twice the task's rows, if that is more), random ones are taken. Without
-    repeats, these are at least .6 times as many, so tasks of more than about 1,000 rows may fall
+    repeats, at least .6 of that number are left, so tasks of more than about 1,000 rows may fall
     short of `size`.
     """
     rows = counts.positive + counts.negative

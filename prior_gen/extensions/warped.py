@@ -60,6 +60,6 @@ def _warp(rng: np.random.Generator) -> list:
 
 
 def warped_sample(portable: bool = False) -> np.ndarray:
-    """Every warp at fixed places, which differ on a machine with another mathematical library."""
+    """Values of every warp at fixed places; they differ with another mathematical library."""
     z = np.linspace(-5, 5, 1001, dtype=np.float32)[:, None].repeat(len(WARPS), axis=1)
     return warp_columns({"warps": [[kind, 0.7, 0.6] for kind in WARPS]}, z, portable)

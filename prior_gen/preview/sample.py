@@ -101,7 +101,7 @@ def take_sample(folder: Path | Store, seed: int) -> Sample:
     """Open some parts of `folder` and count the labels of some of their microbatches.
 
     If there are few, all parts and microbatches are read. Otherwise, parts of about `MAX_BYTES` in
-    total (at least one) are spread evenly over the stages, and about `MAX_MICROBATCHES`
+    total (at least one) are spread evenly over the stages, and at most `MAX_MICROBATCHES`
     microbatches over those parts. Raises `InputError` if the folder holds no finished part, and
     `ShardError` if a part that is opened is damaged.
     """
