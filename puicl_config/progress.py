@@ -23,7 +23,7 @@ class ProgressReport:
     """Count `unit`s up to `total` and show the rate, the time left and a note.
 
     `done` units were finished before this start: they count for the position, not for the rate.
-    Without a terminal, at most one line is printed per `every` seconds.
+    Without a terminal, at most one line is printed per `every` seconds, and one at the end.
     """
 
     def __init__(self, label: str, total: int, unit: str, done: int = 0, every: float = 5.0):

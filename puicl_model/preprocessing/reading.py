@@ -241,7 +241,7 @@ def filled(cells: np.ma.MaskedArray) -> np.ndarray:
 
 
 def plain_cells(column: pd.Series) -> pd.Series:
-    """`column` with text that means missing (`is_missing`) removed and other text stripped.
+    """`column` with text that means missing (`is_missing`) made missing and other text stripped.
 
     Text becomes Python's str, because Arrow's text creates a new object at each access. Blanks and
     invisible characters around it are stripped, because pandas ignores only ASCII blanks around
