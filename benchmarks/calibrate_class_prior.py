@@ -10,9 +10,9 @@ weights' card as `class_prior_interval`. With `--data` (a folder as for `puicl b
 also judged on real tables, with the share of positives swept from .1 to .9 and with the benchmark's
 splits. With `--rivals`, best-bin estimation, KM2 and EMPU estimate the shares of the same rows.
 With `--widen`, the interval is widened until it also covers the required share of the real tables;
-leaving out one table at a time shows how well the widened interval covers the others. The folder
-`--kept` caches every answer, by weights and rows, so that a stopped run resumes. Errors are those
-of the share; the calibration error (10 bins, all rows pooled) and accuracy are those of the
+leaving out one table at a time shows how well an interval widened for the others covers it. The
+folder `--kept` caches every answer, by weights and rows, so that a stopped run resumes. Errors are
+those of the share; the calibration error (10 bins, all rows pooled) and accuracy are those of the
 probabilities.
 """
 

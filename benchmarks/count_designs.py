@@ -5,10 +5,10 @@
 
 MONK-2 is such a table, with other numbers of levels than these. Half of the positives (at most 150)
 are labelled; the unlabelled rows are as many more positives and as many negatives. Each network
-makes one pass, or `--passes`, in which columns of two values are rotated. Prints means over draws
-of code, rows and order of the columns, beside two references that know more: the number of columns
-with the code as a score (the best one can do column by column with the code known; only an AUC
-above it shows counting), and a random forest that is given the hidden labels.
+makes one pass, or `--passes`, in which columns of two values are negated at random. Prints means
+over draws of code, rows and order of the columns, beside two references that know more: the number
+of columns with the code as a score (the best one can do column by column with the code known; only
+an AUC above it shows counting), and a random forest that is given the hidden labels.
 """
 
 import argparse

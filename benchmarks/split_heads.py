@@ -95,7 +95,7 @@ def write_and_compare(
 
 
 def microbatches(folder: str, most: int) -> Iterator[tuple[Tensor, int]]:
-    """Features [T, R, d] and numbers of labelled rows of at most `most` microbatches."""
+    """Features [T, R, d], number of labelled rows: at most `most` microbatches, evenly spaced."""
     shards = open_shards(folder)
     places = [(part, n) for part in shards.published_parts() for n in shards.positions(part)]
     for part, position in places[:: max(1, len(places) // most)][:most]:
