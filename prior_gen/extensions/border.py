@@ -42,7 +42,7 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
 
 
 def border_quantile(rng: np.random.Generator, parameters: dict) -> float:
-    """Draw the border's quantile, rounded to four decimals; never 0 or 1."""
+    """Draw the share of a pool on the negatives' side, to four decimals; never 0 or 1."""
     quantile = round(float(rng.uniform(*parameters["range"])), 4)
     return min(max(quantile, _LEAST), 1 - _LEAST)
 

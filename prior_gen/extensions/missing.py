@@ -1,7 +1,7 @@
 """Missing values: forms left blank, sensors that failed, completely at random within a column.
 
 They are stored as 0, the mean of the standardised column, as mean imputation would fill them. A
-shard never holds NaN. The tag holds the share of missing cells of each column.
+shard never holds NaN. The tag holds each column's probability of a missing cell.
 """
 
 import numpy as np
