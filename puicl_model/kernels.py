@@ -147,7 +147,7 @@ class _Attention(torch.autograd.Function):
 
 
 def _attend_in_pieces(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """The same as `_Attention` without a gradient, holding about `PIECE_BYTES` of scores."""
+    """The same as `_Attention` without a gradient, holding at most `PIECE_BYTES` of scores."""
     n, asked, size = q.shape
     together = max(1, PIECE_BYTES // (k.shape[1] * q.element_size()))
     if together >= asked:

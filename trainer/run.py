@@ -67,7 +67,7 @@ class Run:
         for difference in record_environment(out / "environment.json", environment, state.step):
             self.say(f"note: environment differs from this run's last stretch: {difference}")
         self._commit = environment["git_commit"]
-        # Before anything is written, since old checkpoints may be what fills the disk.
+        # Before the larger files below, since old checkpoints may be what fills the disk.
         thin_checkpoints(out / "checkpoints", config.train.keep_checkpoints)
         # Record `shards` as the folder stores them: the config's section is for `prior-gen`.
         write_config(out, config.model_copy(update={"shards": chain.storage}))
