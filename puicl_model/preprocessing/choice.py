@@ -23,9 +23,9 @@ from puicl_model.preprocessing.judging import (
     is_row_number,
     may_identify,
     read_numbers,
-    refuse_slips,
 )
 from puicl_model.preprocessing.placeholders import may_be_one_of_few, placeholders, without
+from puicl_model.preprocessing.slips import find_slip
 from puicl_model.preprocessing.spelled_dates import DateSpelling
 from puicl_model.preprocessing.spelling import Spelling, texts_and_others
 from puicl_model.preprocessing.unread_spellings import misspelled
@@ -138,7 +138,10 @@ def _text(
     are_plain = pd.to_numeric(pd.Series(words, dtype=object), errors="coerce").notna().to_numpy()
     n_plain, others = len(pd.unique(words[are_plain])), pd.unique(words[~are_plain])
     n_different = n_plain + len(others)
-    code = refuse_slips(name, column, n_different)
+    slip = find_slip(column, n_different)
+    if slip and not slip.is_code:
+        raise ValueError(f"column {name}: {slip.refusal}")
+    code = str(slip.cell) if slip else ""
     cell = misspelled(others.tolist(), n_plain)
     named = len(words) >= MIN_ROWS_TO_JUDGE and n_different > NAMES_SHARE * len(words)
     if settings.drop_identifiers and named:
