@@ -1,6 +1,7 @@
 """Reasons not to trust the result of a fit, as sentences."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import logit
@@ -39,79 +40,80 @@ _MOST_NAMED = 5
 _FAR = 1.0
 
 
+@dataclass(frozen=True)
+class Labeling:
+    """How the labelled rows differ from the unlabelled ones.
+
+    names: of the columns; relevance: [w], each column's |2 AUC - 1|, labelled against unlabelled
+    rows; apart: AUC of all columns together (`separation`), NaN with too few rows; telltale: result
+    of `separation.telltale`; n_copies: result of `separation.copies`.
+    """
+
+    n_labeled: int
+    names: Sequence[str]
+    relevance: np.ndarray
+    apart: float
+    telltale: Telltale | None
+    n_copies: int
+
+    @property
+    def are_few(self) -> bool:
+        """Whether the labelled rows are so few that columns may separate them by chance."""
+        return self.n_labeled < FEW_POSITIVES
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a fit says of the unlabelled rows, and of the share of positives among them.
+
+    proba: [n_u], P(positive); resolution: their `class_prior.resolution`, before or after shifting
+    to a given share, whichever is greater; interval: of the estimated share; given: the user's
+    range of shares, with equal ends for a single share; table_interval: the interval without it;
+    trained_shares: see `class_prior`.
+    """
+
+    proba: np.ndarray
+    resolution: float
+    interval: tuple[float, float]
+    given: tuple[float, float] | None
+    table_interval: tuple[float, float]
+    trained_shares: tuple[float, float]
+
+    @property
+    def is_told_the_share(self) -> bool:
+        """Whether the user gave a single share, so that there is nothing to estimate."""
+        return self.given is not None and self.given[0] == self.given[1]
+
+
 def doubts(
-    *,
-    n_labeled: int,
-    proba: np.ndarray,
-    resolution: float,
-    relevance: np.ndarray,
-    names: Sequence[str],
-    apart: float,
-    telltale: Telltale | None = None,
-    n_copies: int = 0,
-    given: tuple[float, float] | None = None,
-    table_interval: tuple[float, float] = (np.nan, np.nan),
-    interval: tuple[float, float] = (np.nan, np.nan),
-    trained_shares: tuple[float, float] = (-np.inf, np.inf),
-    of_columns: Sequence[str] = (),
-    says_nothing: bool = False,
+    labeling: Labeling, answer: Answer, of_columns: Sequence[str], *, says_nothing: bool
 ) -> list[str]:
     """Return warnings about a fit; empty if nothing is conspicuous.
 
-    proba: [n_u], P(positive) of the unlabelled rows; resolution: their `class_prior.resolution`,
-    before or after shifting to a given share, whichever is greater; relevance: [w], each column's
-    |2 AUC - 1|, labelled against unlabelled rows; names: of the columns; apart: AUC of all columns
-    together (`separation`), NaN with too few rows; telltale: result of `separation.telltale`;
-    n_copies: result of `separation.copies`; given: the user's range of shares, with equal ends for
-    a single share; table_interval: the interval without it; interval: of the estimated share;
-    trained_shares: see `class_prior`; of_columns: warnings of the preprocessor; says_nothing:
-    whether all rows are equal.
+    of_columns: warnings of the preprocessor; says_nothing: whether all rows are equal.
     """
-    found = list(of_columns)
-    share_is_given = given is not None and given[0] == given[1]
-    if says_nothing:
-        found.append(
-            "no column tells any two rows apart, so all scores are the same and mean nothing"
-        )
-    if n_labeled < FEW_POSITIVES:
-        positives = "positive" if n_labeled == 1 else "positives"
-        guess = ", and the estimated share of positives is little more than a guess"
-        found.append(
-            f"only {n_labeled} labelled {positives}: with fewer than {FEW_POSITIVES} the scores "
-            f"depend on which ones they happen to be{'' if share_is_given else guess}"
-        )
-    known, telling = "", ""
-    if n_labeled >= FEW_POSITIVES:
-        known = _who_is_labeled(n_labeled, proba, relevance, names, apart, telltale)
-    if known:
-        found.append(known)
-    else:
-        telling = _best_column(relevance, names)
-    expected = 0.1 * len(proba) * n_copies / n_labeled
-    many = n_copies >= _COPIES * n_labeled and expected >= _COPIES_EXPECTED
-    if many and not known:
-        found = [doubt for doubt in found if COPIES not in doubt]  # the warning below says more
-        found.append(
-            f"{n_copies} of the {n_labeled} labelled rows repeat other labelled rows, and no "
-            "unlabelled row does: if they were oversampled, or drawn with replacement, they look "
-            "unlike all others, and positives look rarer than they are. Leave the copies out"
-        )
-    of_share = [] if given is None else _doubts_of_given(given, table_interval, telling)
-    if not of_share and not share_is_given:
-        of_share = _doubts_of_estimate(proba, trained_shares, given, telling)
-    lie_close = resolution < _NO_SPREAD and len(proba) >= _FEW_UNLABELED and not says_nothing
-    if lie_close and not of_share:
-        found.append(_close_together(proba, given, reverse=n_labeled > len(proba)))
-    low, high = interval
-    told = of_share or (lie_close and given is None)
-    if not told and not share_is_given and high - low >= _WIDE:
-        more = "that positives are the rarer class" if given is None else "a closer range"
-        of_share = [
-            f"the share of positives may be anything from {low:.0%} to {high:.0%}: every "
-            "probability depends on it, but the order of the rows does not. If you know the "
-            f"share, or {more}, give class_prior"
-        ]
-    return found + of_share
+    no_column = "no column tells any two rows apart, so all scores are the same and mean nothing"
+    known = _who_is_labeled(labeling, answer.proba)
+    copied = "" if known else _copies(labeling, len(answer.proba))
+    if copied:  # it says more than the preprocessor does of any copies
+        of_columns = [doubt for doubt in of_columns if COPIES not in doubt]
+    telling = "" if known else _best_column(labeling)
+    of_share = _against_what_was_given(answer, telling) or _odd_estimate(answer, telling)
+    enough = len(answer.proba) >= _FEW_UNLABELED
+    alike = answer.resolution < _NO_SPREAD and enough and not says_nothing
+    close = _close_together(answer, labeling.n_labeled) if alike and not of_share else ""
+    if not of_share and not (alike and answer.given is None):
+        of_share = _wide_interval(answer)
+    sentences = (
+        *of_columns,
+        no_column if says_nothing else "",
+        _few_positives(labeling.n_labeled, answer) if labeling.are_few else "",
+        known,
+        copied,
+        close,
+        of_share,
+    )
+    return [sentence for sentence in sentences if sentence]
 
 
 def in_percent(given: Sequence[float]) -> str:
@@ -120,16 +122,21 @@ def in_percent(given: Sequence[float]) -> str:
     return f"{100 * least:.4g}% to {100 * most:.4g}%"
 
 
-def _who_is_labeled(
-    n_labeled: int,
-    proba: np.ndarray,
-    relevance: np.ndarray,
-    names: Sequence[str],
-    apart: float,
-    telltale: Telltale | None,
-) -> str:
+def _few_positives(n_labeled: int, answer: Answer) -> str:
+    positives = "positive" if n_labeled == 1 else "positives"
+    guess = ", and the estimated share of positives is little more than a guess"
+    return (
+        f"only {n_labeled} labelled {positives}: with fewer than {FEW_POSITIVES} the scores "
+        f"depend on which ones they happen to be{'' if answer.is_told_the_share else guess}"
+    )
+
+
+def _who_is_labeled(labeling: Labeling, proba: np.ndarray) -> str:
     """A warning if columns reveal which rows are labelled; empty if none seems to."""
-    alone = [name for name, value in zip(names, relevance, strict=True) if value >= _SEPARATES]
+    if labeling.are_few:
+        return ""
+    named = zip(labeling.names, labeling.relevance, strict=True)
+    alone = [name for name, value in named if value >= _SEPARATES]
     if alone:
         which, reveals = f"column {alone[0]} alone separates", "it reveals"
         if len(alone) > 1:
@@ -141,6 +148,7 @@ def _who_is_labeled(
             f"is positive, or {reveals} who was labelled (an identifier, a date of entry, a note "
             "made afterwards) and must be left out"
         )
+    apart = labeling.apart
     if apart >= _SEPARATES:
         return (
             "the columns together separate nearly all labelled from unlabelled rows (AUC "
@@ -148,7 +156,7 @@ def _who_is_labeled(
             "of the unlabelled ones are positive; if more must be, the labelled ones were "
             "collected or measured differently"
         )
-    share = proba.mean()
+    share, telltale = proba.mean(), labeling.telltale
     if telltale is None or telltale.at_most > max(_LEAVES_FEW, share):
         return ""
     wrong = "; if more must be,"
@@ -156,99 +164,122 @@ def _who_is_labeled(
         up_to = f"class_prior a range up to {telltale.at_most:.2g}"
         wrong = f", not {share:.1%}: give {up_to} then; if more must be,"
     return (
-        f"one value of column {names[telltale.column]} occurs in {telltale.n_labeled} of the "
-        f"{n_labeled} labelled rows and in {telltale.n_unlabeled or 'none'} of the "
+        f"one value of column {labeling.names[telltale.column]} occurs in {telltale.n_labeled} of "
+        f"the {labeling.n_labeled} labelled rows and in {telltale.n_unlabeled or 'none'} of the "
         f"{len(proba):,} unlabelled ones: if the labelled rows are a fair sample, at most "
         f"{telltale.at_most:.1%} of the unlabelled ones are positive{wrong} the column reveals "
         "who was labelled (a note made afterwards) and must be left out"
     )
 
 
-def _best_column(relevance: np.ndarray, names: Sequence[str]) -> str:
+def _copies(labeling: Labeling, n_unlabeled: int) -> str:
+    """A warning if labelled rows are copies of each other, and too many by chance; else empty."""
+    n_copies, n_labeled = labeling.n_copies, labeling.n_labeled
+    expected = 0.1 * n_unlabeled * n_copies / n_labeled
+    if n_copies < _COPIES * n_labeled or expected < _COPIES_EXPECTED:
+        return ""
+    return (
+        f"{n_copies} of the {n_labeled} labelled rows repeat other labelled rows, and no "
+        "unlabelled row does: if they were oversampled, or drawn with replacement, they look "
+        "unlike all others, and positives look rarer than they are. Leave the copies out"
+    )
+
+
+def _best_column(labeling: Labeling) -> str:
     """Addition to a warning that few rows look positive: the best column, or empty."""
-    most = max(relevance, default=0.0)
+    most = max(labeling.relevance, default=0.0)
     # A column this good separates few labelled rows by chance; for more, there is another warning.
     if not _TELLS_MUCH <= most < _SEPARATES:
         return ""
+    name = labeling.names[int(np.argmax(labeling.relevance))]
     return (
-        f". Column {names[int(np.argmax(relevance))]} alone separates labelled from unlabelled "
+        f". Column {name} alone separates labelled from unlabelled "
         f"rows well (AUC {(1 + most) / 2:.2f}): leave it out if it reveals who was labelled"
     )
 
 
-def _doubts_of_given(
-    given: tuple[float, float], own: tuple[float, float], telling: str
-) -> list[str]:
-    """A warning if the interval from the table alone, `own`, lies outside the `given` range.
+def _against_what_was_given(answer: Answer, telling: str) -> str:
+    """A warning if the interval from the table alone lies outside the given range; else empty.
 
     telling: sentence to add if the table suggests a smaller share.
     """
-    is_range = given[0] < given[1]
+    given, own = answer.given, answer.table_interval
+    if given is None:
+        return ""
     least, most = np.array(own)
-    if not is_range:
+    given_there = np.array(given)
+    what = f"the range that was given ({in_percent(given)})"
+    if answer.is_told_the_share:
         least, most = logit(own) + np.array([-_FAR, _FAR])
         given_there = logit(given)
-    else:
-        given_there = np.array(given)
+        what = f"the share that was given ({100 * given[0]:.4g}%)"
     below, above = most <= given_there[0], least >= given_there[1]  # both False for NaN
     if not (below or above):
-        return []
-    what = f"the range that was given ({in_percent(given)})"
-    if not is_range:
-        what = f"the share that was given ({100 * given[0]:.4g}%)"
-    return [
+        return ""
+    return (
         f"by the table alone, {own[0]:.0%} to {own[1]:.0%} of the unlabelled rows are positive, "
         f"which contradicts {what}: one of the two is wrong, or the labelled rows are not a fair "
         f"sample of the positives{telling if below else ''}"
-    ]
+    )
 
 
-def _doubts_of_estimate(
-    proba: np.ndarray,
-    trained_shares: tuple[float, float],
-    given: tuple[float, float] | None,
-    telling: str,
-) -> list[str]:
-    """Warnings about the estimated share of positives, the mean of `proba` [n_u].
+def _odd_estimate(answer: Answer, telling: str) -> str:
+    """A warning about the estimated share of positives, the mean of the probabilities; or empty.
 
-    Extreme estimates are no surprise if the `given` range holds only extreme shares. telling:
+    Extreme estimates are no surprise if the given range holds only extreme shares. telling:
     sentence to add if few rows look positive.
     """
-    share = proba.mean()
-    least, most = trained_shares
-    low, high = (0.0, 1.0) if given is None else given
+    if answer.is_told_the_share:
+        return ""
+    share = answer.proba.mean()
+    least, most = answer.trained_shares
+    low, high = answer.given or (0.0, 1.0)
     if share < _EXTREME_PRIOR and high > max(_EXTREME_PRIOR, least):
-        return [
+        return (
             f"hardly any unlabelled row looks positive ({share:.1%}): either positives are "
             "rare, or the labelled rows were collected differently from all unlabelled ones"
             f"{telling}"
-        ]
+        )
     if share > 1 - _EXTREME_PRIOR and low < min(1 - _EXTREME_PRIOR, most):
-        return [
+        return (
             f"nearly every unlabelled row looks positive ({share:.1%}): the columns may say "
             "nothing about the class, or there may be hardly any negatives"
-        ]
-    if at_the_limit(share, trained_shares) and (high > least if share < 0.5 else low < most):
-        return [
+        )
+    if at_the_limit(share, (least, most)) and (high > least if share < 0.5 else low < most):
+        return (
             f"the estimated share of positives ({share:.1%}) is near the limit of those that the "
             f"network was trained on ({least:.0%} to {most:.0%}): the true share may lie beyond "
             "it, and then the probabilities are wrong, too. If you know the share, give class_prior"
             f"{telling if share < 0.5 else ''}"
-        ]
-    return []
+        )
+    return ""
 
 
-def _close_together(proba: np.ndarray, given: tuple[float, float] | None, *, reverse: bool) -> str:
-    """A warning that the probabilities [n_u] hardly differ. reverse: `s` may be inverted."""
-    low, high = np.quantile(proba, [0.05, 0.95])
+def _wide_interval(answer: Answer) -> str:
+    """A warning if the interval of an estimated share says hardly anything; else empty."""
+    low, high = answer.interval
+    if answer.is_told_the_share or not high - low >= _WIDE:  # NaN is not wide
+        return ""
+    more = "that positives are the rarer class" if answer.given is None else "a closer range"
+    return (
+        f"the share of positives may be anything from {low:.0%} to {high:.0%}: every "
+        "probability depends on it, but the order of the rows does not. If you know the "
+        f"share, or {more}, give class_prior"
+    )
+
+
+def _close_together(answer: Answer, n_labeled: int) -> str:
+    """A warning that the probabilities hardly differ; if most rows are labelled, `s` may be why."""
+    low, high = np.quantile(answer.proba, [0.05, 0.95])
     what = (
         "the table says little about the share of positives, whose estimate is little more than "
         "a guess, and perhaps little about the rows, too"
     )
-    if given is not None:
+    if answer.given is not None:
         what = "they say little more than class_prior does"
     turned = ". Most rows are labelled: if 1 marks the unlabelled ones, invert s"
     return (
         "the probabilities of the unlabelled rows lie close together (nine in ten between "
-        f"{100 * low:.2g}% and {100 * high:.2g}%): {what}{turned if reverse else ''}"
+        f"{100 * low:.2g}% and {100 * high:.2g}%): {what}"
+        f"{turned if n_labeled > len(answer.proba) else ''}"
     )

@@ -1,21 +1,36 @@
 """Reasons not to trust an answer, told from the probabilities and the columns."""
 
 import re
+from dataclasses import fields
 
 import numpy as np
 import pytest
 from scipy.special import logit
 
 from puicl_model.class_prior import resolution
-from puicl_model.doubts import doubts
+from puicl_model.doubts import Answer, Labeling, doubts
 from puicl_model.separation import Telltale
 
 
-def doubts_of(proba, **more):
+def doubts_of(proba, *, of_columns=(), says_nothing=False, **more):
     proba = np.asarray(proba)
+    unknown = (np.nan, np.nan)
     settings = {"n_labeled": 20, "relevance": np.zeros(0), "names": [], "apart": 0.7}
+    settings |= {
+        "telltale": None,
+        "n_copies": 0,
+        "given": None,
+        "trained_shares": (-np.inf, np.inf),
+    }
+    settings |= {"interval": unknown, "table_interval": unknown}
     settings |= {"proba": proba, "resolution": resolution(logit(proba))}
-    return doubts(**{**settings, **more})
+    settings |= more
+    labeling, answer = (
+        kind(**{field.name: settings.pop(field.name) for field in fields(kind)})
+        for kind in (Labeling, Answer)
+    )
+    assert not settings, "all of them are fields"
+    return doubts(labeling, answer, of_columns, says_nothing=says_nothing)
 
 
 # Probabilities that are sure.
