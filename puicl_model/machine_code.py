@@ -88,9 +88,9 @@ class Code(ir.IRBuilder):
         """Store a value at an address."""
         self.store(value, self.inttoptr(address, value.type.as_pointer()), align=align)
 
-    def floats(self, base, index: int = 0, n: int = LANES):
-        """The `index`th block of 64 bytes from an aligned base, as n float32."""
-        return self.get(vector(FLOAT, n), self.at(base, index, 64), 64)
+    def floats(self, base, index: int = 0):
+        """The `index`th block of 64 bytes from an aligned base, as float32 in every lane."""
+        return self.get(vector(FLOAT), self.at(base, index, 64), 64)
 
     def variable(self, initial):
         """Allocate a variable that may change in a loop; LLVM turns it into a register."""
@@ -138,15 +138,15 @@ class Code(ir.IRBuilder):
 
     # Vectors.
 
-    def same(self, value, n: int = LANES):
+    def same(self, value):
         """`value` in every lane."""
-        kind = vector(value.type, n)
+        kind = vector(value.type)
         one = self.insert_element(ir.Constant(kind, ir.Undefined), value, I32(0))
-        return self.chosen(one, [0] * n)
+        return self.chosen(one, [0] * LANES)
 
-    def real(self, value: float, n: int = LANES):
+    def real(self, value: float):
         """A float32 in every lane."""
-        return ir.Constant(vector(FLOAT, n), [value] * n)
+        return ir.Constant(vector(FLOAT), [value] * LANES)
 
     def whole(self, value: int, n: int = LANES):
         """An integer of 32 bits in every lane."""
@@ -248,9 +248,9 @@ class Code(ir.IRBuilder):
         kind = vector(FLOAT, pairs.type.count)
         return self.bitcast(self.and_(pairs, self.whole(0xFFFF0000, kind.count)), kind)
 
-    def widened(self, address, n: int = LANES):
-        """n bfloat16 as float32."""
-        return self.low(self.zext(self.get(vector(I16, n), address), vector(I32, n)))
+    def widened(self, address):
+        """The bfloat16 at `address` as float32, one in every lane."""
+        return self.low(self.zext(self.get(vector(I16), address), vector(I32)))
 
     def rounded(self, x):
         """Round float32 to the bits of the nearest bfloat16, ties to even; NaN stays NaN."""

@@ -83,9 +83,9 @@ def rows_outside(sample: Sample) -> tuple[float, float]:
     return eta, pi
 
 
-def wilson(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
-    """The Wilson interval of a share; 95 % at the default z."""
-    share = successes / trials
+def wilson(successes: int, trials: int) -> tuple[float, float]:
+    """The 95 % Wilson interval of a share."""
+    share, z = successes / trials, 1.96
     centre = (share + z * z / (2 * trials)) / (1 + z * z / trials)
     half = z * np.sqrt(share * (1 - share) / trials + z * z / (4 * trials**2))
     half /= 1 + z * z / trials

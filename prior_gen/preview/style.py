@@ -75,8 +75,8 @@ def scatter_rows(axes: Axes, points: np.ndarray, groups: np.ndarray, scale: floa
         )
 
 
-def bulk_limits(values: np.ndarray, share: float = 0.98, margin: float = 0.08):
+def bulk_limits(values: np.ndarray, share: float = 0.98):
     """Axis limits (low, high) around the middle `share` of the values, to ignore outliers."""
     low, high = np.quantile(values, [(1 - share) / 2, (1 + share) / 2])
-    room = (high - low) * margin or 1.0
+    room = (high - low) * 0.08 or 1.0
     return low - room, high + room

@@ -87,14 +87,14 @@ def all_pairs(scores: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def cliques(ranks: pd.Series, p: pd.DataFrame, level: float = 0.05) -> list[tuple[int, int]]:
-    """Maximal runs of neighbours in `ranks` (ascending) in which no pair differs at `level`.
+def cliques(ranks: pd.Series, p: pd.DataFrame) -> list[tuple[int, int]]:
+    """Maximal runs of neighbours in `ranks` (ascending) in which no pair differs at .05.
 
     p: matrix of p-values, as from `all_pairs`. Runs are (first, last) places, both inclusive; runs
     of a single method are left out.
     """
     names = list(ranks.index)
-    differs = p.loc[names, names].to_numpy() < level
+    differs = p.loc[names, names].to_numpy() < 0.05
     runs: list[tuple[int, int]] = []
     for first in range(len(names)):
         last = first
