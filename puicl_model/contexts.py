@@ -1,6 +1,6 @@
 """Choose which rows and columns the network reads together, so that tables may be of any size."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -134,8 +134,7 @@ def plan_views(
     n_labeled: int,
     n_unlabeled: int,
     *,
-    n_estimators: int,
-    scalings: tuple[str, ...],
+    scalings: Sequence[str],
     columns: str,
     orders_matter: bool,
     turnable: np.ndarray,
@@ -147,40 +146,26 @@ def plan_views(
     """Return one list of views per estimator; the first reads columns and rows in given order.
 
     relevance: for each scaling [w], how well each of its columns alone separates labelled from
-    unlabelled rows, from 0 to 1. turnable: boolean [w], columns whose sign is arbitrary; estimators
-    after the first negate each of them at random, except in scalings of `TURNED` (principal axes
-    and rotations). mirrored: whether every other estimator, from the second on, negates all
-    columns, axes and rotations included. leading: numbers of leading principal axes that the
-    estimators on axes read in turn; if empty, they read all axes.
+    unlabelled rows, from 0 to 1. scalings: of each estimator. turnable: boolean [w], columns whose
+    sign is arbitrary; estimators after the first negate each of them at random, except in scalings
+    of `TURNED` (principal axes and rotations). mirrored: whether every other estimator, from the
+    second on, negates all columns, axes and rotations included. leading: numbers of leading
+    principal axes that the estimators on axes read in turn; if empty, they read all axes.
 
     If there are more columns than the network reads at once, an estimator has several views, unless
-    `columns` is "all". With "random", the columns are dealt out to the views at random. With
-    "relevant", each view draws columns without replacement, with probability proportional to their
-    relevance plus a tenth of the greatest relevance, so that every column has a chance. Each
-    estimator with a scaling of `ROTATED` reads the next rotation. Without `orders_matter` (networks
-    that do not see the order of columns), estimators that cannot differ share one list object, so
-    that it is run once.
+    `columns` is "all" (`_column_groups`). Each estimator with a scaling of `ROTATED` reads the next
+    rotation. Without `orders_matter` (networks that do not see the order of columns), estimators
+    that cannot differ share one list object, so that it is run once.
     """
     estimators, taken = [], dict.fromkeys(scalings, 0)
     (coin,) = rng.spawn(1)  # a stream of its own: negating columns does not change the orders
-    for number in range(n_estimators):
-        scaling = scalings[number % len(scalings)]
+    for number, scaling in enumerate(scalings):
         each = relevance[scaling]
         if leading and scaling in PRINCIPAL:
             each = each[: leading[taken[scaling] % len(leading)]]
         w = len(each)
-        n_groups = 1 if columns == "all" else -(-w // trained.n_features)
         order = np.arange(w) if number == 0 else rng.permutation(w)
-        if n_groups == 1:
-            groups = [order]
-        elif columns == "relevant":
-            chance = each + 0.1 * each.max() + 1e-9
-            size = min(trained.n_features, w)
-            groups = [
-                rng.choice(w, size, replace=False, p=chance / chance.sum()) for _ in range(n_groups)
-            ]
-        else:
-            groups = np.array_split(rng.permutation(w), n_groups)
+        groups = _column_groups(order, each, columns, trained.n_features, rng)
         turned = np.zeros(w, dtype=bool)
         if number and scaling not in TURNED:
             turned = turnable & (coin.random(w) < 0.5)
@@ -200,12 +185,36 @@ def plan_views(
                 for group in groups
             ]
         )
-    whole = all(len(views) == 1 and len(views[0].contexts) == 1 for views in estimators)
-    first = estimators[0][0].contexts[0]
-    if whole and not orders_matter and len(first.labeled) == n_labeled:
-        same: dict[tuple, list[View]] = {}
-        return [same.setdefault(_without_order(views[0]), views) for views in estimators]
-    return estimators
+    return estimators if orders_matter else _shared(estimators, n_labeled)
+
+
+def _column_groups(
+    order: np.ndarray, relevance: np.ndarray, how: str, most: int, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """The columns of each view of an estimator, at most `most`; one group in `order` [w] if it can.
+
+    With `how` "random", the columns are dealt out at random. With "relevant", each group is drawn
+    without replacement, with probability proportional to `relevance` [w] plus a tenth of the
+    greatest relevance, so that every column has a chance. With "all", there is one group.
+    """
+    w = len(order)
+    n_groups = 1 if how == "all" else -(-w // most)
+    if n_groups == 1:
+        return [order]
+    if how == "relevant":
+        chance = relevance + 0.1 * relevance.max() + 1e-9
+        chance /= chance.sum()
+        return [rng.choice(w, most, replace=False, p=chance) for _ in range(n_groups)]
+    return np.array_split(rng.permutation(w), n_groups)
+
+
+def _shared(estimators: list[list[View]], n_labeled: int) -> list[list[View]]:
+    """The estimators, with one list object for those that differ in the order of columns alone."""
+    contexts = [context for views in estimators for view in views for context in view.contexts]
+    if len(contexts) > len(estimators) or len(contexts[0].labeled) < n_labeled:
+        return estimators  # not all of the table is read at once
+    same: dict[tuple, list[View]] = {}
+    return [same.setdefault(_without_order(views[0]), views) for views in estimators]
 
 
 def _without_order(view: View) -> tuple:

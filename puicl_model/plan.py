@@ -96,7 +96,6 @@ def plan_table(
         relevance_in(fitted, X, labeled, relevance),
         int(labeled.sum()),
         int((~labeled).sum()),
-        n_estimators=n_estimators,
         scalings=turns,
         columns=columns,
         orders_matter=orders_matter,

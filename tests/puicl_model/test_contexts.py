@@ -85,10 +85,9 @@ def test_whether_tasks_were_mirrored_is_read_from_the_configuration_in_the_card(
     assert TrainedRange.from_card(told).mirrored
 
 
-def views(w, **changed):
+def views(w, n_estimators=3, scalings=("standard", "quantile"), **changed):
     options = {
-        "n_estimators": 3,
-        "scalings": ("standard", "quantile"),
+        "scalings": [scalings[number % len(scalings)] for number in range(n_estimators)],
         "columns": "random",
         "orders_matter": True,
         "turnable": np.zeros(w, dtype=bool),
@@ -331,8 +330,7 @@ def test_estimators_that_read_other_labelled_rows_differ_though_orders_do_not_ma
         {"standard": np.ones(3)},
         40,
         90,
-        n_estimators=4,
-        scalings=("standard",),
+        scalings=("standard",) * 4,
         columns="random",
         orders_matter=False,
         turnable=np.zeros(3, dtype=bool),
