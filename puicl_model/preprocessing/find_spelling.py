@@ -7,12 +7,13 @@ from typing import Any
 
 import pandas as pd
 
+from puicl_model.preprocessing.judging import MANY_LEVELS
 from puicl_model.preprocessing.spelled_dates import DateSpelling, date_spelling
 from puicl_model.preprocessing.spelled_measures import MeasureSpelling, measure_spelling
 from puicl_model.preprocessing.spelled_numbers import NumberSpelling, number_spelling
 from puicl_model.preprocessing.spelling import Spelling, texts_and_others
 
-_MOST_WORDS, _MANY = 2, 20
+_MOST_WORDS = 2
 _DIGIT = re.compile(r"\d")
 
 _KINDS = {kind.kind: kind for kind in (DateSpelling, MeasureSpelling, NumberSpelling)}
@@ -52,7 +53,7 @@ def words_beside(texts: Sequence[str], others: Sequence[Any]) -> list[str]:
     # Stop at the first word too many.
     words = list(islice((text for text in texts if not _DIGIT.search(text)), _MOST_WORDS + 1))
     said = [text for text in texts if text not in words] if len(words) <= _MOST_WORDS else []
-    return words if words and len(said) > _MANY and spelling_of(said, others) else []
+    return words if words and len(said) > MANY_LEVELS and spelling_of(said, others) else []
 
 
 def spelling_from(state: dict[str, Any] | None) -> Spelling | None:

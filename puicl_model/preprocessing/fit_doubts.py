@@ -1,6 +1,7 @@
 """Collect all warnings of a fit about its table, in the order of presentation."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -46,12 +47,9 @@ def fit_doubts(
     with_gaps = {n for n, each in categories.items() if each.missing and not each.one_hot}
     misspelled = {name: said.misspelled for name, said in told.items() if said.misspelled}
     beside = {name: said.words_beside for name, said in told.items() if said.words_beside}
-    nothing = {n: each.nothing for n, each in numbers.items() if each.nothing is not None}
-    no_day = {
-        name: np.datetime64(int(each.nothing), "D")
-        for name, each in dates.items()
-        if each.nothing is not None
-    }
+    nothing: dict[str, Any] = _known({name: each.nothing for name, each in numbers.items()})
+    for name, day in _known({name: each.nothing for name, each in dates.items()}).items():
+        nothing[name] = np.datetime64(int(day), "D")
     plain = [
         (name, each)
         for name, each in categories.items()
@@ -68,18 +66,23 @@ def fit_doubts(
         of_marks({name: said.marks for name, said in told.items() if said.marks}),
         *(
             of_rare_levels(
-                {name: each.rare_share for name, each in plain if each.rare_numbers == numbers},
+                {name: each.rare_share for name, each in plain if each.rare_numbers == digits},
                 rare_below,
-                numbers=numbers,
+                numbers=digits,
             )
-            for numbers in (True, False)
+            for digits in (True, False)
         ),
         taken_for_numbers([name for name, said in told.items() if said.identifies]),
         of_two_clocks(name for name, each in dates.items() if each.zoned is None),
-        of_nothing(nothing | no_day),
-        of_days_as_numbers({n: each.day for n, each in numbers.items() if each.day is not None}),
-        of_points({n: each.parted for n, each in numbers.items() if each.parted is not None}),
+        of_nothing(nothing),
+        of_days_as_numbers(_known({name: each.day for name, each in numbers.items()})),
+        of_points(_known({name: each.parted for name, each in numbers.items()})),
         of_blank_rows(blank) if len(told) > 1 else "",  # a single column just has missing cells
         of_copies(outputs),
     )
     return [sentence for sentence in sentences if sentence]
+
+
+def _known(values: Mapping[str, float | None]) -> dict[str, float]:
+    """The columns' `values`, without those of columns that have none."""
+    return {name: value for name, value in values.items() if value is not None}

@@ -12,8 +12,9 @@ from puicl_model.preprocessing.cells import (
     as_numbers,
     huge_offset,
 )
-from puicl_model.preprocessing.unread_spellings import MANY_LEVELS
 
+# More different numbers than this are more than the levels of a category.
+MANY_LEVELS = 20
 # A text column with more levels than this share of its rows names rows rather than groups.
 NAMES_SHARE = 0.5
 MIN_ROWS_TO_JUDGE = 20

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from puicl_model.preprocessing.cells import no_dates
-from puicl_model.preprocessing.judging import NAMES_SHARE, are_many
+from puicl_model.preprocessing.judging import MANY_LEVELS, NAMES_SHARE, are_many
 from puicl_model.preprocessing.placeholders import is_placeholder
-from puicl_model.preprocessing.unread_spellings import BOUND, MANY_LEVELS
+from puicl_model.preprocessing.unread_spellings import BOUND
 
 # Text in less than this share of a column of many different numbers counts as slips.
 _FEW = 0.2

@@ -7,12 +7,11 @@ from itertools import islice
 
 from puicl_model.preprocessing.amounts import FEWEST_OF_A_UNIT
 from puicl_model.preprocessing.cells import is_date
+from puicl_model.preprocessing.judging import MANY_LEVELS
 from puicl_model.preprocessing.magnitudes import factors
 from puicl_model.preprocessing.number_cells import CURRENCY_SIGNS, DASHES
 from puicl_model.preprocessing.spelled_dates import MONTH, WEEKDAY
 
-# More different numbers than this are more than the levels of a category.
-MANY_LEVELS = 20
 # Signs and abbreviations of currencies.
 _MONEY = rf"(?:[A-Z]{{0,2}}[{CURRENCY_SIGNS}]|Rs\.?)"
 # 10 %, $5, -$5; 1.234, 1'234,50, 1 234; 7,5; (5), 5- and 5 DR; with a typographer's minus, −5;
