@@ -162,7 +162,7 @@ def write_parts(
                 refresh_manifest(folder)
             if not (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
                 raise
-            done = len(parts) - len(_unpublished(folder, parts))
+            done = len(store_of(folder).present([part.entry_path for part in parts]))
             raise ShardError(
                 f"the disk of {folder} is full after {done} of {len(parts)} parts; what is "
                 "published is whole: make room and run the same command again"
@@ -247,11 +247,6 @@ def free_space(folder: Path) -> int:
         return shutil.disk_usage(there).free
     except OSError as error:
         raise ShardError(f"{folder}: {error.strerror}") from None
-
-
-def _unpublished(folder: Path | Store, parts: Sequence[PartId]) -> list[PartId]:
-    published = store_of(folder).present([part.entry_path for part in parts])
-    return [part for part in parts if part.entry_path not in published]
 
 
 @functools.lru_cache(maxsize=4)
