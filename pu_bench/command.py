@@ -1,6 +1,5 @@
 """The implementation of `puicl bench`, without its argument parser."""
 
-import dataclasses
 import json
 import os
 from collections.abc import Sequence
@@ -45,9 +44,8 @@ def bench(
 
     Raises `InputError` if every cell failed, and as `make_plan` and `run_benchmark` do.
     """
-    plan = make_plan(data, methods, tasks, repeats, model, jobs, retry_failed)
+    plan = make_plan(data, methods, tasks, repeats, model, jobs, retry_failed, new_weights)
     computed: list[Cell] = []
-    plan = dataclasses.replace(plan, new_weights=new_weights)
     records = run_benchmark(plan, out, begun=computed.extend)
     page = write_report(out)
     failed = sum(record["error"] is not None for record in records)
@@ -83,7 +81,7 @@ def only(text: str, data: Path | None, model: Path | None, out: Path) -> bool:
     Returns False if the two differ. Raises `InputError` if the cell cannot be run.
     """
     cell = parse_cell(text)
-    plan = make_plan(data, [cell.method], [cell.task], 1, model, 1, False)
+    plan = make_plan(data, [cell.method], [cell.task], 1, model, 1)
     if cell.task not in plan.collection.tables:
         raise InputError(
             f"task {cell.task} is not available: {plan.collection.unavailable[cell.task]}"
@@ -132,7 +130,7 @@ def sweep(
     """
     if name != "all" and name not in SWEEPS:
         raise InputError(f"there is no sweep {name!r}; there are {', '.join(SWEEPS)}, and all")
-    plan = make_plan(data, methods or _rivals(model), tasks, repeats, model, jobs, False)
+    plan = make_plan(data, methods or _rivals(model), tasks, repeats, model, jobs)
     pools = table_pools(plan.collection.tables.values())
     drawn_from = {pool.name for pool in pools}
     small = [table for table in plan.collection.tables if table not in drawn_from]
@@ -156,7 +154,15 @@ def sweep(
         )
     sweeps = list(SWEEPS) if name == "all" else [name]
     chosen = SweepPlan(
-        sweeps, pools, plan.methods, repeats, model, plan.jobs, digest, retry_failed, new_weights
+        sweeps,
+        pools,
+        plan.methods,
+        repeats,
+        model,
+        plan.jobs,
+        shards_digest=digest,
+        retry_failed=retry_failed,
+        new_weights=new_weights,
     )
     if next(chosen.cells(), None) is None:
         raise InputError(
@@ -198,7 +204,8 @@ def make_plan(
     repeats: int,
     model: Path | None,
     jobs: int | None,
-    retry_failed: bool,
+    retry_failed: bool = False,
+    new_weights: bool = False,
 ) -> Plan:
     """Load the tables and check the methods; prints what is left out and why.
 
@@ -226,6 +233,7 @@ def make_plan(
         model=model,
         jobs=jobs or os.cpu_count() or 1,
         retry_failed=retry_failed,
+        new_weights=new_weights,
         skipped=skipped,
     )
 
