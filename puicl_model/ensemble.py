@@ -6,14 +6,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from puicl_config import ProgressReport
 from puicl_config.speaking import is_terminal
 from puicl_model.contexts import as_seen
-from puicl_model.inference import Network, log_odds
+from puicl_model.inference import Job, Network, log_odds
 from puicl_model.model import PUICL
 from puicl_model.own_lock import OwnLock
 from puicl_model.plan import Plan
@@ -54,6 +54,20 @@ class Scores:
     read: list[ReadContext]
 
 
+class _Reading(NamedTuple):
+    """One context of a view, and where its answer goes.
+
+    cells: of `scores.log_odds`, those of the view's estimators and the context's rows; n_views: of
+    these estimators; is_first: whether new rows are scored against this context of its view.
+    """
+
+    job: Job
+    scores: Scores
+    cells: tuple[np.ndarray, ...]
+    n_views: int
+    is_first: bool
+
+
 def score_unlabeled(
     network: Network, plans: Sequence[Plan], verbose: bool | None, keep: bool = False
 ) -> list[Scores]:
@@ -63,27 +77,34 @@ def score_unlabeled(
     first context is read by itself and returned in `Scores.read`; `network` must then be a `PUICL`.
     """
     found = [Scores(np.zeros((len(plan.estimators), len(plan.unlabeled))), []) for plan in plans]
-    flat = [
-        (scores, number, job, np.ix_(np.array(estimators), context.unlabeled), len(views))
+    readings = [
+        _Reading(
+            job,
+            scores,
+            np.ix_(np.array(estimators), context.unlabeled),
+            n_views=len(views),
+            is_first=number == 0,
+        )
         for plan, scores in zip(plans, found, strict=True)
         for estimators, views in plan.runs()
         for view in views
         for number, (context, job) in enumerate(zip(view.contexts, plan.jobs(view), strict=True))
     ]
-    cells = sum(job.n_rows * job.n_columns for _, _, job, *_ in flat)
+    cells = sum(reading.job.n_rows * reading.job.n_columns for reading in readings)
     answers: dict[int, np.ndarray] = {}
-    with _shown(verbose, len(flat), "contexts", cells) as done:
-        for place, (scores, number, job, *_) in enumerate(flat):
-            if keep and number == 0:
+    with _shown(verbose, len(readings), "contexts", cells) as done:
+        for place, reading in enumerate(readings):
+            if keep and reading.is_first:
+                job = reading.job
                 context = ReadContext(cast(PUICL, network), job.rows(), job.n_labeled)
-                scores.read.append(context)
+                reading.scores.read.append(context)
                 answers[place] = context.log_odds_of_table()
                 done(1)
-        rest = [place for place in range(len(flat)) if place not in answers]
-        jobs = [flat[place][2] for place in rest]
+        rest = [place for place in range(len(readings)) if place not in answers]
+        jobs = [readings[place].job for place in rest]
         answers.update(zip(rest, log_odds(network, jobs, done), strict=True))
-    for place, (scores, _, _, theirs, n_views) in enumerate(flat):
-        scores.log_odds[theirs] += answers[place] / n_views
+    for place, reading in enumerate(readings):
+        reading.scores.log_odds[reading.cells] += answers[place] / reading.n_views
     return found
 
 
