@@ -6,14 +6,8 @@ import trainer.launcher  # noqa: F401  # must precede the imports below, which l
 from trainer.average import average_checkpoints
 from trainer.compare import Comparison, compare_runs
 from trainer.plot import draw_curves
-from trainer.provenance import (
-    check_start,
-    differing_parts,
-    export_weights,
-    gave_bits_up,
-    recorded_stages,
-    replay,
-)
+from trainer.provenance import export_weights
+from trainer.recorded import check_start, differing_parts, gave_bits_up, recorded_stages, replay
 
 __all__ = [
     "Comparison",

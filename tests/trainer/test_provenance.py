@@ -16,7 +16,8 @@ from puicl_model import PUICLClassifier, find_weights, load_model, shipped_weigh
 from shard_io import slice_shards
 from trainer import average_checkpoints
 from trainer.checkpoint import checkpoints
-from trainer.provenance import differing_parts, export_weights
+from trainer.provenance import export_weights
+from trainer.recorded import differing_parts
 
 
 @pytest.fixture(scope="module")
