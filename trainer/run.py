@@ -1,6 +1,7 @@
 """Everything a run writes and prints: ledger, checkpoints, metrics and the summary table."""
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -55,7 +56,7 @@ class Run:
         self.lineage = lineage
         self.config, self.out, self.state = config, out, state
         self.chain, self.world = chain, world
-        self.waited = 0.0  # seconds for data since this start, counted by the loop
+        self._waited = 0.0  # seconds for data since this start
         self._saved = state.step if state.step else -1
         self._losses: list[float] = []
         self._heldout, self._asked = heldout, asked
@@ -170,6 +171,13 @@ class Run:
         return self._metrics.has_figures(step, self._heldout.digest[:16])
 
     @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Count the block's time as waited for data."""
+        began = time.monotonic()
+        yield
+        self._waited += time.monotonic() - began
+
+    @contextmanager
     def saved_first(self) -> Iterator[None]:
         """Save a checkpoint if the block fails on an unreadable shard or a lost process.
 
@@ -269,7 +277,7 @@ class Run:
             "gradient_norm": norm,
             "learning_rate": rate,
             "steps_per_second": (self.state.step - step) / max(seconds - since, 1e-9),
-            "data_wait_seconds": self.waited,
+            "data_wait_seconds": self._waited,
         }
         for name, value in figures.items():
             self._board.add_scalar(name, value, self.state.step)
@@ -278,7 +286,7 @@ class Run:
     def _sum_up(self) -> None:
         losses = [float.fromhex(line["loss"]) for line in read_ledger(self.out / "ledger.jsonl")]
         some = min(self.config.train.log_every, (len(losses) + 1) // 2)
-        here, waited = self._progress.seconds, self.waited
+        here, waited = self._progress.seconds, self._waited
         rows = {
             "steps": f"{self.state.step:,} of {self.config.prior.total_steps:,}",
             "time": f"{duration(self._metrics.seconds)} of training, {duration(here)} since this "

@@ -46,6 +46,6 @@ def test_a_first_loss_or_gradient_that_is_not_finite_is_no_matter_of_the_rate(
         vector[-1 if what == "loss" else 0] = torch.nan
         return vector
 
-    monkeypatch.setattr("trainer.fit.microbatch_gradient", gradient)
+    monkeypatch.setattr("trainer.step.microbatch_gradient", gradient)
     with pytest.raises(InputError, match=r"at step 0, .*: before any update; no checkpoint"):
         trained(tiny_yaml, all_shards, tmp_path / "run")

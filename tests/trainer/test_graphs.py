@@ -65,7 +65,7 @@ def test_on_a_cpu_a_run_takes_the_same_rows_few_tasks_at_a_time(
         seen.append(batch)
         return microbatch_gradient(state, batch, train, share)
 
-    monkeypatch.setattr("trainer.fit.microbatch_gradient", computed)
+    monkeypatch.setattr("trainer.step.microbatch_gradient", computed)
     monkeypatch.setattr("trainer.graphs.RecordedGradients.__call__", None)
     changes = {"cuda_graphs": True, "max_steps": 1, "device": "cpu", "precision": "float32"}
     config = tiny.model_copy(update={"train": tiny.train.model_copy(update=changes)})
@@ -85,7 +85,7 @@ def test_a_run_cuts_rows_down_to_the_multiples_it_is_told(tiny, all_shards, tmp_
         seen.append((batch.n_labeled % 4, batch.y.shape[1] % 4))
         return torch.ones(state.gradient.numel() + 1)
 
-    monkeypatch.setattr("trainer.fit.microbatch_gradient", computed)
+    monkeypatch.setattr("trainer.step.microbatch_gradient", computed)
     changes = {"round_rows": 4, "max_steps": 1, "device": "cpu", "precision": "float32"}
     config = tiny.model_copy(update={"train": tiny.train.model_copy(update=changes)})
     fit(config, all_shards, tmp_path / "run", World(0, 1, torch.device("cpu")))

@@ -12,7 +12,7 @@ from functools import partial
 import pytest
 import torch
 
-import trainer.fit
+import trainer.step
 from prior_gen.generator import generate_shards
 from puicl_config import InputError, load_config, sha256_of
 from shard_io import PartId, open_shards
@@ -146,13 +146,13 @@ def test_steps_are_saved_where_another_process_goes_while_held_out_tasks_are_loo
 def test_steps_are_saved_where_the_disk_fails_to_read_a_shard(
     tiny_yaml, all_shards, tmp_path, monkeypatch
 ):
-    whole = trainer.fit.read_ahead
+    whole = trainer.step.read_ahead
 
     def failing(*given, **options):
         yield from itertools.islice(whole(*given, **options), 3 * 4)  # of three steps
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr("trainer.fit.read_ahead", failing)
+    monkeypatch.setattr("trainer.step.read_ahead", failing)
     config = _resolve(load_config(tiny_yaml), "cpu")
     with pytest.raises(OSError, match="Input/output error"):
         fit(config, all_shards, tmp_path / "run", World(0, 1, torch.device("cpu")))

@@ -95,7 +95,7 @@ def test_a_finished_run_started_again_records_nothing_twice(
 # The trainer, killed as it begins step 12, two after a checkpoint.
 KILLED = """
 import os, signal
-import trainer.fit as module
+import trainer.step as module
 from trainer.cli import main
 
 whole = module.microbatch_gradient

@@ -113,7 +113,7 @@ NAME = interrupted
 main()
 """
 IN_GRADIENT = {
-    "MODULE": "trainer.fit",
+    "MODULE": "trainer.step",
     "NAME": "module.microbatch_gradient",
     "STEP": "arguments[0].step",
 }
