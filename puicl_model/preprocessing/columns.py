@@ -74,6 +74,8 @@ class Column:
     def from_state(cls, state: dict[str, Any]) -> Self:
         """Restore the encoder from its `state`."""
         encoder = cls.__new__(cls)
+        # Fields that files of older versions lack are defined in the class.
+        state = {name: getattr(cls, name) for name in cls.fields if hasattr(cls, name)} | state
         for name in cls.fields:
             setattr(encoder, name, state[name])
         encoder.spelling = spelling_from(state.get("spelling"))
@@ -130,12 +132,6 @@ class NumberColumn(Column):
         filled = np.where(missing, self.fill, values)
         return np.column_stack([filled, missing]) if self.indicator else filled[:, None]
 
-    @classmethod
-    def from_state(cls, state):
-        """See `Column`."""
-        # Files of older versions lack these fields.
-        return super().from_state({"times": None, "truths": False, **state})
-
     def _refuse_other_units(self, column: pd.Series) -> None:
         """Raise `ValueError` for numbers if the fit had times, and for times if it had none."""
         missing = column.isna().to_numpy()
@@ -191,12 +187,6 @@ class DateColumn(Column):
     def endings(self):
         """See `Column`."""
         return ["", *(f" {part}" for part in self.parts), *[" is missing"] * self.indicator]
-
-    @classmethod
-    def from_state(cls, state):
-        """See `Column`."""
-        # Files of older versions lack these fields.
-        return super().from_state({"zone": None, "zoned": None, **state})
 
     def encode(self, column):
         """See `Column`."""
@@ -280,7 +270,7 @@ class CategoryColumn(Column):
     @classmethod
     def from_state(cls, state):
         """See `Column`."""
-        encoder = super().from_state({"zeros": None, **state})
+        encoder = super().from_state(state)
         # Older versions distinguished 0.10 and 0.1, which `as_words` no longer does.
         encoder.levels = [word(level) for level in encoder.levels]
         return encoder
