@@ -14,7 +14,8 @@ MONTH = (
     r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
 )
 _NAMES = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_YEAR = r"(?P<year>(?:1[5-9]|20)\d\d)"
+YEAR = r"(?:1[5-9]|20)\d\d"
+_YEAR = rf"(?P<year>{YEAR})"
 # May precede a date: Tuesday,
 WEEKDAY = r"(?:mon|tue(?:s)?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? "
 # May follow a date: 18:57, 06:57:03 PM

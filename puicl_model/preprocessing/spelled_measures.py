@@ -22,10 +22,10 @@ _FEET = re.compile(
     rf"(?:(?P<inches>\d{{1,2}}(?:\.\d+)?)\s?(?:{_SECOND}|in\.?|inch(?:es)?))?",
     re.IGNORECASE,
 )
+# 3/4
+PART_OF_ONE = r"(?P<above>\d{1,2})/(?P<below>2|3|4|8|16|32|64)"
 # 3 1/2, 3-1/2, 3/4
-_FRACTION = re.compile(
-    r"(?:(?P<whole>\d+)(?:[ -](?=\d+/)|$))?(?:(?P<above>\d{1,2})/(?P<below>2|3|4|8|16|32|64))?"
-)
+_FRACTION = re.compile(rf"(?:(?P<whole>\d+)(?:[ -](?=\d+/)|$))?(?:{PART_OF_ONE})?")
 # PT1H20M, P1DT2H
 _ISO = re.compile(
     r"P(?=.*\d)(?:(?P<w>\d+)W)?(?:(?P<d>\d+)D)?"

@@ -10,7 +10,8 @@ from puicl_model.preprocessing.cells import is_date
 from puicl_model.preprocessing.judging import MANY_LEVELS
 from puicl_model.preprocessing.magnitudes import factors
 from puicl_model.preprocessing.number_cells import CURRENCY_SIGNS, DASHES
-from puicl_model.preprocessing.spelled_dates import MONTH, WEEKDAY
+from puicl_model.preprocessing.spelled_dates import MONTH, WEEKDAY, YEAR
+from puicl_model.preprocessing.spelled_measures import PART_OF_ONE
 
 # Signs and abbreviations of currencies.
 _MONEY = rf"(?:[A-Z]{{0,2}}[{CURRENCY_SIGNS}]|Rs\.?)"
@@ -38,17 +39,17 @@ _OTHER_DAYS = re.compile(
     re.IGNORECASE,
 )
 # 2024-12, 12/2024; Dec 2024, Dec-24: months
-_YEAR, _OF_A_YEAR = r"(?:1[5-9]|20)\d\d", "(?:0?[1-9]|1[0-2])"
+_OF_A_YEAR = "(?:0?[1-9]|1[0-2])"
 _MONTHS = re.compile(
-    rf"{_YEAR}[-/]{_OF_A_YEAR}|{_OF_A_YEAR}[-/.]{_YEAR}|{MONTH}[ -](?:{_YEAR}|\d\d)"
-    rf"|{_YEAR}[ -]{MONTH}",
+    rf"{YEAR}[-/]{_OF_A_YEAR}|{_OF_A_YEAR}[-/.]{YEAR}|{MONTH}[ -](?:{YEAR}|\d\d)"
+    rf"|{YEAR}[ -]{MONTH}",
     re.IGNORECASE,
 )
 # Quarters, halves and weeks, which would sort by these before the year: Q3 2024, 3Q24, H1/2024,
 # W05-2024
 _QUARTERS = re.compile(
-    rf"(?:Q[1-4]|H[12])(?:[ /'’-]?{_YEAR}|[ /'’-]\d\d)|(?:[1-4]Q|[12]H)[ '’]?(?:{_YEAR}|\d\d)"
-    rf"|(?:[CK]?W|[Ww][Kk]|[Ww]eek) ?\d{{1,2}}(?:[ /-]|, ){_YEAR}"
+    rf"(?:Q[1-4]|H[12])(?:[ /'’-]?{YEAR}|[ /'’-]\d\d)|(?:[1-4]Q|[12]H)[ '’]?(?:{YEAR}|\d\d)"
+    rf"|(?:[CK]?W|[Ww][Kk]|[Ww]eek) ?\d{{1,2}}(?:[ /-]|, ){YEAR}"
 )
 # 1h 20m, 45 min, 2 yrs 3 mos; PT1H20M
 _PART = (
@@ -60,7 +61,7 @@ _DURATION = re.compile(
     re.IGNORECASE,
 )
 # 3/4, 1 1/2
-_PARTS_OF_ONE = re.compile(r"(?P<whole>\d+[ -])?(?P<above>\d{1,2})/(?P<below>2|3|4|8|16|32|64)")
+_PARTS_OF_ONE = re.compile(rf"(?P<whole>\d+[ -])?{PART_OF_ONE}")
 # 46°12'30"N, 46° 12.5′, N 46.2°; 46.2N
 _ANGLE = re.compile(
     r"[NSEW]?\s?[+\-\u2212]?\d{1,3}(\.\d+)?\s?°"
