@@ -238,37 +238,42 @@ def _restored(cls: type, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
     scalings = {
         state["kind"]: scaling_from_state(state) for state in _unpacked(about["scalings"], arrays)
     }
-    references = [
-        Reference(
-            # A single number in files of older versions.
-            tuple(estimators) if isinstance(estimators, list) else (estimators,),
-            scaling,
-            arrays[f"reference.{number}.columns"],
-            # Older versions negated no column.
-            arrays.get(
-                f"reference.{number}.signs", np.ones(len(arrays[f"reference.{number}.columns"]))
-            ),
-            n_labeled,
-            arrays[f"reference.{number}.rows"],
-        )
-        for number, (estimators, scaling, n_labeled) in enumerate(about["references"])
-    ]
+    references = _references(about["references"], arrays)
     classifier._new_rows = NewRows(classifier.network_, references, scalings)
-    classifier._blend = classifier._students = None
-    if "blend.mixed" in arrays:
-        arrays.setdefault("forest.origin", np.zeros(1))  # older versions had no origin
-        blend, forest, neighbors = (
-            {name: arrays[f"{kind}.{name}"] for name in part.arrays}
-            for kind, part in (("blend", Blend), ("forest", Forest), ("neighbors", Neighbors))
-        )
-        classifier._blend = Blend.from_arrays(**blend)
-        classifier._students = Students(Forest(**forest), Neighbors(**neighbors))
-        if classifier._students.forest.has_circles():  # scoring would never end
-            raise InputError("the saved classifier's trees lead in circles")
+    classifier._blend, classifier._students = _blended(arrays)
     classifier.preprocessor_ = None
     if about["preprocessor"] is not None:
         classifier.preprocessor_ = TablePreprocessor.from_state(about["preprocessor"])
     return classifier
+
+
+def _references(stated: list[Any], arrays: dict[str, np.ndarray]) -> list[Reference]:
+    """The references of new rows: `stated` in the file's JSON, with their arrays."""
+    found = []
+    for number, (estimators, scaling, n_labeled) in enumerate(stated):
+        columns = arrays[f"reference.{number}.columns"]
+        # Older versions named a single estimator, and negated no column.
+        numbers = tuple(estimators) if isinstance(estimators, list) else (estimators,)
+        signs = arrays.get(f"reference.{number}.signs", np.ones(len(columns)))
+        rows = arrays[f"reference.{number}.rows"]
+        found.append(Reference(numbers, scaling, columns, signs, n_labeled, rows))
+    return found
+
+
+def _blended(arrays: dict[str, np.ndarray]) -> tuple[Blend, Students] | tuple[None, None]:
+    """The blend and its students; None for both if the fit was not blended."""
+    if "blend.mixed" not in arrays:
+        return None, None
+    arrays.setdefault("forest.origin", np.zeros(1))  # older versions had no origin
+    blend, forest, neighbors = (
+        {name: arrays[f"{kind}.{name}"] for name in part.arrays}
+        for kind, part in (("blend", Blend), ("forest", Forest), ("neighbors", Neighbors))
+    )
+    mixed = Blend.from_arrays(**blend)
+    students = Students(Forest(**forest), Neighbors(**neighbors))
+    if students.forest.has_circles():  # scoring would never end
+        raise InputError("the saved classifier's trees lead in circles")
+    return mixed, students
 
 
 def _packed(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
