@@ -11,7 +11,7 @@ fit_doubts   all warnings, which `column_doubts` words; `odd_numbers` finds what
 
 To choose, `choice` asks of a column's cells, in this order:
 
-cells            whether Python and pandas read them, and as what
+cells, dates     whether Python and pandas read them, and as what
 find_spelling    whether they share a notation that these do not read: of `spelled_measures`,
                  `spelled_dates` or `spelled_numbers`, which takes texts apart by `number_cells` and
                  tells amounts from codes by `amounts`; `spelling` is what the three have in common

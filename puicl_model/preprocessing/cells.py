@@ -1,4 +1,4 @@
-"""Read the cells of a column of `plain_cells` as numbers, seconds or words."""
+"""Read the cells of a column of `plain_cells` as numbers, times, truths or words."""
 
 import datetime as dt
 import re
@@ -19,9 +19,6 @@ _FRACTION = re.compile(r"[+-]?(?:0|[1-9]\d*)\.\d+")
 # Each digit must match in one way only: otherwise many zeros take quadratic time to match.
 _PADDED = re.compile(r"0+((?:0|[^\D0]\d*)(?:\.\d+)?)")
 _BOOLEANS = {"TRUE": "True", "true": "True", "FALSE": "False", "false": "False"}
-_ISO_DATE = re.compile(r"^\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}([T ]\d{1,2}:\d{2}.*)?\s*$")
-# Z, UTC, +02:00 or -0500 after a time
-_OFFSET = re.compile(r":.*(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)\s*$", re.IGNORECASE)
 _TIMES = (dt.time, dt.timedelta, np.timedelta64)
 # 9:30, 09:30:15.25, 112:46:00; and, as Python and pandas write durations, 1 day, 2:03:04 and
 # -1 days +23:30:00. Hours of three digits without seconds (100:01) may be a ratio.
@@ -63,68 +60,9 @@ def as_numbers(column: pd.Series, offset: int = 0) -> np.ndarray:
     bad = ~missing & ~np.isfinite(numbers)
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        what = "infinity" if np.isinf(numbers[row]) else f"{_told(column.iloc[row])}, not a number"
+        what = "infinity" if np.isinf(numbers[row]) else f"{told(column.iloc[row])}, not a number"
         raise ValueError(f"row {row} holds {what}")
     return numbers
-
-
-def as_seconds(column: pd.Series) -> np.ndarray:
-    """Dates [n] as seconds since 1970, NaN if missing; dates without a zone are taken as UTC.
-
-    Raises `ValueError` naming the first cell that is neither a date nor text like 2024-05-31.
-    Other texts that pandas accepts (3.4.2024, 2024, "today") would be guesses.
-    """
-    seconds, bad = _dates(column)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise ValueError(
-            f"row {row} holds {_told(column.iloc[row])}, not a date; text must be like 2024-05-31"
-        )
-    return seconds
-
-
-def zone_of(column: pd.Series) -> str | None:
-    """Name, as pandas reads it, of the time zone of all dates of `column`; None if not just one.
-
-    Text counts as having no zone: it holds an offset, which in most places changes with the season.
-    """
-    if isinstance(column.dtype, pd.DatetimeTZDtype):
-        zones = {column.dtype.tz}
-    elif column.dtype == object:
-        cells = column.dropna()
-        zones = {None if isinstance(v, str) else getattr(v, "tzinfo", None) for v in cells}
-    else:
-        return None
-    names = {None if zone is None else str(zone) for zone in zones}
-    if len(names) != 1 or None in names:
-        return None
-    (name,) = names
-    try:
-        pd.Timestamp(0, tz=name)
-    except (KeyError, ValueError, OSError):  # not a zone's name, or the name of a folder of zones
-        return None
-    return name
-
-
-def have_zones(column: pd.Series) -> set[bool]:
-    """Whether the dates of `column` have a time zone or an offset, as the set of answers.
-
-    {True, False} if only some have; empty if there are no dates. A date without a time has none.
-    """
-    known = column.dropna()
-    if column.dtype.kind == "M":
-        return {isinstance(column.dtype, pd.DatetimeTZDtype)} if len(known) else set()
-    return {
-        bool(_OFFSET.search(cell))
-        if isinstance(cell, str)
-        else getattr(cell, "tzinfo", None) is not None
-        for cell in known
-    }
-
-
-def no_dates(column: pd.Series) -> np.ndarray:
-    """Boolean [n]: cells that are neither missing nor a date nor text like 2024-05-31."""
-    return _dates(column)[1]
 
 
 def as_words(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
@@ -217,21 +155,6 @@ def truths(column: pd.Series) -> pd.Series:
     return pd.Series(cells, column.index, dtype=object)
 
 
-def looks_like_dates(column: pd.Series) -> bool:
-    """Whether every non-missing cell is a date, or text like 2024-05-31 (possibly with a time).
-
-    Always False for pandas categoricals, whatever their levels.
-    """
-    if column.dtype.kind == "M":
-        return True
-    if isinstance(column.dtype, pd.CategoricalDtype) or column.dtype.kind in "biufcm":
-        return False
-    known = column.dropna()
-    if not len(known) or not all(map(is_date, known)):
-        return False
-    return not any(isinstance(value, str) for value in known) or not no_dates(column).any()
-
-
 def huge_offset(column: pd.Series) -> int:
     """The median of a column of integers if some reach 2^53 in absolute value, else 0."""
     if column.dtype.kind not in "iuO" and not isinstance(column.dtype, pd.StringDtype):
@@ -247,29 +170,9 @@ def huge_offset(column: pd.Series) -> int:
     return numbers[len(numbers) // 2] if len(numbers) == len(whole) else 0
 
 
-def _told(cell: Any) -> str:
+def told(cell: Any) -> str:
     """`repr` of the cell as a Python object: 20240531 rather than np.int64(20240531)."""
     return repr(cell.item() if isinstance(cell, np.generic) else cell)
-
-
-def _dates(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Seconds since 1970 [n], NaN if not a date, and boolean [n] of non-missing cells like that."""
-    missing = column.isna().to_numpy()
-    if column.dtype.kind != "M":
-        column = column.astype(object)
-        readable = [not gone and is_date(v) for v, gone in zip(column, missing, strict=True)]
-        column = column.where(np.array(readable), None)
-    dates = pd.to_datetime(column, errors="coerce", utc=True, format="mixed")
-    dates = dates.astype("datetime64[us, UTC]")
-    gone = dates.isna().to_numpy()
-    return np.where(gone, np.nan, dates.astype("int64").to_numpy() / 1e6), gone & ~missing
-
-
-def is_date(cell: Any) -> bool:
-    """Whether `cell` is a date or a datetime, or text that begins like 2024-05-31."""
-    if isinstance(cell, str):
-        return _ISO_DATE.match(cell) is not None
-    return hasattr(cell, "toordinal") or isinstance(cell, np.datetime64)
 
 
 def _seconds(cell: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from puicl_model.preprocessing.cells import as_words, looks_like_dates
+from puicl_model.preprocessing.cells import as_words
 from puicl_model.preprocessing.column_doubts import (
     FREE_TEXT,
     MISSPELLED,
@@ -14,6 +14,7 @@ from puicl_model.preprocessing.column_doubts import (
     ROW_NUMBER,
 )
 from puicl_model.preprocessing.columns import CategoryColumn, Column, DateColumn, NumberColumn
+from puicl_model.preprocessing.dates import looks_like_dates
 from puicl_model.preprocessing.find_spelling import spelling_of, words_beside
 from puicl_model.preprocessing.judging import (
     MIN_ROWS_TO_JUDGE,

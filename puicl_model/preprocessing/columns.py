@@ -16,16 +16,14 @@ from puicl_model.preprocessing.cells import (
     are_times,
     are_truths,
     as_numbers,
-    as_seconds,
     as_words,
-    have_zones,
     huge_offset,
     is_time,
     padded,
     truths,
     word,
-    zone_of,
 )
+from puicl_model.preprocessing.dates import as_seconds, have_zones, zone_of
 from puicl_model.preprocessing.find_spelling import spelling_from
 from puicl_model.preprocessing.judging import MIN_ROWS_TO_JUDGE
 from puicl_model.preprocessing.levels import have_order, in_order

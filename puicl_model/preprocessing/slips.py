@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from puicl_model.preprocessing.cells import no_dates
+from puicl_model.preprocessing.dates import no_dates
 from puicl_model.preprocessing.judging import MANY_LEVELS, NAMES_SHARE, are_many
 from puicl_model.preprocessing.placeholders import is_placeholder
 from puicl_model.preprocessing.unread_spellings import BOUND

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from puicl_model.preprocessing.cells import is_date
+from puicl_model.preprocessing.dates import is_date
 from puicl_model.preprocessing.spelling import Spelling, reads_all
 
 MONTH = (

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from puicl_model.preprocessing.cells import of_cells
+from puicl_model.preprocessing.cells import of_cells, told
 
 # No number or date is longer than this, so longer text need not be examined.
 _LONGEST = 48
@@ -43,10 +43,9 @@ class Spelling:
         said = of_cells(known, self._of_any_text, self.of_other)
         for row, cell, what in zip(rows, known, said, strict=True):
             if what is None:
-                told = cell.item() if isinstance(cell, np.generic) else cell
                 raise ValueError(
-                    f"row {row} holds {told!r}, not {self.what} written like {self.example!r}, as "
-                    "at the fit"
+                    f"row {row} holds {told(cell)}, not {self.what} written like "
+                    f"{self.example!r}, as at the fit"
                 )
         cells = np.full(len(column), None)
         cells[rows] = said

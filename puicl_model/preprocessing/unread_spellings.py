@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from puicl_model.preprocessing.amounts import FEWEST_OF_A_UNIT
-from puicl_model.preprocessing.cells import is_date
+from puicl_model.preprocessing.dates import is_date
 from puicl_model.preprocessing.judging import MANY_LEVELS
 from puicl_model.preprocessing.magnitudes import factors
 from puicl_model.preprocessing.number_cells import CURRENCY_SIGNS, DASHES
