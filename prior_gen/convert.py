@@ -66,7 +66,8 @@ def convert_shards(
         sweep_staging(out)
     parts = _lacking(out, published)
     make = functools.partial(convert_part, source)
-    return write_parts(manifest, out, parts, jobs, skipped=len(published) - len(parts), make=make)
+    result = write_parts(manifest, out, parts, jobs, make=make)
+    return replace(result, skipped=len(published) - len(parts))
 
 
 def convert_part(

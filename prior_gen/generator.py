@@ -5,7 +5,7 @@ import errno
 import functools
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -48,11 +48,11 @@ MakePart = Callable[[Manifest, Path | Store, PartId], PartEntry]
 
 @dataclass(frozen=True)
 class GenerationResult:
-    """What one run of the generator wrote, how many parts already existed, and its duration."""
+    """What one run of the generator wrote, its duration, and how many parts already existed."""
 
     written: tuple[PartEntry, ...]
-    skipped: int
     seconds: float
+    skipped: int = 0
 
 
 def generate_shards(
@@ -89,7 +89,8 @@ def generate_shards(
             sweep_staging(folder)
     # Look again, since another writer may have begun the folder meanwhile.
     todo = look_ahead(folder, manifest, stages, share)
-    return write_parts(manifest, folder, todo.missing, jobs, backend, address, todo.present)
+    result = write_parts(manifest, folder, todo.missing, jobs, backend, address)
+    return replace(result, skipped=todo.present)
 
 
 def manifest_here(config: Config, split: Split) -> Manifest:
@@ -137,14 +138,13 @@ def write_parts(
     jobs: int | None = None,
     backend: Backend = "loky",
     address: str | None = None,
-    skipped: int = 0,
     make: MakePart | None = None,
 ) -> GenerationResult:
     """Make and publish `parts`, then merge all entries into the manifest.
 
-    `make` makes one part; by default, the part is generated from its seeds. `skipped` is only
-    passed on to the result. Raises `ShardError` if the disk runs full, if the folder holds an entry
-    that is damaged or of another plan, and whatever `make` raises.
+    `make` makes one part; by default, the part is generated from its seeds. Raises `ShardError` if
+    the disk runs full, if the folder holds an entry that is damaged or of another plan, and
+    whatever `make` raises.
     """
     per_microbatch = manifest.config.prior.tasks_per_microbatch
     tasks = {part: len(manifest.layout.span(part)) * per_microbatch for part in parts}
@@ -170,7 +170,7 @@ def write_parts(
         refresh_manifest(folder, parts)
     reader = open_shards(folder)
     written = tuple(reader.entry(part) for part in sorted(parts))
-    return GenerationResult(written, skipped, max(progress.seconds, 1e-9))
+    return GenerationResult(written, max(progress.seconds, 1e-9))
 
 
 def write_part(manifest: Manifest, folder: Path | Store, part: PartId) -> PartEntry:
