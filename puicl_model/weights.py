@@ -77,8 +77,8 @@ def load_model(path: str | Path) -> tuple[PUICL, dict[str, Any]]:
     them are not finite.
     """
     path = Path(path)
+    refuse_folder(path)  # first, because a path such as "." has no name to give a suffix to
     card_path = path.with_suffix(".json")
-    refuse_folder(path)
     for file in (path, card_path):
         if not file.is_file():
             raise InputError(f"no weights at {path}: {file} is missing")

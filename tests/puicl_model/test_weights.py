@@ -163,6 +163,11 @@ def test_a_folder_is_refused_with_what_to_give_instead(saved):
     )
 
 
+@pytest.mark.parametrize("path", [".", "..", "/"])
+def test_a_folder_without_a_name_is_refused_like_any_other(path):
+    assert refusal(Path(path)) == f"{path} is a folder; give the model.safetensors file in it"
+
+
 @pytest.mark.parametrize("inside", ["state.safetensors", "checkpoints/step-00000020/state.json"])
 def test_a_checkpoint_or_a_run_without_weights_is_refused_with_what_writes_some(tmp_path, inside):
     folder = tmp_path / "my run"
