@@ -83,17 +83,19 @@ def parse_config(raw: dict[str, Any], where: str, overrides: Sequence[str] = ())
     """Validate plain data.
 
     In error messages, `where` names the origin of the data; those of `overrides` (already applied)
-    that set an invalid key are named, too. Raises `InputError` listing every problem, as
-    `load_config` does.
+    that set an invalid key, a section with one, or a key in an invalid section are named, too.
+    Raises `InputError` listing every problem, as `load_config` does.
     """
     try:
         return Config.model_validate(raw)
     except ValidationError as error:
-        wrong = {".".join(map(str, problem["loc"])) for problem in error.errors()}
+        # What concerns several sections has no path, and its sentence names the keys itself.
+        paths = [[str(step) for step in problem["loc"]] for problem in error.errors()]
+        wrong = [path for path in paths if path]
         given = [
             override
             for override in overrides
-            if any(f"{key}.".startswith(f"{override.partition('=')[0].strip()}.") for key in wrong)
+            if any(_one_holds_the_other(path, _steps_of(override)) for path in wrong)
         ]
         if given:
             where += f" with {', '.join(given)}"
@@ -151,9 +153,18 @@ _YamlLoader.add_implicit_resolver(
 )
 
 
+def _steps_of(override: str) -> list[str]:
+    return override.partition("=")[0].strip().split(".")
+
+
+def _one_holds_the_other(path: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether the paths are the same or one begins with the other; none of them is empty."""
+    return all(step == its for step, its in zip(path, other, strict=False))
+
+
 def _apply(raw: dict[str, Any], override: str) -> None:
     key, equals, text = override.partition("=")
-    steps = key.strip().split(".")
+    steps = _steps_of(override)
     if not equals or not all(steps):
         raise InputError(f"override {override!r} is not of the form section.key=value")
     if not text.strip():

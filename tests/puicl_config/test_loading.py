@@ -136,6 +136,16 @@ def test_the_override_that_is_wrong_is_named_and_no_other():
         load_config("paper", ["prior.stages=3", "train.phase1={peak: fast}"])
 
 
+@pytest.mark.parametrize(
+    "override", ["curriculum.stages=3", "model.heads=7", "train.phase2.floor=1"]
+)
+def test_an_override_in_a_section_that_is_wrong_is_named(override):
+    # Otherwise the message would blame the file, which has no such section or fits together.
+    with pytest.raises(InputError) as caught:
+        load_config("paper", [override])
+    assert f"paper.yaml with {override}: " in str(caught.value)
+
+
 def test_an_empty_file_is_the_defaults(tmp_path):
     (tmp_path / "empty.yaml").write_text("# nothing yet\n", encoding="utf-8")
     assert load_config(tmp_path / "empty.yaml") == Config()
