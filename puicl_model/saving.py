@@ -68,7 +68,7 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
         raise IsADirectoryError(f"{path} is a folder; give a file to save to")
     arrays = _arrays_of(classifier)
     parameters = _parameters_of(classifier)
-    later = {name: parameters.pop(name) for name in _LATER}
+    later = {name: parameters.pop(name) for name in _LATER if name in parameters}
     names = getattr(classifier, "feature_names_in_", None)
     preprocessor = classifier.preprocessor_
     rows = classifier._new_rows
@@ -122,15 +122,19 @@ def _arrays_of(classifier: Any) -> dict[str, np.ndarray]:
 
 
 def _parameters_of(classifier: Any) -> dict[str, Any]:
-    """The classifier's parameters as plain data; a preprocessor becomes a dict of its own."""
+    """The classifier's parameters as plain data; a preprocessor becomes a dict of its own.
+
+    A subclass may have fewer parameters, and others of its own.
+    """
     parameters = classifier.get_params(deep=False)
-    if isinstance(parameters["preprocessing"], TablePreprocessor):
-        parameters["preprocessing"] = parameters["preprocessing"].get_params()
-    for some in (parameters, parameters["preprocessing"]):
+    preprocessing = parameters.get("preprocessing")
+    if isinstance(preprocessing, TablePreprocessor):
+        parameters["preprocessing"] = preprocessing = preprocessing.get_params()
+    for some in (parameters, preprocessing):
         # May be any iterable, such as an index or a series.
         if isinstance(some, dict) and some.get("categorical_features") is not None:
             some["categorical_features"] = list(some["categorical_features"])
-    if parameters["model"] is not None:
+    if parameters.get("model") is not None:
         parameters["model"] = str(parameters["model"])
     return parameters
 
@@ -159,9 +163,7 @@ def load_classifier(cls: type, path: str | Path, device: str | None = None) -> A
     """
     about, arrays, has_digest = _read(path)
     try:
-        if device is not None:
-            about["parameters"]["device"] = device
-        return _restored(cls, about, arrays)
+        return _restored(cls, about, arrays, device)
     except InputError:
         raise
     except KeyError as error:
@@ -213,10 +215,14 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray], bool
     return about, arrays, "puicl_digest" in header
 
 
-def _restored(cls: type, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+def _restored(
+    cls: type, about: dict[str, Any], arrays: dict[str, np.ndarray], device: str | None
+) -> Any:
     # Files of older versions lack these parameters.
     later = {name: about[name] for name in _LATER if name in about}
     classifier = cls(**about["parameters"], **later)
+    if device is not None:  # set afterwards, because a subclass need not take it
+        classifier.device = device
     if isinstance(classifier.preprocessing, dict):
         classifier.preprocessing = TablePreprocessor(**classifier.preprocessing)
     for name in _FITTED:

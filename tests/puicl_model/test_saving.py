@@ -66,6 +66,23 @@ def test_a_classifier_has_the_same_bytes_each_time_it_is_saved(weights, tmp_path
     assert len(saved) == 1
 
 
+class SinglePass(PUICLClassifier):
+    """A subclass that sets most parameters itself."""
+
+    def __init__(self, weights_of=None, *, seed=0):
+        super().__init__(weights_of, n_estimators=1, random_state=seed)
+        self.weights_of, self.seed = weights_of, seed
+
+
+def test_a_subclass_with_parameters_of_its_own_can_be_saved(weights, tmp_path):
+    fitted = SinglePass(str(weights), seed=3).fit(frame(), S)
+    fitted.save(tmp_path / "c")
+    loaded = SinglePass.load(tmp_path / "c", device="cpu")
+    assert (loaded.get_params(), loaded.device) == (fitted.get_params(), "cpu")
+    for table in (frame(), frame(seed=1)):
+        np.testing.assert_array_equal(loaded.predict_proba(table), fitted.predict_proba(table))
+
+
 def test_the_order_of_columns_without_words_for_names_is_saved(weights, tmp_path):
     names = pd.MultiIndex.from_product([["before", "after"], ["dose", "count"]])
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(len(S), 4)), columns=names)
