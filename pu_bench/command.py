@@ -56,7 +56,11 @@ def bench(
         f"{_news(records, computed)}, {duration(busy)} of computing in all; report: {page}"
     )
     if failed == len(records):
-        raise InputError("every cell failed: the report says why")
+        one = records[0]
+        raise InputError(
+            f"every cell failed, such as {one['method']} on {one['task']}: {one['error']} "
+            "(the report lists all errors)"
+        )
 
 
 def report(folder: Path) -> None:
