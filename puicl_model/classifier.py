@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from puicl_model import class_prior as priors
 from puicl_model.blend import Blend, Students, taught_by
 from puicl_model.contexts import TrainedRange, column_relevance, levels_alone
-from puicl_model.ensemble import NewRows, Scores, keep_references, row_keys, score_unlabeled
+from puicl_model.ensemble import NewRows, keep_references, row_keys
 from puicl_model.inference import resolve_device
 from puicl_model.labels import labeled_mask, labels_of_rows, refuse_another_order
 from puicl_model.model import PUICL
@@ -28,6 +28,7 @@ from puicl_model.process_settings import threads, tiny_to_zero
 from puicl_model.report import make_report
 from puicl_model.telling import tell
 from puicl_model.trees import check_enough
+from puicl_model.unlabeled import Scores, score_unlabeled
 from puicl_model.weights import find_weights, load_model
 
 

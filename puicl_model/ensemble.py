@@ -1,29 +1,27 @@
-"""Scores of a fitted ensemble: each estimator's log-odds for unlabelled rows and for new rows."""
+"""Scores of rows that were not in the table: each estimator's log-odds against what it has read."""
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
-from typing import Any, NamedTuple, cast
+from typing import Any
 
 import numpy as np
 
-from puicl_config import ProgressReport
-from puicl_config.speaking import is_terminal
 from puicl_model.contexts import as_seen
-from puicl_model.inference import Job, Network, log_odds
 from puicl_model.model import PUICL
 from puicl_model.own_lock import OwnLock
 from puicl_model.plan import Plan
 from puicl_model.preprocessing import Scaling
-from puicl_model.read_context import KEPT, ReadContext
+from puicl_model.process_settings import threads
+from puicl_model.read_context import KEPT, ReadContext, held_cells
+from puicl_model.shown import shown
+from puicl_model.side_by_side import side_by_side
 from puicl_model.telling import tell
 
-# Below this many cells (rows times columns, over all passes) no progress is shown: reading them
-# takes about ten seconds on one CPU core without AVX-512.
-_WORTH_SHOWING = 50_000
+# Fewest cells for which several threads score new rows sooner than one does, if nothing is to be
+# read: operations on fewer take less time than threads take to get hold of the interpreter.
+_WORTH_THREADS = 3_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,72 +38,6 @@ class Reference:
     signs: np.ndarray
     n_labeled: int
     rows: np.ndarray
-
-
-@dataclass(frozen=True)
-class Scores:
-    """Result of reading a table once.
-
-    log_odds: [n_estimators, n_u], each estimator's mean over its views; read: the references'
-    contexts in the order of `keep_references`, or empty if they were not to be kept.
-    """
-
-    log_odds: np.ndarray
-    read: list[ReadContext]
-
-
-class _Reading(NamedTuple):
-    """One context of a view, and where its answer goes.
-
-    cells: of `scores.log_odds`, those of the view's estimators and the context's rows; n_views: of
-    these estimators; is_first: whether new rows are scored against this context of its view.
-    """
-
-    job: Job
-    scores: Scores
-    cells: tuple[np.ndarray, ...]
-    n_views: int
-    is_first: bool
-
-
-def score_unlabeled(
-    network: Network, plans: Sequence[Plan], verbose: bool | None, keep: bool = False
-) -> list[Scores]:
-    """Score the unlabelled rows of each plan; every view scores every row once.
-
-    Contexts of the same shape share forward passes, even across tables. With `keep`, each view's
-    first context is read by itself and returned in `Scores.read`; `network` must then be a `PUICL`.
-    """
-    found = [Scores(np.zeros((len(plan.estimators), len(plan.unlabeled))), []) for plan in plans]
-    readings = [
-        _Reading(
-            job,
-            scores,
-            np.ix_(np.array(estimators), context.unlabeled),
-            n_views=len(views),
-            is_first=number == 0,
-        )
-        for plan, scores in zip(plans, found, strict=True)
-        for estimators, views in plan.runs()
-        for view in views
-        for number, (context, job) in enumerate(zip(view.contexts, plan.jobs(view), strict=True))
-    ]
-    cells = sum(reading.job.n_rows * reading.job.n_columns for reading in readings)
-    answers: dict[int, np.ndarray] = {}
-    with _shown(verbose, len(readings), "contexts", cells) as done:
-        for place, reading in enumerate(readings):
-            if keep and reading.is_first:
-                job = reading.job
-                context = ReadContext(cast(PUICL, network), job.rows(), job.n_labeled)
-                reading.scores.read.append(context)
-                answers[place] = context.log_odds_of_table()
-                done(1)
-        rest = [place for place in range(len(readings)) if place not in answers]
-        jobs = [readings[place].job for place in rest]
-        answers.update(zip(rest, log_odds(network, jobs, done), strict=True))
-    for place, reading in enumerate(readings):
-        reading.scores.log_odds[reading.cells] += answers[place] / reading.n_views
-    return found
 
 
 def keep_references(plan: Plan) -> list[Reference]:
@@ -147,17 +79,17 @@ class NewRows:
         self._read = dict(enumerate(read))
         self._has_read: set[int] = set()  # references read before without `keep`
         self._times_read_again = 0
-        self._lock = OwnLock()
+        self._locks = [OwnLock() for _ in references]
 
     def __getstate__(self) -> dict[str, Any]:
         # Contexts are large: reading them again costs less than pickling them.
         state = vars(self) | {"_read": {}, "_has_read": set()}
-        del state["_lock"]
+        del state["_locks"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update({"_has_read": set(), "_times_read_again": 0} | state)
-        self._lock = OwnLock()
+        self._locks = [OwnLock() for _ in self.references]
 
     def __call__(
         self, X: np.ndarray, batch_rows: int, verbose: bool | None = None, keep: bool = False
@@ -176,16 +108,32 @@ class NewRows:
         n_bytes, reads_again = 0, False
         # Progress counts batches, not passes: a single pass over a million rows takes hours.
         starts = range(0, len(X), batch_rows)
-        with _shown(verbose, len(self.references) * len(starts), "batches", cells) as done:
-            for number, reference in enumerate(self.references):
-                context, again = self._context(number, keep)
-                n_bytes, reads_again = n_bytes + context.n_bytes, reads_again or again
-                scaling = self.scalings[reference.scaling]
-                for start in starts:
-                    part = slice(start, start + batch_rows)
-                    rows = as_seen(scaling, X[part], reference.columns, reference.signs)
-                    total[list(reference.estimators), part] += _once_each(context, rows)
-                    done(1)
+
+        def answers(number: int) -> tuple[int, bool, np.ndarray]:
+            reference = self.references[number]
+            context, again = self._context(number, keep)
+            scaling, found = self.scalings[reference.scaling], np.zeros(len(X))
+            for start in starts:
+                part = slice(start, start + batch_rows)
+                rows = as_seen(scaling, X[part], reference.columns, reference.signs)
+                found[part] = _once_each(context, rows)
+                done(1)
+            return context.n_bytes, again, found
+
+        rows_at_once = min(len(X), batch_rows)
+        largest = max(
+            (len(each.rows) + rows_at_once) * (len(each.columns) + 1) for each in self.references
+        )
+        numbers, device = range(len(self.references)), self.network.unlabeled_token.device
+        few = not unread and largest < _WORTH_THREADS
+        with (
+            threads(1 if few else None),
+            shown(verbose, len(numbers) * len(starts), "batches", cells) as done,
+        ):
+            each = side_by_side(answers, numbers, held_cells(self.network, largest), device)
+            for reference, (n_read, again, found) in zip(self.references, each, strict=True):
+                n_bytes, reads_again = n_bytes + n_read, reads_again or again
+                total[list(reference.estimators)] += found
                 count[list(reference.estimators)] += 1
         self._times_read_again += reads_again
         if reads_again and self._times_read_again == 2:  # once may be chance
@@ -205,7 +153,7 @@ class NewRows:
         """Context of reference `number`, read now if not kept, and whether this read it again."""
         reference = self.references[number]
         read = partial(ReadContext, self.network, reference.rows, reference.n_labeled)
-        with self._lock.held():
+        with self._locks[number].held():
             if not keep:
                 again = number in self._has_read and reference not in KEPT
                 self._has_read.add(number)
@@ -222,24 +170,6 @@ def _once_each(context: ReadContext, rows: np.ndarray) -> np.ndarray:
     if len(different) == len(rows):
         return context.log_odds(rows)
     return context.log_odds(different)[place.ravel()]
-
-
-@contextmanager
-def _shown(
-    verbose: bool | None, total: int, unit: str, cells: int
-) -> Iterator[Callable[[int], None]]:
-    """Yield a function that takes how many more of `total` units are done, to show progress.
-
-    verbose: whether to show it; None shows it on a terminal if `cells`, the number of cells read in
-    total, is large.
-    """
-    if verbose is None:
-        verbose = cells >= _WORTH_SHOWING and is_terminal(sys.stderr)
-    if not verbose:
-        yield lambda n: None
-        return
-    with ProgressReport("puicl", total, unit) as progress:
-        yield progress.advance
 
 
 def row_keys(X: np.ndarray) -> np.ndarray:

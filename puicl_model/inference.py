@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from puicl_model.process_settings import own_precision
+from puicl_model.side_by_side import side_by_side
 
 # Most cells (rows times columns, including the label column) in one batch, unless a single context
 # has more. On two CPU cores larger batches are no faster; on a GPU they are.
@@ -39,6 +40,11 @@ class Job:
         """Sizes that jobs must share to run in one batch."""
         return self.n_labeled, self.n_rows, self.n_columns
 
+    @property
+    def n_cells(self) -> int:
+        """Cells that the network reads, including the label column."""
+        return self.n_rows * (self.n_columns + 1)
+
 
 def resolve_device(name: str) -> torch.device:
     """The torch device of that name; "auto" is a CUDA GPU if there is one, else the CPU.
@@ -59,31 +65,46 @@ def resolve_device(name: str) -> torch.device:
     return device
 
 
-@torch.inference_mode()
 def log_odds(
     network: Network, jobs: Sequence[Job], done: Callable[[int], None] = lambda n: None
 ) -> list[np.ndarray]:
     """Log-odds [R - n_labeled] of being positive for each job's unlabelled rows.
 
-    Holds one batch in memory at a time; calls `done` after each with its number of jobs.
+    On a CPU each thread computes batches of its own, as far as memory allows. Calls `done` after
+    each batch with its number of jobs.
     """
     device = network.unlabeled_token.device
-    together = _CELLS if device.type == "cpu" else _CELLS_ON_GPU
+
+    @torch.inference_mode()
+    def answered(batch: list[int]) -> np.ndarray:
+        x = torch.from_numpy(np.stack([jobs[number].rows() for number in batch]))
+        with own_precision(device):
+            return difference(network(x.to(device), jobs[batch[0]].n_labeled))
+
+    batches = _batches(jobs, device)
+    largest = max((len(batch) * jobs[batch[0]].n_cells for batch in batches), default=0)
+    answers: list[np.ndarray] = [np.empty(0)] * len(jobs)
+    together = side_by_side(answered, batches, largest, device)
+    for batch, theirs in zip(batches, together, strict=True):
+        for number, answer in zip(batch, theirs, strict=True):
+            answers[number] = answer
+        done(len(batch))
+    return answers
+
+
+def _batches(jobs: Sequence[Job], device: torch.device) -> list[list[int]]:
+    """Numbers of jobs of one shape each, with work for every thread where there is enough."""
+    cpu = device.type == "cpu"
     by_shape: dict[tuple, list[int]] = {}
     for number, job in enumerate(jobs):
         by_shape.setdefault(job.shape, []).append(number)
-    answers: list[np.ndarray] = [np.empty(0)] * len(jobs)
-    for (n_labeled, n_rows, n_columns), numbers in by_shape.items():
-        size = max(1, together // (n_rows * (n_columns + 1)))
-        for start in range(0, len(numbers), size):
-            batch = numbers[start : start + size]
-            x = torch.from_numpy(np.stack([jobs[number].rows() for number in batch]))
-            with own_precision(device):
-                logits = network(x.to(device), n_labeled)
-            for number, answer in zip(batch, difference(logits), strict=True):
-                answers[number] = answer
-            done(len(batch))
-    return answers
+    batches = []
+    for numbers in by_shape.values():
+        size = max(1, (_CELLS if cpu else _CELLS_ON_GPU) // jobs[numbers[0]].n_cells)
+        if cpu:
+            size = min(size, -(-len(numbers) // torch.get_num_threads()))
+        batches += [numbers[start : start + size] for start in range(0, len(numbers), size)]
+    return batches
 
 
 def difference(logits: torch.Tensor) -> np.ndarray:

@@ -8,9 +8,9 @@ from sklearn.base import clone
 
 from puicl_config import InputError
 from puicl_model.classifier import PUICLClassifier
-from puicl_model.ensemble import score_unlabeled
 from puicl_model.process_settings import threads, tiny_to_zero
 from puicl_model.telling import tell
+from puicl_model.unlabeled import score_unlabeled
 
 
 def fit_many(

@@ -56,6 +56,14 @@ class ReadContext:
         return difference(logits)[0]
 
 
+def held_cells(network: PUICL, n_cells: int) -> int:
+    """The cells of a pass that take as much memory as what is kept of a context of `n_cells`.
+
+    A context keeps each block's cells; a pass holds some four copies of one block's.
+    """
+    return n_cells * max(1, len(network.blocks) // 4)
+
+
 class Kept:
     """A cache of at most `most` bytes of recently used contexts, each for as long as its owner.
 

@@ -43,8 +43,8 @@ def soft_targets(network: Averaged, batch: Batch, train: TrainConfig) -> Tensor:
     """
     # Imported here, since they need SciPy, and a trainer without a teacher does not.
     from puicl_model.contexts import TrainedRange, column_relevance
-    from puicl_model.ensemble import score_unlabeled
     from puicl_model.plan import plan_table
+    from puicl_model.unlabeled import score_unlabeled
 
     n_rows = batch.x.shape[1]
     labeled = np.arange(n_rows) < batch.n_labeled

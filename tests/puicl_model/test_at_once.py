@@ -13,7 +13,7 @@ import pytest
 import torch
 from little_table import S, table
 
-from puicl_model import PUICLClassifier, ensemble
+from puicl_model import PUICLClassifier, ensemble, unlabeled
 from puicl_model.own_lock import OwnLock
 from puicl_model.preprocessing import table as preprocessing
 from puicl_model.process_settings import own_precision, threads
@@ -34,7 +34,8 @@ def read(monkeypatch):
             time.sleep(0.1)
             super().__init__(*arguments)
 
-    monkeypatch.setattr(ensemble, "ReadContext", Slow)
+    for module in (ensemble, unlabeled):
+        monkeypatch.setattr(module, "ReadContext", Slow)
     monkeypatch.setattr(ensemble, "KEPT", Kept(1_000_000))
     return count
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from puicl_model import PUICLClassifier, ensemble
+from puicl_model import PUICLClassifier, unlabeled
 from puicl_model.contexts import (
     TrainedRange,
     column_relevance,
@@ -18,9 +18,10 @@ from puicl_model.contexts import (
     turnable,
     two_valued,
 )
-from puicl_model.ensemble import NewRows, score_unlabeled
+from puicl_model.ensemble import NewRows
 from puicl_model.plan import plan_table
 from puicl_model.preprocessing import fit_scaling
+from puicl_model.unlabeled import score_unlabeled
 
 SMALL = TrainedRange(n_labeled=30, n_unlabeled=100, n_features=5, eta=(0.5, 4.0))
 
@@ -297,7 +298,7 @@ def test_an_estimators_answer_is_the_mean_over_its_views(monkeypatch):
     def numbered(network, jobs, *_):
         return [np.full(job.n_rows - job.n_labeled, float(k)) for k, job in enumerate(jobs)]
 
-    monkeypatch.setattr(ensemble, "log_odds", numbered)
+    monkeypatch.setattr(unlabeled, "log_odds", numbered)
     x, labeled = np.random.default_rng(0).normal(size=(60, 8)), np.arange(60) < 20
     plan = plan_table(
         x,

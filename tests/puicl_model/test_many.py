@@ -82,6 +82,7 @@ def test_tables_of_one_shape_share_forward_passes_and_weights_are_read_once(
         return forward(self, x, *rest)
 
     monkeypatch.setattr(PUICL, "forward", counted)
+    classifier.set_params(n_threads=1)
     fits = fit_many([numbers(seed) for seed in range(8)], classifier)
     assert passes == [(8 * 3, 40, 3)]
     assert len({id(fit.network_) for fit in fits}) == 1
@@ -89,6 +90,10 @@ def test_tables_of_one_shape_share_forward_passes_and_weights_are_read_once(
     monkeypatch.setattr(inference, "_CELLS", 7 * 40 * 4)  # memory stays bounded
     fit_many([numbers(seed) for seed in range(8)], classifier)
     assert [shape[0] for shape in passes] == [7, 7, 7, 3]
+    passes.clear()
+    classifier.set_params(n_threads=5)  # each has something to do
+    fit_many([numbers(seed) for seed in range(8)], classifier)
+    assert sorted(shape[0] for shape in passes) == [4, 5, 5, 5, 5]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +140,7 @@ def test_a_bar_is_shown_on_a_terminal_where_it_takes_long(classifier, monkeypatc
             labels.append(label)
             super().__init__(label, *args)
 
-    monkeypatch.setattr("puicl_model.ensemble.ProgressReport", Recorded)
+    monkeypatch.setattr("puicl_model.shown.ProgressReport", Recorded)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     x = np.random.default_rng(0).normal(size=(rows, 5))
     for verbose, expected in ((None, shown), (False, False), (True, True)):
@@ -163,7 +168,7 @@ def test_a_service_without_a_terminal_may_ask_for_long(
 ):
     closed = io.StringIO()
     closed.close()
-    monkeypatch.setattr("puicl_model.ensemble._WORTH_SHOWING", 1)
+    monkeypatch.setattr("puicl_model.shown._WORTH_SHOWING", 1)
     monkeypatch.setattr("sys.stderr", {"none": None, "log": Log(), "closed": closed}[stream])
     x, s = numbers(0)
     fitted = clone(classifier).set_params(verbose=verbose).fit(x, s)
@@ -174,7 +179,7 @@ def test_a_service_without_a_terminal_may_ask_for_long(
 @pytest.mark.filterwarnings("ignore:only")
 def test_new_rows_show_a_bar_too_where_contexts_have_to_be_read(classifier, monkeypatch, capsys):
     rng, s = np.random.default_rng(0), np.arange(60) < 20
-    monkeypatch.setattr("puicl_model.ensemble._WORTH_SHOWING", 4 * 60 * 5)
+    monkeypatch.setattr("puicl_model.shown._WORTH_SHOWING", 4 * 60 * 5)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     fitted = clone(classifier).set_params(n_estimators=4, verbose=False)
     fitted.fit(rng.normal(size=(60, 5)), s)
@@ -201,6 +206,6 @@ def test_the_bar_of_new_rows_goes_on_with_each_batch_of_them(classifier, monkeyp
     fitted = clone(classifier).set_params(n_estimators=1, batch_rows=10)
     fitted.fit(rng.normal(size=(60, 5)), s)
     fitted.verbose = True
-    monkeypatch.setattr("puicl_model.ensemble.ProgressReport", Recorded)
+    monkeypatch.setattr("puicl_model.shown.ProgressReport", Recorded)
     fitted.predict_proba(rng.normal(size=(35, 5)))  # one pass, one context
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]

@@ -12,7 +12,14 @@ import torch
 from safetensors import safe_open
 from sklearn.base import clone
 
-from puicl_model import PUICLClassifier, ensemble, fit_many, predict_many, save_model
+from puicl_model import (
+    PUICLClassifier,
+    ensemble,
+    fit_many,
+    predict_many,
+    save_model,
+    unlabeled,
+)
 from puicl_model.read_context import Kept, ReadContext
 
 pytestmark = pytest.mark.filterwarnings("ignore:only")
@@ -121,7 +128,8 @@ def read(monkeypatch):
             count.append(1)
             super().__init__(*arguments)
 
-    monkeypatch.setattr(ensemble, "ReadContext", Counted)
+    for module in (ensemble, unlabeled):
+        monkeypatch.setattr(module, "ReadContext", Counted)
     return count
 
 

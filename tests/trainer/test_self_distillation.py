@@ -83,7 +83,7 @@ def test_the_teacher_says_the_mean_of_its_passes_log_odds(settings, batch, monke
     state = TrainState(config, CPU)
     odds = 4 * np.random.default_rng(0).standard_normal((len(batch.x), 3, batch.y.shape[1]))
     monkeypatch.setattr(
-        "puicl_model.ensemble.score_unlabeled",
+        "puicl_model.unlabeled.score_unlabeled",
         lambda network, plans, **_: [SimpleNamespace(log_odds=each) for each in odds[: len(plans)]],
     )
     found = soft_targets(Averaged(state.model, state.ema), batch, config.train)
@@ -143,7 +143,7 @@ def test_what_seed_address_and_task_draw_stays_as_it_was(settings, batch, monkey
             assert (asked["n_estimators"], asked["orders_matter"]) == (3, True)
         return [SimpleNamespace(log_odds=np.zeros((3, 2)))] * len(plans)
 
-    monkeypatch.setattr("puicl_model.ensemble.score_unlabeled", scored)
+    monkeypatch.setattr("puicl_model.unlabeled.score_unlabeled", scored)
     config = settings("train.self_distillation={weight: 0.5, passes: 3}", "train.seed=3")
     state = TrainState(config, CPU)
     soft_targets(Averaged(state.model, state.ema), batch, config.train)
