@@ -203,6 +203,7 @@ _OPTIONS = {
     "no entry equals positive_label=": "no entry equals --positive-label ",
     "give class_prior": "give --class-prior",
     ", or name the column in categorical_features": ", or give it as --categorical-column",
+    "name the columns in categorical_features": "give each as --categorical-column",
     KEEP_THEM: " (--id-column writes one beside the scores)",
     "leave out columns that only name the rows": "leave out columns that only name the rows, or "
     "give one as --id-column",

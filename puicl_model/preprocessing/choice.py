@@ -23,6 +23,7 @@ from puicl_model.preprocessing.judging import (
     have_zeros_in_front,
     is_row_number,
     may_identify,
+    padded_code,
     read_numbers,
 )
 from puicl_model.preprocessing.placeholders import may_be_one_of_few, placeholders, without
@@ -47,12 +48,13 @@ class Told:
     """Findings about a column that `fit` may warn of.
 
     misspelled: a cell of a category that looks like a number or a date; identifies: whether numbers
-    may identify rows; words_beside: see `find_spelling.words_beside`; marks: texts that were taken
-    for missing cells but may be values.
+    may identify rows; code: one that looks like a code (`padded_code`); words_beside: see
+    `find_spelling.words_beside`; marks: texts that were taken for missing cells but may be values.
     """
 
     misspelled: str = ""
     identifies: bool = False
+    code: str = ""
     words_beside: list[str] = field(default_factory=list)
     marks: list[str] = field(default_factory=list)
 
@@ -102,7 +104,10 @@ def _as_read(
     if looks_like_dates(column):
         return Choice(column, DateColumn(column, settings.indicator_share))
     if (said := read_numbers(column)) is not None:
-        return _numbers(name, said, settings, padded=have_zeros_in_front(column))
+        chosen = _numbers(name, said, settings, padded=have_zeros_in_front(column))
+        if chosen.left_out or chosen.told.identifies:
+            return chosen
+        return replace(chosen, told=replace(chosen.told, code=padded_code(column)))
     if not (spelling := spelling_of(texts, no_texts)):
         return None
     said = spelling.read(column)

@@ -98,6 +98,14 @@ def taken_for_numbers(identifiers: Sequence[str]) -> str:
     )
 
 
+def of_codes(codes: Mapping[str, str]) -> str:
+    """On columns of numbers that are written as codes are; codes: one of each column."""
+    told = _named(codes, "such as {}")
+    return told and (
+        f"taken for numbers: {told}; if these are codes, name the columns in categorical_features"
+    )
+
+
 def of_nothing(values: Mapping[str, Any]) -> str:
     """On numbers and dates that may stand for missing cells; values: one for each column."""
     told = _named({name: _plain(value) for name, value in values.items()})

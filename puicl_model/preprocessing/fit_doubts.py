@@ -9,6 +9,7 @@ from puicl_model.preprocessing.choice import Told
 from puicl_model.preprocessing.column_doubts import (
     left_out,
     of_blank_rows,
+    of_codes,
     of_copies,
     of_days_among_bands,
     of_days_as_numbers,
@@ -73,6 +74,7 @@ def fit_doubts(
             for digits in (True, False)
         ),
         taken_for_numbers([name for name, said in told.items() if said.identifies]),
+        of_codes({name: said.code for name, said in told.items() if said.code}),
         of_two_clocks(name for name, each in dates.items() if each.zoned is None),
         of_nothing(nothing),
         of_days_as_numbers(_known({name: each.day for name, each in numbers.items()})),

@@ -60,6 +60,21 @@ def have_zeros_in_front(column: pd.Series) -> bool:
     return is_text and any(isinstance(c, str) and _PADDED.fullmatch(c) for c in column.tolist())
 
 
+def padded_code(column: pd.Series) -> str:
+    """A cell with zeros in front if all are text of as many digits, three or more, as codes are.
+
+    Empty if not, or if there are too few cells to say so.
+    """
+    cells = column.dropna().tolist()
+    if column.dtype.kind != "O" or len(cells) < MIN_ROWS_TO_JUDGE:
+        return ""
+    if not all(isinstance(cell, str) and cell.isdecimal() for cell in cells):
+        return ""
+    if len({len(cell) for cell in cells}) != 1 or len(cells[0]) < 3:
+        return ""
+    return next((cell for cell in cells if cell.startswith("0")), "")
+
+
 def may_identify(name: str, column: pd.Series, *, padded: bool) -> bool:
     """Whether a column of numbers may be an identifier: whole, distinct, and named or padded so.
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
 N = 60
 
@@ -28,6 +29,16 @@ def test_columns_that_name_rows_may_be_written_beside_the_scores(predict, tmp_pa
     err = told(predict, tmp_path, {"patient_id": np.random.default_rng(1).permutation(9**6)[:N]})
     assert "taken for numbers: patient_id" in err
     assert "or give one as --id-column" in err
+
+
+def test_codes_with_zeros_in_front_may_be_given_as_categories(predict, tmp_path):
+    pytest.importorskip("pyarrow")
+    codes = [f"{k * 37 % 20:05}" for k in range(N)]
+    table(zip=codes).to_parquet(tmp_path / "t.parquet")  # a CSV file's are read without the zeros
+    options = {"label-column": "s", "positive-label": "1"}
+    code, _, err = predict(data="t.parquet", out="scores.csv", **options)
+    assert code == 0, err
+    assert "zip (such as 00000); if these are codes, give each as --categorical-column" in err
 
 
 def test_rows_that_may_be_known_negatives_are_told_with_their_column(predict, tmp_path):

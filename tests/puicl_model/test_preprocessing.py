@@ -148,6 +148,45 @@ def test_numbers_that_may_name_rows_are_doubted_by_their_name(name):
     assert fitted.kinds_ == {name: "number"}
 
 
+def codes(form: str, n: int = N) -> list[str]:
+    return [format(7 * (k + 1) % 30, form) for k in range(n)]
+
+
+def test_numbers_written_like_codes_are_told_of_unless_they_are_called_categories(recwarn):
+    table = pd.DataFrame({"zip": [None, *codes("05", N - 1)]})
+    message = (
+        r"^taken for numbers: zip \(such as 00007\); if these are codes, name the columns in "
+        "categorical_features$"
+    )
+    with pytest.warns(UserWarning, match=message) as told:
+        fitted = TablePreprocessor().fit(table)
+    assert len(told) == 1
+    assert fitted.kinds_ == {"zip": "number"}
+    recwarn.clear()
+    fitted = TablePreprocessor(categorical_features=["zip"], rare_below=1).fit(table)
+    assert fitted.kinds_ == {"zip": "category"}
+    assert not recwarn
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        codes("02"),  # a day or an hour
+        codes(""),
+        ["0123", *codes("05")],
+        [0, *codes("05")],
+        [f"1{code}" for code in codes("02")],
+        [f"{code}.5" for code in codes("03")],
+        codes("05", 19),
+    ],
+    ids=["two digits", "no zeros", "lengths", "a number", "ones", "fractions", "few"],
+)
+def test_other_numbers_are_not_told_of(column, recwarn):
+    fitted = TablePreprocessor().fit(pd.DataFrame({"a": column}))
+    assert fitted.kinds_ == {"a": "number"}
+    assert not recwarn
+
+
 def test_numbers_that_may_name_rows_are_doubted_by_zeros_in_front_and_others_are_not(recwarn):
     with pytest.warns(UserWarning, match="taken for numbers: ward") as told:
         TablePreprocessor().fit(pd.DataFrame({"ward": [f"{number:07d}" for number in IDS]}))
