@@ -103,5 +103,18 @@ def _dates(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
         column = column.where(np.array(readable), None)
     dates = pd.to_datetime(column, errors="coerce", utc=True, format="mixed")
     dates = dates.astype("datetime64[us, UTC]")
-    gone = dates.isna().to_numpy()
-    return np.where(gone, np.nan, dates.astype("int64").to_numpy() / 1e6), gone & ~missing
+    seconds = np.where(dates.isna(), np.nan, dates.astype("int64").to_numpy() / 1e6)
+    if (unread := np.flatnonzero(np.isnan(seconds) & column.notna())).size:
+        seconds[unread] = column.iloc[unread].map(_beyond_nanoseconds)
+    return seconds, np.isnan(seconds) & ~missing
+
+
+def _beyond_nanoseconds(cell: Any) -> float:
+    """Seconds since 1970 of a date, NaN if there is no such day.
+
+    Before version 3, pandas reads no column with a date such as 9999-12-31, but the date alone.
+    """
+    try:
+        return pd.Timestamp(cell).timestamp()
+    except (ValueError, OverflowError):
+        return np.nan

@@ -87,6 +87,7 @@ def test_the_committed_card_holds_what_the_script_writes(monkeypatch):
     monkeypatch.setattr("puicl_model.weights._SHIPPED", ROOT / "puicl_model" / "weights")
     if "default" not in shipped_weights():
         pytest.skip("no default weights ship")
+    pytest.importorskip("pandas", minversion="3", reason="older means differ in the last digit")
     text = (ROOT / "docs" / "model_card.md").read_text(encoding="utf-8")
     assert with_blocks(text, ROOT / "results" / "published") == text
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from pu_bench import METHODS
 from pu_bench.data import TASKS
 from pu_bench.describe import with_tables
@@ -25,6 +27,7 @@ def test_the_committed_readme_holds_what_the_script_writes():
 
 
 def test_the_published_reports_tables_are_what_its_cells_give():
+    pytest.importorskip("pandas", minversion="3", reason="older means differ in the last digit")
     folder = ROOT / "results" / "published"
     results = load_results(folder)
     tables = [summary(results)]
