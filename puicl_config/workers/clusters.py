@@ -19,6 +19,7 @@ from puicl_config.workers.failures import WorkerTraceback, killed_from_outside
 # If this many workers in turn are killed during one call, the call itself is to blame.
 _TRIES = 4
 _SECONDS_TO_ANSWER = 30.0
+_SECONDS_TO_CLOSE = 60.0
 
 
 def run_on_dask(
@@ -84,9 +85,10 @@ def _dask_client(jobs: int, address: str | None) -> Iterator[Any]:
             yield client
     finally:
         # Dask asserts that a worker can be joined, which fails if a killed one is just being
-        # restarted. That must not hide how the run ended. Remaining workers end with this process.
-        with contextlib.suppress(AssertionError):
-            cluster.close()
+        # restarted, or waits for it, some versions for ever. That must not hide how the run ended.
+        # Remaining workers end with this process.
+        with contextlib.suppress(AssertionError, TimeoutError):
+            cluster.close(timeout=_SECONDS_TO_CLOSE)
 
 
 @contextlib.contextmanager

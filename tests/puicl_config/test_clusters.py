@@ -58,6 +58,19 @@ def test_what_a_killed_worker_was_at_another_makes(backend, tmp_path):
     assert run_all(end_the_first_worker, [(tmp_path / "came",)], 1, backend) == ["answered"]
 
 
+def test_a_cluster_that_cannot_be_closed_does_not_hide_the_results(monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    close = distributed.LocalCluster.close
+
+    def too_slow(self, timeout):
+        assert 0 < timeout < 300
+        close(self)
+        raise TimeoutError
+
+    monkeypatch.setattr(distributed.LocalCluster, "close", too_slow)
+    assert run_all(abs, [(-1,), (-2,)], 1, "dask") == [1, 2]
+
+
 def test_where_workers_are_killed_one_after_the_other_the_run_ends(backend):
     who = {"dask": "Dask", "ray": "Ray"}[backend]
     with pytest.raises(InputError, match=f"workers of {who} were killed from outside"):
