@@ -21,6 +21,7 @@ from puicl_config import InputError, plan_digest, visible
 from puicl_config.workers import stops_with
 from shard_io import (
     BELONGS_NOWHERE,
+    MANIFEST,
     ManifestLost,
     Store,
     absent_parts,
@@ -176,7 +177,10 @@ def repair(
     parts = sorted({*bad_parts(folder), *absent_parts(folder), *unlike})
     if parts:
         check_canary(reader.manifest)
+    before = store_of(folder).read(MANIFEST)
     result = write_parts(reader.manifest, folder, parts, jobs)
+    if not parts and store_of(folder).read(MANIFEST) != before:
+        print(f"{folder}: the manifest says again what the parts' own entries say")
     for problem in stray_files(folder):
         print(visible(f"left alone: {problem}"))
     print(f"{folder}: made {len(result.written)} parts again")

@@ -189,7 +189,7 @@ def predict(
     for doubt in scored.doubts:
         speak(f"warning: {doubt}", sys.stderr)
     if out == STREAM:
-        speak(scored.says(out), sys.stderr)
+        speak(scored.says("stdout"), sys.stderr)
     else:
         print(scored.says(out))
 

@@ -10,6 +10,9 @@ from sklearn.utils import check_random_state
 
 from puicl_model.preprocessing import SCALINGS
 
+# More than cores of any machine; starting tens of thousands would take minutes.
+_MOST_THREADS = 1024
+
 
 def check_parameters(classifier: BaseEstimator, class_prior: Any) -> None:
     """Raise `ValueError` for the first invalid parameter, including `fit`'s `class_prior`."""
@@ -19,6 +22,8 @@ def check_parameters(classifier: BaseEstimator, class_prior: Any) -> None:
             continue
         if not isinstance(value, Integral) or value < 1:
             raise ValueError(f"{name} must be a whole number from 1, not {value!r}")
+        if name == "n_threads" and int(value) > _MOST_THREADS:
+            raise ValueError(f"n_threads must be at most {_MOST_THREADS:,}, not {value}")
     if not isinstance(classifier.keep_context, bool | np.bool_):
         raise ValueError(f"keep_context must be True or False, not {classifier.keep_context!r}")
     if not isinstance(classifier.verbose, bool | np.bool_ | Integral | None):

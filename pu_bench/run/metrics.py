@@ -7,6 +7,9 @@ from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
 
 from pu_bench.methods import Prediction
 
+# How far from 0 and 1 rounding may carry a share.
+_ROUNDING = 1e-6
+
 N_BINS = 10
 METRICS = (
     "auc",
@@ -82,8 +85,8 @@ def _check(score, label, class_prior, y, is_probability) -> None:
         raise ValueError("labels other than 0 and 1")
     if is_probability and (score.min() < 0 or score.max() > 1):
         raise ValueError(f"probabilities from {score.min():.3g} to {score.max():.3g}")
-    if class_prior is not None and not np.isfinite(class_prior):
-        raise ValueError("the estimated class prior is not finite")
+    if class_prior is not None and not -_ROUNDING <= class_prior <= 1 + _ROUNDING:  # not NaN either
+        raise ValueError(f"the estimated class prior is {class_prior:.3g}, not from 0 to 1")
 
 
 def _check_scores(score, y) -> None:

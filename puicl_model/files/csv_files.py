@@ -241,6 +241,6 @@ def _refuse_a_cut_line(name: str, text: bytes, width: int, separator: str) -> No
         return
     if len(short) == 1 and short[0][0] == last:
         raise InputError(
-            f"{name}, line {last}: {short[0][1]} cells, and the header has {width}; is the file "
+            f"{name}, line {last}: {short[0][1]} of the header's {width} cells; is the file "
             "cut short?"
         )

@@ -117,6 +117,18 @@ def test_what_a_preview_left_out_is_told_and_its_seed_is_the_commands(tmp_path, 
     assert told(*words) == f"{said}\n"
 
 
+def test_repair_says_that_it_put_the_manifest_right(own_shards, told):
+    path = own_shards / "manifest.json"
+    whole = path.read_text(encoding="utf-8")
+    path.write_text(whole.replace('"n_tasks": ', '"n_tasks": 1', 1), encoding="utf-8")
+    said = told("repair", own_shards, "--jobs", 1).splitlines()
+    assert said == [
+        f"{own_shards}: the manifest says again what the parts' own entries say",
+        f"{own_shards}: made 0 parts again",
+    ]
+    assert path.read_text(encoding="utf-8") == whole
+
+
 def test_repair_sweeps_what_a_killed_writer_left_though_no_part_is_bad(own_shards, told):
     dead = own_shards / ".staging" / "dead"
     dead.mkdir(parents=True)

@@ -53,6 +53,15 @@ def test_rows_are_ranked_finer_than_scores_that_were_cut_off():
         judge(finer._replace(ranking=np.array([5.0, np.nan, 3, 2, 1])), y, True)
 
 
+@pytest.mark.parametrize("share", [-0.01, 1.01, np.nan, np.inf])
+def test_a_class_prior_is_a_share(share):
+    given = Prediction(np.array([0.9, 0.1]), np.array([1, 0]), share)
+    with pytest.raises(ValueError, match=f"class prior is {share:.3g}, not from 0 to 1"):
+        judge(given, np.array([1, 0]), True)
+    for least_or_most in (0, 1, 1 + 1e-9):
+        judge(given._replace(class_prior=least_or_most), np.array([1, 0]), True)
+
+
 def test_calibration_error_weighs_bins_by_their_rows():
     y = np.array([1, 1, 1, 0, 0, 0, 0, 1])
     judged = judge(prediction([0.75] * 4 + [0.25] * 4), y, True)
@@ -89,7 +98,7 @@ def test_one_score_for_all_rows_is_a_collapse_with_chance_auc():
         (prediction([0.5, np.nan, 0.5, 0.5, 0.5]), "not finite"),
         (prediction([0.5] * 5, label=[1, 2, 0, 0, 0]), "other than 0 and 1"),
         (prediction([0.5, 1.5, 0.5, 0.5, 0.5]), "probabilities from 0.5 to 1.5"),
-        (prediction([0.5] * 5, class_prior=np.inf), "prior is not finite"),
+        (prediction([0.5] * 5, class_prior=np.inf), "class prior is inf, not from 0"),
     ],
 )
 def test_an_answer_that_is_none_is_refused(answer, reason):

@@ -91,7 +91,7 @@ def test_a_file_is_cut_where_its_last_line_alone_is_short(tmp_path, separator):
         (tmp_path / "t.csv").write_text("\n".join(lines).replace(",", separator))
         return read_table(str(tmp_path / "t.csv"), "s", None, Dialect(separator=separator))
 
-    with pytest.raises(InputError, match="line 4: 2 cells, and the header has 3; is the file cut"):
+    with pytest.raises(InputError, match="line 4: 2 of the header's 3 cells; is the file cut"):
         read(*whole, "5,6")
     assert read(*whole, "7", "5,6")["s"].isna().sum() == 2  # the writer leaves blanks out
     assert read(*whole, "7", "5,6,1")["s"].isna().sum() == 1

@@ -72,7 +72,7 @@ def test_parquet_and_streams_give_the_scores_of_csv(predict, patients, tmp_path)
     assert predict(data="p.parquet", out="b.parquet")[0] == 0
     code, out, err = predict((tmp_path / "p.csv").read_bytes(), data="-", out="-")
     assert code == 0
-    assert "-: 45 unlabelled rows scored from 15 labelled positives" in err
+    assert "stdout: 45 unlabelled rows scored from 15 labelled positives" in err
     expected = pd.read_csv(tmp_path / "a.csv")
     for found in (pd.read_parquet(tmp_path / "b.parquet"), pd.read_csv(io.StringIO(out))):
         pd.testing.assert_frame_equal(found, expected, check_dtype=False, rtol=0, atol=1e-12)
@@ -133,7 +133,7 @@ def test_a_parquet_files_named_index_may_be_the_id_column(predict, patients, tmp
             {"data": "long.csv"},
             "line 3 has 4 cells, more than the header, which has 3; a cell that holds the",
         ),
-        ({"data": "cut.csv"}, "cut.csv, line 4: 1 cells, and the header has 3; is the file cut"),
+        ({"data": "cut.csv"}, "cut.csv, line 4: 1 of the header's 3 cells; is the file cut"),
         (
             {"data": "slip.csv"},
             "row 2 holds 'n/d', not a number, as nearly all others are; correct or",

@@ -300,6 +300,11 @@ def test_numbers_that_are_none_or_not_whole_are_refused(weights, name, value):
         PUICLClassifier(weights, **{name: value}).fit(table(), S)
 
 
+def test_more_threads_than_any_machine_has_are_refused(weights):
+    with pytest.raises(ValueError, match="n_threads must be at most 1,024, not 1025"):
+        PUICLClassifier(weights, n_threads=1025).fit(table(), S)
+
+
 @pytest.mark.parametrize("share", [1e-13, 1 - 1e-13])
 def test_probabilities_are_never_quite_nought_or_one(weights, share):
     x, s = np.random.default_rng(0).normal(size=(80, 3)), np.arange(80) < 20
