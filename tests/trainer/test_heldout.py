@@ -9,10 +9,10 @@ import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-import trainer.fit as fit_module
 from prior_gen import generate_shards
 from puicl_config import InputError, load_config
 from shard_io import open_shards
+from trainer import step
 from trainer.cli import _resolve
 from trainer.fit import fit
 from trainer.heldout import HeldoutFigures, HeldoutSet, _digest, auc
@@ -95,7 +95,7 @@ def test_looking_at_held_out_tasks_takes_no_time_of_training(
         return torch.ones(state.gradient.numel() + 1)
 
     monkeypatch.setattr("trainer.metrics.time", clock)
-    monkeypatch.setattr("trainer.fit.microbatch_gradient", gradient)
+    monkeypatch.setattr("trainer.step.microbatch_gradient", gradient)
     monkeypatch.setattr(HeldoutSet, "evaluate", evaluate)
     often = {"heldout_every": 1, "log_every": 1}
     lines = trained(config, all_shards, tmp_path, max_steps=2, **often)
@@ -175,14 +175,14 @@ def test_a_runs_clock_goes_on_from_its_last_checkpoint(config, all_shards, tmp_p
         return torch.ones(state.gradient.numel() + 1)
 
     monkeypatch.setattr("trainer.metrics.time", clock)
-    monkeypatch.setattr("trainer.fit.microbatch_gradient", gradient)
+    monkeypatch.setattr("trainer.step.microbatch_gradient", gradient)
     for stop in (2, 3):
         lines = trained(config, all_shards, tmp_path, heldout=None, max_steps=stop)
     assert [(line["step"], line["seconds"]) for line in lines] == [(2, 8), (3, 12)]
 
 
 def test_what_a_run_waits_for_data_is_counted(config, all_shards, tmp_path, monkeypatch):
-    clock, read_ahead = SimpleNamespace(now=0.0, monotonic=lambda: clock.now), fit_module.read_ahead
+    clock, read_ahead = SimpleNamespace(now=0.0, monotonic=lambda: clock.now), step.read_ahead
 
     def slow(*given, **options):  # four microbatches a step
         for batch in read_ahead(*given, **options):
@@ -193,9 +193,9 @@ def test_what_a_run_waits_for_data_is_counted(config, all_shards, tmp_path, monk
         clock.now += 5
         return True
 
-    monkeypatch.setattr("trainer.fit.time", clock)
-    monkeypatch.setattr("trainer.fit.read_ahead", slow)
-    monkeypatch.setattr("trainer.fit.Follower.wait", late)
+    monkeypatch.setattr("trainer.run.time", clock)
+    monkeypatch.setattr("trainer.step.read_ahead", slow)
+    monkeypatch.setattr("trainer.step.Follower.wait", late)
     options = {"heldout": None, "log_every": 1, "max_steps": 2, "follow": True}
     lines = trained(config, all_shards, tmp_path, **options)
     assert [line["data_wait_seconds"] for line in lines if "loss" in line] == [13, 26]
