@@ -1,5 +1,6 @@
 """Readers in a loader's worker processes, however these are started, and as the docs print it."""
 
+import importlib
 import multiprocessing
 import os
 import pickle
@@ -74,8 +75,9 @@ def test_the_docs_own_data_set_holds_every_microbatch_once(tiny, all_shards, tmp
     code = section.split("```python\n")[1].split("```")[0]
     (tmp_path / "shards").symlink_to(all_shards)
     monkeypatch.chdir(tmp_path)
-    names: dict = {}
-    exec(code, names)
+    (tmp_path / "of_the_docs.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    names = vars(importlib.import_module("of_the_docs"))
     np.testing.assert_array_equal(names["microbatch"].x, generate_microbatch(tiny, 1, 0, 0).x)
     prior, read = tiny.prior, [(x.shape, len(y), p) for x, y, p in names["loader"]]
     steps = sum(prior.steps_in_stage(stage) for stage in range(1, prior.total_stages + 1))
