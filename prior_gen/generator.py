@@ -15,7 +15,7 @@ from prior_gen.estimate import room, worker_count
 from prior_gen.microbatch import generate_microbatch
 from prior_gen.stages import WHOLE, PartRange, share_of
 from prior_gen.watching import watching
-from puicl_config import Config, PriorConfig, Split
+from puicl_config import Config, PriorConfig, Split, nearest_there
 from puicl_config.workers import (
     Backend,
     check_backend,
@@ -242,20 +242,9 @@ def free_space(folder: Path) -> int:
     Raises `ShardError` if there can be no such folder.
     """
     try:
-        folder = folder.absolute()
-        there = next(path for path in (folder, *folder.parents) if _is_there(path))
-        return shutil.disk_usage(there).free
+        return shutil.disk_usage(nearest_there(folder)).free
     except OSError as error:
         raise ShardError(f"{folder}: {error.strerror}") from None
-
-
-def _is_there(path: Path) -> bool:
-    """`path.exists()`, which from Python 3.14 on is False, too, for a name that none can have."""
-    try:
-        path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    return True
 
 
 @functools.lru_cache(maxsize=4)

@@ -18,7 +18,7 @@ from puicl_config.extensions import (
     SMOOTH_RULES,
     ExtensionsConfig,
 )
-from puicl_config.home import from_home
+from puicl_config.home import from_home, nearest_there
 from puicl_config.idle import idle_in_prior, idle_in_run
 from puicl_config.loading import config_yaml, find_config, load_config, parse_config
 from puicl_config.prior import ACTIVATIONS, PriorConfig, Split
@@ -66,6 +66,7 @@ __all__ = [
     "idle_in_prior",
     "idle_in_run",
     "load_config",
+    "nearest_there",
     "parse_config",
     "plan_digest",
     "plan_of",

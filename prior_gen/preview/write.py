@@ -23,7 +23,7 @@ from prior_gen.preview.sample import Sample, take_sample
 from prior_gen.preview.style import house_style
 from prior_gen.preview.tags import tag_counts
 from prior_gen.structure import SOURCES
-from puicl_config import InputError, ProgressReport, write_atomically
+from puicl_config import InputError, ProgressReport, nearest_there, write_atomically
 from shard_io import Store, told_as_shard_error
 
 PAGE, NUMBERS = "index.html", "preview.json"
@@ -128,7 +128,7 @@ def _check_out(folder: Path | Store, out: Path) -> None:
             raise InputError(
                 f"--out {out} is a file, or a link to nothing; give a folder for the pictures"
             )
-        there = next(path for path in (out, *out.absolute().parents) if path.exists())
+        there = nearest_there(out)
         if not there.is_dir():
             raise InputError(f"--out {out}: {there} is a file")
     except OSError as error:
