@@ -30,8 +30,10 @@ class _OfProcess:
         with self._lock.held():
             if self._process != os.getpid():  # after a fork, the parent's threads are gone
                 self._inside, self._process = 0, os.getpid()
+            # Read in any case: only then does PyTorch keep what a new thread writes.
+            found = self._read()
             if not self._inside:
-                self._outside = self._read()
+                self._outside = found
             self._inside += 1
             # Do not set an equal value explicitly: it may derive from a more general setting.
             changes = self._by_thread or value != self._outside

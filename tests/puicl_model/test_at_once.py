@@ -132,7 +132,7 @@ def seen_by_another_thread() -> list[int]:
 def test_calls_that_overlap_leave_the_number_of_threads_as_it_was(others):
     before = torch.get_num_threads()
     first_in, second_in, first_out = (threading.Event() for _ in range(3))
-    left = []
+    inside, left = [], []
 
     def first():
         with threads(1):
@@ -146,6 +146,7 @@ def test_calls_that_overlap_leave_the_number_of_threads_as_it_was(others):
         with threads(others):
             second_in.set()
             first_out.wait(WAIT)
+            inside.append(torch.get_num_threads())
         left.append(torch.get_num_threads())
 
     torch.set_num_threads(3)
@@ -156,6 +157,7 @@ def test_calls_that_overlap_leave_the_number_of_threads_as_it_was(others):
         for worker in workers:
             worker.join(WAIT)
         assert left[0] == 3
+        assert others is None or inside == [others]
         # A thread that first asks torch meanwhile is told what holds for the moment.
         assert others is None or left[1] == 3
         assert torch.get_num_threads() == 3
