@@ -1,6 +1,6 @@
 """Run the network on many contexts: equal shapes share batches, and cells bound the memory."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -66,12 +66,16 @@ def resolve_device(name: str) -> torch.device:
 
 
 def log_odds(
-    network: Network, jobs: Sequence[Job], done: Callable[[int], None] = lambda n: None
+    network: Network,
+    jobs: Sequence[Job],
+    done: Callable[[int], None] = lambda n: None,
+    one_at_a_time: bool = False,
 ) -> list[np.ndarray]:
     """Log-odds [R - n_labeled] of being positive for each job's unlabelled rows.
 
     On a CPU each thread computes batches of its own, as far as memory allows. Calls `done` after
-    each batch with its number of jobs.
+    each batch with its number of jobs. one_at_a_time: whether all threads compute each batch
+    together instead, in the caller's thread, because no two may call `network` at a time.
     """
     device = network.unlabeled_token.device
 
@@ -81,10 +85,13 @@ def log_odds(
         with own_precision(device):
             return difference(network(x.to(device), jobs[batch[0]].n_labeled))
 
-    batches = _batches(jobs, device)
+    batches = _batches(jobs, device, 1 if one_at_a_time else torch.get_num_threads())
     largest = max((len(batch) * jobs[batch[0]].n_cells for batch in batches), default=0)
     answers: list[np.ndarray] = [np.empty(0)] * len(jobs)
-    together = side_by_side(answered, batches, largest, device)
+    if one_at_a_time:
+        together: Iterator[np.ndarray] = map(answered, batches)
+    else:
+        together = side_by_side(answered, batches, largest, device)
     for batch, theirs in zip(batches, together, strict=True):
         for number, answer in zip(batch, theirs, strict=True):
             answers[number] = answer
@@ -92,7 +99,7 @@ def log_odds(
     return answers
 
 
-def _batches(jobs: Sequence[Job], device: torch.device) -> list[list[int]]:
+def _batches(jobs: Sequence[Job], device: torch.device, n_threads: int) -> list[list[int]]:
     """Numbers of jobs of one shape each, with work for every thread where there is enough."""
     cpu = device.type == "cpu"
     by_shape: dict[tuple, list[int]] = {}
@@ -102,7 +109,7 @@ def _batches(jobs: Sequence[Job], device: torch.device) -> list[list[int]]:
     for numbers in by_shape.values():
         size = max(1, (_CELLS if cpu else _CELLS_ON_GPU) // jobs[numbers[0]].n_cells)
         if cpu:
-            size = min(size, -(-len(numbers) // torch.get_num_threads()))
+            size = min(size, -(-len(numbers) // n_threads))
         batches += [numbers[start : start + size] for start in range(0, len(numbers), size)]
     return batches
 

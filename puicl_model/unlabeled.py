@@ -41,12 +41,17 @@ class _Reading(NamedTuple):
 
 
 def score_unlabeled(
-    network: Network, plans: Sequence[Plan], verbose: bool | None, keep: bool = False
+    network: Network,
+    plans: Sequence[Plan],
+    verbose: bool | None,
+    keep: bool = False,
+    one_at_a_time: bool = False,
 ) -> list[Scores]:
     """Score the unlabelled rows of each plan; every view scores every row once.
 
     Contexts of the same shape share forward passes, even across tables. With `keep`, each view's
     first context is read by itself and returned in `Scores.read`; `network` must then be a `PUICL`.
+    one_at_a_time: as for `log_odds`.
     """
     found = [Scores(np.zeros((len(plan.estimators), len(plan.unlabeled))), []) for plan in plans]
     readings = [
@@ -74,7 +79,7 @@ def score_unlabeled(
                 done(1)
         rest = [place for place in range(len(readings)) if place not in answers]
         jobs = [readings[place].job for place in rest]
-        answers.update(zip(rest, log_odds(network, jobs, done), strict=True))
+        answers.update(zip(rest, log_odds(network, jobs, done, one_at_a_time), strict=True))
     for place, reading in enumerate(readings):
         reading.scores.log_odds[reading.cells] += answers[place] / reading.n_views
     return found

@@ -23,7 +23,10 @@ _VIEWS_KEY = 1_000_003
 
 
 class Averaged:
-    """`model` with the parameters `average`, callable like the networks of the classifier."""
+    """`model` with the parameters `average`, callable like the networks of the classifier.
+
+    Only one thread may call it at a time: meanwhile the model itself holds the average.
+    """
 
     def __init__(self, model: PUICL, average: dict[str, Tensor]):
         self._model, self._average = model, average
@@ -69,7 +72,7 @@ def soft_targets(network: Averaged, batch: Batch, train: TrainConfig) -> Tensor:
                     rotations=rotations,
                 )
             )
-    scores = score_unlabeled(network, plans, verbose=False)
+    scores = score_unlabeled(network, plans, verbose=False, one_at_a_time=True)
     mean = np.stack([each.log_odds.mean(axis=0) for each in scores])
     return torch.sigmoid(torch.from_numpy(mean)).float()
 

@@ -1,13 +1,16 @@
 """Soft targets from the moving average of the weights (train.self_distillation)."""
 
+import threading
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from torch.func import functional_call
 
 from puicl_config import TrainConfig, load_config, run_digest
 from puicl_model import PUICLClassifier, save_model
+from puicl_model.process_settings import threads
 from shard_io import open_shards
 from trainer.cli import _resolve
 from trainer.gradient import microbatch_gradient
@@ -89,6 +92,29 @@ def test_the_teacher_says_the_mean_of_its_passes_log_odds(settings, batch, monke
     found = soft_targets(Averaged(state.model, state.ema), batch, config.train)
     assert found.dtype == torch.float32
     np.testing.assert_allclose(found, 1 / (1 + np.exp(-odds.mean(axis=1))), rtol=1e-6)
+
+
+def test_any_number_of_threads_asks_the_teacher_once_at_a_time(settings, batch, monkeypatch):
+    """While it answers, the model itself holds the average: other threads would find it there."""
+    config = settings("train.self_distillation={weight: 0.5, passes: 3}")
+    state = spread(TrainState(config, CPU))
+    asked = []
+
+    def answer(model, parameters, arguments):
+        asked.append((threading.current_thread(), torch.get_num_threads()))
+        return functional_call(model, parameters, arguments)
+
+    monkeypatch.setattr("trainer.teacher.functional_call", answer)
+    with threads(1):
+        alone = soft_targets(Averaged(state.model, state.ema), batch, config.train)
+    assert set(asked) == {(threading.main_thread(), 1)}
+    n_asked = len(asked)
+    with threads(4):
+        shared = soft_targets(Averaged(state.model, state.ema), batch, config.train)
+    assert asked[n_asked:] == n_asked * [(threading.main_thread(), 4)]
+    torch.testing.assert_close(shared, alone, rtol=0, atol=1e-6)
+    for name, parameter in state.model.named_parameters():
+        assert parameter is state.parameters[name]
 
 
 def test_targets_lie_between_class_and_teacher_as_far_as_the_weight_says(settings, batch):
