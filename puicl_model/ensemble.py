@@ -1,9 +1,11 @@
 """Scores of rows that were not in the table: each estimator's log-odds against what it has read."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,6 @@ from puicl_model.model import PUICL
 from puicl_model.own_lock import OwnLock
 from puicl_model.plan import Plan
 from puicl_model.preprocessing import Scaling
-from puicl_model.process_settings import threads
 from puicl_model.read_context import KEPT, ReadContext, held_cells
 from puicl_model.shown import shown
 from puicl_model.side_by_side import side_by_side
@@ -106,6 +107,7 @@ class NewRows:
         )
         cells = unread + sum(len(X) * len(each.columns) for each in self.references)
         n_bytes, reads_again = 0, False
+        stopped = Event()
         # Progress counts batches, not passes: a single pass over a million rows takes hours.
         starts = range(0, len(X), batch_rows)
 
@@ -114,6 +116,8 @@ class NewRows:
             context, again = self._context(number, keep)
             scaling, found = self.scalings[reference.scaling], np.zeros(len(X))
             for start in starts:
+                if stopped.is_set():  # nobody asks any more
+                    break
                 part = slice(start, start + batch_rows)
                 rows = as_seen(scaling, X[part], reference.columns, reference.signs)
                 found[part] = _once_each(context, rows)
@@ -126,15 +130,18 @@ class NewRows:
         )
         numbers, device = range(len(self.references)), self.network.unlabeled_token.device
         few = not unread and largest < _WORTH_THREADS
+        held = held_cells(self.network, largest)
         with (
-            threads(1 if few else None),
             shown(verbose, len(numbers) * len(starts), "batches", cells) as done,
+            closing(side_by_side(answers, numbers, held, device, 1 if few else None)) as each,
         ):
-            each = side_by_side(answers, numbers, held_cells(self.network, largest), device)
-            for reference, (n_read, again, found) in zip(self.references, each, strict=True):
-                n_bytes, reads_again = n_bytes + n_read, reads_again or again
-                total[list(reference.estimators)] += found
-                count[list(reference.estimators)] += 1
+            try:
+                for reference, (n_read, again, found) in zip(self.references, each, strict=True):
+                    n_bytes, reads_again = n_bytes + n_read, reads_again or again
+                    total[list(reference.estimators)] += found
+                    count[list(reference.estimators)] += 1
+            finally:
+                stopped.set()
         self._times_read_again += reads_again
         if reads_again and self._times_read_again == 2:  # once may be chance
             tell(

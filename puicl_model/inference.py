@@ -1,6 +1,7 @@
 """Run the network on many contexts: equal shapes share batches, and cells bound the memory."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -89,13 +90,14 @@ def log_odds(
     largest = max((len(batch) * jobs[batch[0]].n_cells for batch in batches), default=0)
     answers: list[np.ndarray] = [np.empty(0)] * len(jobs)
     if one_at_a_time:
-        together: Iterator[np.ndarray] = map(answered, batches)
+        answered_batches = (answered(batch) for batch in batches)
     else:
-        together = side_by_side(answered, batches, largest, device)
-    for batch, theirs in zip(batches, together, strict=True):
-        for number, answer in zip(batch, theirs, strict=True):
-            answers[number] = answer
-        done(len(batch))
+        answered_batches = side_by_side(answered, batches, largest, device)
+    with closing(answered_batches) as together:
+        for batch, theirs in zip(batches, together, strict=True):
+            for number, answer in zip(batch, theirs, strict=True):
+                answers[number] = answer
+            done(len(batch))
     return answers
 
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,25 @@ class _OfProcess:
                 if changes and (self._by_thread or not self._inside):
                     self._write(self._outside)
 
+    def set_in_new_thread(self, value: Any) -> None:
+        """Set it to `value` in this thread, which has just begun, until it ends.
+
+        A thread's first look at PyTorch decides how many threads it has for good: as many as any
+        thread has set last. So the process's value is put back at once, by a thread of its own.
+        """
+        with self._lock.held():
+            of_process = self._read()
+            if value == of_process:
+                return
+            self._write(value)
+            back = Thread(target=self._write, args=(of_process,))
+            try:
+                back.start()
+            except RuntimeError:  # no thread can be started
+                self._write(of_process)
+            else:
+                back.join()
+
 
 def _matmul_precision() -> str:
     try:
@@ -70,6 +90,11 @@ def threads(count: int | None) -> Iterator[None]:
         return
     with _THREADS.being(count):
         yield
+
+
+def set_threads_of_new_thread(count: int) -> None:
+    """Let torch use `count` threads in this thread, which has just begun, and in no other."""
+    _THREADS.set_in_new_thread(count)
 
 
 def tiny_to_zero() -> np.errstate:

@@ -19,7 +19,7 @@ def shown(
 ) -> Iterator[Callable[[int], None]]:
     """Yield a function that takes how many more of `total` units are done, to show progress.
 
-    Any thread may call it.
+    Any thread may call it, also after the end, when it shows nothing.
 
     verbose: whether to show it; None shows it on a terminal if `cells`, the number of cells read in
     total, is large.
@@ -29,11 +29,15 @@ def shown(
     if not verbose:
         yield lambda n: None
         return
-    lock = Lock()
+    lock, over = Lock(), False
     with ProgressReport("puicl", total, unit) as progress:
 
         def advance(n: int) -> None:
             with lock:
-                progress.advance(n)
+                if not over:
+                    progress.advance(n)
 
-        yield advance
+        try:
+            yield advance
+        finally:
+            over = True

@@ -1,6 +1,7 @@
 """Scores of a table's unlabelled rows: each estimator's log-odds."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
@@ -72,11 +73,12 @@ def score_unlabeled(
     with shown(verbose, len(readings), "contexts", cells) as done:
         if keep:
             firsts = [place for place, reading in enumerate(readings) if reading.is_first]
-            contexts = _read(cast(PUICL, network), [readings[place].job for place in firsts])
-            for place, context in zip(firsts, contexts, strict=True):
-                readings[place].scores.read.append(context)
-                answers[place] = context.log_odds_of_table()
-                done(1)
+            jobs = [readings[place].job for place in firsts]
+            with closing(_read(cast(PUICL, network), jobs)) as contexts:
+                for place, context in zip(firsts, contexts, strict=True):
+                    readings[place].scores.read.append(context)
+                    answers[place] = context.log_odds_of_table()
+                    done(1)
         rest = [place for place in range(len(readings)) if place not in answers]
         jobs = [readings[place].job for place in rest]
         answers.update(zip(rest, log_odds(network, jobs, done, one_at_a_time), strict=True))
@@ -85,7 +87,7 @@ def score_unlabeled(
     return found
 
 
-def _read(network: PUICL, jobs: Sequence[Job]) -> Iterator[ReadContext]:
+def _read(network: PUICL, jobs: Sequence[Job]) -> Generator[ReadContext, None, None]:
     """The jobs' contexts in order, several of which are read at a time."""
 
     def read(job: Job) -> ReadContext:

@@ -1,5 +1,7 @@
 """Several computations at a time: who computes what, with how many threads, and how it ends."""
 
+import subprocess
+import sys
 import threading
 import time
 
@@ -8,11 +10,15 @@ import pytest
 import torch
 from little_table import S, table
 
-from puicl_model import PUICLClassifier, ensemble, side_by_side
+from puicl_model import PUICLClassifier, ensemble, inference, side_by_side, unlabeled
 from puicl_model.process_settings import threads
+from puicl_model.read_context import ReadContext
+from puicl_model.shown import shown
 
 WAIT = 60  # seconds, for what takes none
 CPU = torch.device("cpu")
+
+pytestmark = pytest.mark.filterwarnings("ignore:only", "ignore:the prob")
 
 
 @pytest.fixture
@@ -66,10 +72,32 @@ def test_alone_the_caller_computes_with_all_threads(four_threads, given, n_cells
     assert asked == given * [(threading.current_thread(), 4)]
 
 
-def test_no_threads_are_left_behind(four_threads):
+def test_no_threads_are_left_behind(four_threads, monkeypatch):
+    class Slow(threading.Thread):
+        def run(self):
+            super().run()
+            time.sleep(0.1)
+
+    monkeypatch.setattr(side_by_side, "Thread", Slow)
     before = threading.active_count()
-    list(side_by_side.side_by_side(lambda number: time.sleep(0.01), range(8), 1, CPU))
+    assert list(side_by_side.side_by_side(abs, range(8), 1, CPU)) == list(range(8))
     assert threading.active_count() == before
+
+
+def test_an_error_is_raised_before_the_turn_of_what_failed(four_threads):
+    begun, go_on = threading.Barrier(2), threading.Event()
+
+    def fails(number):
+        begun.wait(WAIT)
+        if number == 1:
+            raise MemoryError("no more")
+        go_on.wait(WAIT)
+
+    start = time.monotonic()
+    with pytest.raises(MemoryError, match="no more"):
+        list(side_by_side.side_by_side(fails, range(2), 1, CPU))
+    assert time.monotonic() - start < WAIT / 2
+    go_on.set()
 
 
 def test_after_an_error_nothing_more_is_begun(four_threads):
@@ -130,19 +158,173 @@ def test_scores_are_those_of_one_thread(weights, monkeypatch, keep, worth):
 @pytest.mark.parametrize("worth", [1, 10**9])
 def test_few_cells_are_scored_by_one_thread_once_contexts_are_read(weights, monkeypatch, worth):
     monkeypatch.setattr(ensemble, "_WORTH_THREADS", worth)
-    used = []
-    score = ensemble._once_each
+    used, score = [], ensemble._once_each
 
     def seen(*arguments):
-        used.append(threading.current_thread() is threading.main_thread())
+        used.append((threading.current_thread(), torch.get_num_threads()))
         return score(*arguments)
 
     monkeypatch.setattr(ensemble, "_once_each", seen)
     fitted = PUICLClassifier(weights, n_estimators=4, n_threads=4).fit(table(), S)
     n = len(fitted._new_rows.references)
-    assert n > 1
+    assert n == 2
     fitted.predict_proba(table(seed=2))
-    assert used == n * [False]  # reading takes longer than scoring
+    assert [count for _, count in used] == n * [2]  # reading takes longer than scoring
     used.clear()
     fitted.predict_proba(table(seed=3))
-    assert used == n * [worth > 1]
+    assert [count for _, count in used] == n * [1 if worth > 1 else 2]
+    assert worth == 1 or len({thread for thread, _ in used}) == 1
+
+
+def test_threads_that_begin_meanwhile_have_the_number_of_the_process(four_threads):
+    begun, found = threading.Barrier(4), []
+
+    def seen(number):
+        begun.wait(WAIT)  # all have set their own number
+        other = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
+        other.start()
+        other.join()
+        return torch.get_num_threads()
+
+    assert list(side_by_side.side_by_side(seen, range(4), 1, CPU)) == [1] * 4
+    assert found == [4] * 4
+
+
+@pytest.mark.parametrize("can_start", [0, 1, 3])
+def test_where_no_more_threads_can_be_started_those_there_are_compute(
+    four_threads, monkeypatch, can_start
+):
+    class Limited(threading.Thread):
+        started = 0
+
+        def start(self):
+            if Limited.started == can_start:
+                raise RuntimeError("can't start new thread")
+            Limited.started += 1
+            super().start()
+
+    monkeypatch.setattr(side_by_side, "Thread", Limited)
+    used = set()
+
+    def doubled(number):
+        used.add(threading.current_thread())
+        return 2 * number
+
+    assert list(side_by_side.side_by_side(doubled, range(9), 1, CPU)) == list(range(0, 18, 2))
+    assert (threading.main_thread() in used) == (can_start == 0)
+
+
+def test_python_ends_with_threads_that_compute(tmp_path):
+    """Those of a daemon thread are left behind; others, and functions at the exit, are served."""
+    script = tmp_path / "script.py"
+    script.write_text(f"""
+import atexit, threading, time, torch
+from puicl_model.side_by_side import side_by_side
+
+def run(function):
+    print(list(side_by_side(function, range(8), 1, torch.device("cpu"))), flush=True)
+
+def after_the_main_thread():
+    threading.main_thread().join()
+    run(abs)
+
+torch.set_num_threads(2)
+atexit.register(run, float)
+threading.Thread(target=run, args=(lambda n: time.sleep({WAIT}),), daemon=True).start()
+threading.Thread(target=after_the_main_thread).start()
+time.sleep(0.2)
+""")
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, timeout=2 * WAIT, check=True
+    )
+    assert done.stdout.splitlines() == [str([kind(n) for n in range(8)]) for kind in (int, float)]
+    assert done.stderr == ""
+
+
+class Held:
+    """A computation of which only the first returns at once; the others wait to be let go."""
+
+    def __init__(self):
+        self.begun, self.go_on, self.before = 0, threading.Event(), threading.active_count()
+        self.lock = threading.Lock()
+
+    def __call__(self):
+        with self.lock:
+            self.begun += 1
+            first = self.begun == 1
+        if not first:
+            self.go_on.wait(WAIT)
+        return first
+
+    def begun_in_all(self) -> int:
+        self.go_on.set()
+        end = time.monotonic() + WAIT
+        while threading.active_count() > self.before and time.monotonic() < end:
+            time.sleep(0.01)
+        return self.begun
+
+
+@pytest.fixture
+def held():
+    held = Held()
+    yield held
+    held.begun_in_all()
+
+
+def test_no_more_batches_are_begun_once_progress_cannot_be_told(four_threads, monkeypatch, held):
+    class Network:
+        unlabeled_token = torch.zeros(1)
+
+        def __call__(self, x, n_labeled):
+            held()
+            return torch.zeros(len(x), x.shape[1] - n_labeled, 2)
+
+    def stopped(n):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(inference, "_CELLS", 1)
+    jobs = [inference.Job(1, 3, 2, lambda: np.zeros((3, 2), np.float32))] * 50
+    with pytest.raises(KeyboardInterrupt) as told:  # who holds its traceback holds the generator
+        inference.log_odds(Network(), jobs, stopped)
+    assert held.begun_in_all() <= 5
+    del told
+
+
+@pytest.mark.parametrize("at", ["log_odds_of_table", "_once_each"])
+def test_an_error_ends_work_on_contexts(weights, monkeypatch, held, at):
+    of_table = at == "log_odds_of_table"
+
+    def fails(*_):
+        if of_table or held():
+            raise MemoryError("no more")
+        return np.zeros(1)
+
+    monkeypatch.setattr(*((ReadContext, at) if of_table else (ensemble, at)), fails)
+    classifier = PUICLClassifier(
+        weights, n_estimators=12, scalings=["rotated"], n_threads=2, batch_rows=1
+    )
+    if of_table:
+        classifier.set_params(keep_context=True)
+        read = unlabeled.ReadContext
+
+        def slow(*arguments):
+            held()
+            return read(*arguments)
+
+        monkeypatch.setattr(unlabeled, "ReadContext", slow)
+        with pytest.raises(MemoryError, match="no more") as told:
+            classifier.fit(table(), S)
+        assert not hasattr(classifier, "classes_")
+    else:
+        classifier.fit(table(), S)
+        with pytest.raises(MemoryError, match="no more") as told:
+            classifier.predict_proba(table(seed=2))
+    assert held.begun_in_all() <= 3
+    del told
+
+
+def test_nothing_is_shown_after_the_end(capsys):
+    with shown(True, 2, "passes", 1) as done:
+        done(1)
+    done(1)
+    assert "2/2" not in capsys.readouterr().err
