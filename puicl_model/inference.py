@@ -110,8 +110,9 @@ def _batches(jobs: Sequence[Job], device: torch.device, n_threads: int) -> list[
     batches = []
     for numbers in by_shape.values():
         size = max(1, (_CELLS if cpu else _CELLS_ON_GPU) // jobs[numbers[0]].n_cells)
-        if cpu:
-            size = min(size, -(-len(numbers) // n_threads))
+        if cpu and n_threads > 1:  # as many batches for each thread, equally large ones
+            for_each = -(-len(numbers) // (size * n_threads))
+            size = -(-len(numbers) // (for_each * n_threads))
         batches += [numbers[start : start + size] for start in range(0, len(numbers), size)]
     return batches
 

@@ -94,6 +94,10 @@ def test_tables_of_one_shape_share_forward_passes_and_weights_are_read_once(
     classifier.set_params(n_threads=5)  # each has something to do
     fit_many([numbers(seed) for seed in range(8)], classifier)
     assert sorted(shape[0] for shape in passes) == [4, 5, 5, 5, 5]
+    passes.clear()
+    classifier.set_params(n_threads=2)  # neither has more to do than the other
+    fit_many([numbers(seed) for seed in range(8)], classifier)
+    assert [shape[0] for shape in passes] == [6, 6, 6, 6]
 
 
 @pytest.mark.parametrize(
