@@ -290,6 +290,28 @@ def test_no_more_batches_are_begun_once_progress_cannot_be_told(four_threads, mo
     del told
 
 
+def test_the_cells_of_the_largest_batch_bound_how_many_are_computed_at_a_time(
+    four_threads, monkeypatch
+):
+    class Network:
+        unlabeled_token = torch.zeros(1)
+
+        def __call__(self, x, n_labeled):
+            return torch.zeros(len(x), x.shape[1] - n_labeled, 2)
+
+    asked = []
+
+    def seen(function, given, n_cells, device):
+        asked.append(n_cells)
+        return (function(each) for each in given)
+
+    monkeypatch.setattr(inference, "side_by_side", seen)
+    jobs = [inference.Job(1, n, 2, lambda n=n: np.zeros((n, 2), np.float32)) for n in 8 * [5] + [7]]
+    answers = inference.log_odds(Network(), jobs)
+    assert asked == [2 * 5 * 3]  # two tables for each of four threads; the other has 7 * 3
+    assert [len(answer) for answer in answers] == 8 * [4] + [6]
+
+
 @pytest.mark.parametrize("at", ["log_odds_of_table", "_once_each"])
 def test_an_error_ends_work_on_contexts(weights, monkeypatch, held, at):
     of_table = at == "log_odds_of_table"
