@@ -1,13 +1,14 @@
 """In which order a task gets its extensions, and what each of them reads."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from extended import config, extended_by, microbatches, with_labels
 
-from prior_gen.extensions import labeling, noise, task, trees
+from prior_gen.extensions import classes, labeling, noise, pool, task, trees
 from prior_gen.extensions.censored import censor_columns
 from prior_gen.extensions.propose import accepted_classes
-from prior_gen.extensions.streams import Streams
 from prior_gen.extensions.warped import warp_columns
 from prior_gen.standardization import standardize
 
@@ -25,7 +26,7 @@ def test_measurements_are_warped_before_what_is_beyond_their_limits_is_lost():
     prior = config(warped=1.0).prior
     chosen = {"warped": {"warps": [["exp", 1.0, 0.0]]}, "censored": {"shares": [0.6]}}
     x = np.random.default_rng(0).standard_normal((300, 1)).astype(np.float32)
-    seen, _ = task._seen(Streams(0, "train", (1, 0, 0), 0), prior, chosen, x)
+    seen, _ = pool.observed(SimpleNamespace(chosen=chosen, prior=prior), x)
     bent = standardize(warp_columns(chosen["warped"], standardize(x, 20.0)), 20.0)
     expected = standardize(censor_columns(chosen["censored"], bent.astype(np.float32)), 20.0)
     np.testing.assert_array_equal(seen, expected)
@@ -53,7 +54,7 @@ def test_noise_near_the_border_is_near_the_one_that_classes_were_cut_at():
         return noise.flipped_rows(rng, parameters, negative, score)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(task, "flipped_rows", spy)
+        patch.setattr(classes, "flipped_rows", spy)
         microbatches(4, label_noise=1.0, soft_border=1.0, softness=(2.0, 2.0))
     assert all(score[negative].min() >= score[~negative].max() for negative, score in seen)
 

@@ -14,7 +14,7 @@ from scipy.special import ndtr, ndtri
 from prior_gen import elementary, generate_microbatch, microbatch
 from prior_gen.activations import BANK, activate
 from prior_gen.canary import canary_digest, software, tasks_digest
-from prior_gen.extensions import task
+from prior_gen.extensions import pool
 from prior_gen.extensions.warped import WARPS, warp_columns
 from prior_gen.products import multiply_rows
 from puicl_config import EXTENSIONS, Config, PriorConfig, load_config, plan_of
@@ -146,10 +146,10 @@ def test_a_portable_product_is_one_chain_of_fused_additions_whatever_its_size():
     ("module", "name", "extensions"),
     [
         (microbatch, "run_scm", {}),
-        (task, "run_scm", {"share": 1.0, "missing": 1.0}),
-        (task, "warp_columns", {"share": 1.0, "warped": 1.0}),
-        (task, "factor_columns", {"share": 1.0, "factor_model": 1.0}),
-        (task, "graph_columns", {"share": 1.0, "graph": 1.0}),
+        (pool, "run_scm", {"share": 1.0, "missing": 1.0}),
+        (pool, "warp_columns", {"share": 1.0, "warped": 1.0}),
+        (pool, "factor_columns", {"share": 1.0, "factor_model": 1.0}),
+        (pool, "graph_columns", {"share": 1.0, "graph": 1.0}),
     ],
 )
 def test_whatever_makes_a_task_is_told_the_plans_arithmetic(module, name, extensions, monkeypatch):

@@ -11,7 +11,7 @@ import pytest
 import torch
 from threadpoolctl import threadpool_info, threadpool_limits
 
-import prior_gen.extensions.task as task_module
+import prior_gen.extensions.pool as pool_module
 import prior_gen.microbatch as microbatch_module
 from prior_gen import generate_microbatch
 from prior_gen.factors import draw_architecture, draw_factors
@@ -98,7 +98,7 @@ def test_blas_has_one_thread_while_tasks_are_made(share, monkeypatch):
         seen.extend(one["num_threads"] for one in libraries if "numpy" in one["filepath"])
         return draw_scm(*arguments)
 
-    for module in (microbatch_module, task_module):
+    for module in (microbatch_module, pool_module):
         monkeypatch.setattr(module, "draw_scm", spy)
     config = Config(prior={**SMALL, "extensions": {"share": share, "missing": 1.0}})
     with threadpool_limits(2, "blas"):
