@@ -194,7 +194,8 @@ def _show_estimate(
         "uncompressed"
     )
     if todo.present:
-        print(f"{folder}: {todo.present:,} more parts exist already and would be kept")
+        exist = "part exists" if todo.present == 1 else "parts exist"
+        print(f"{folder}: {todo.present:,} more {exist} already and would be kept")
     if not parts:
         return
     cost = measure(settings, parts, split, size)

@@ -174,7 +174,7 @@ def test_what_is_there_already_is_not_counted_again(dry_run, own_shards, tmp_pat
     assert f"{own_shards}: 13 more parts exist already and would be kept" in told
     _, told = dry_run("--tail", *there, "--part-range", "1/2")
     assert "stages 4-5, 2 parts, " in told
-    assert "1 more parts" in told
+    assert "1 more part exists already" in told
     _, told = dry_run("--stages", "1-3", *there)
     assert "0 parts, 0 microbatches, 0 tasks" in told
     assert "9 more parts" in told
