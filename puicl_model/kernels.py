@@ -66,10 +66,17 @@ def add_and_gelu(x: Tensor, bias: Tensor | None) -> Tensor:
     return _passes_for(x).gelu(x, bias) if can_pass(x) else F.gelu(x + bias.to(x.dtype))
 
 
-def add_and_norm(
-    h: Tensor, update: Tensor, bias: Tensor | None, norm: nn.LayerNorm | nn.RMSNorm
-) -> Tensor:
-    """norm(h + update + bias) in the type of h, or norm(h + update) if bias is None."""
+def add_and_norm(h: Tensor, update: Tensor, bias: Tensor | None, norm: nn.Module) -> Tensor:
+    """norm(h + update + bias) in the type of h, or norm(h + update) if bias is None.
+
+    Any module over [..., E] may be the norm. LayerNorm and RMSNorm have code of their own in
+    bfloat16; every other is computed as it is, in the type of its parameters.
+    """
+    known = (nn.LayerNorm, nn.RMSNorm)
+    if not isinstance(norm, known) or type(norm) not in known:  # a subclass may do something else
+        total = h + update if bias is None else h + update + bias.to(h.dtype)
+        dtype = next((parameter.dtype for parameter in norm.parameters()), h.dtype)
+        return norm(total.to(dtype)).to(h.dtype)
     if can_pass(h) and (isinstance(norm, nn.RMSNorm) or not h.is_cuda):
         bias = norm.weight.new_zeros(norm.weight.shape) if bias is None else bias
         return _passes_for(h).add_and_norm(h, update, bias, norm)

@@ -121,3 +121,32 @@ def test_norms_in_bfloat16_are_those_in_float32_but_for_rounding(monkeypatch, ki
         results[dtype] = [result.detach(), *gradients]
     for exact, rough in zip(*results.values(), strict=True):
         assert relative_error(rough, exact.double()) < 0.02
+
+
+class Saturation(nn.Module):
+    """tanh(h) times a weight: no norm, but it may stand in a norm's place."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.linspace(0.5, 2.0, 32))
+
+    def forward(self, x):
+        return self.weight * torch.tanh(x)
+
+
+class Doubled(nn.RMSNorm):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+@pytest.mark.parametrize("norm", [Saturation(), Doubled(32), nn.Identity()], ids=type)
+def test_another_norm_is_computed_as_it_is_in_bfloat16_too(norm):
+    generator = torch.Generator().manual_seed(1)
+    h, update, bias = (
+        torch.randn(*shape, 32, generator=generator) for shape in ((4, 5), (4, 5), ())
+    )
+    expected = norm(h + update + bias)
+    torch.testing.assert_close(add_and_norm(h, update, bias, norm), expected)
+    rough = add_and_norm(h.bfloat16(), update.bfloat16(), bias, norm)
+    assert rough.dtype == torch.bfloat16
+    assert relative_error(rough, expected.double()) < 0.02
