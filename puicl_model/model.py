@@ -206,9 +206,8 @@ class PUICL(nn.Module):
                 attention.out.bias.zero_()
                 if attention.softmax_scale is not None:
                     attention.softmax_scale.fill_(1 / math.log(TYPICAL_ROWS))
-        for token in ("unlabeled_token", "negative_token", "thinking_rows"):
-            if hasattr(self, token):  # the range of the label encoder's bias
-                getattr(self, token).uniform_(-1, 1, generator=generator)
+        for token in self.parameters(recurse=False):
+            token.uniform_(-1, 1, generator=generator)  # the range of the label encoder's bias
 
 
 def standardize(rows: Tensor, table: Tensor, n_labeled: int, config: ModelConfig) -> Tensor:

@@ -217,6 +217,15 @@ def test_one_seed_gives_one_set_of_weights_whatever_the_global_state():
         assert torch.equal(first[name], other[name]) == constant_at_first, name
 
 
+def test_a_token_of_another_kind_is_drawn_from_the_seed_after_the_others():
+    plain, more = (PUICL(ModelConfig(layers=1, thinking_rows=2)) for _ in range(2))
+    more.group_token = torch.nn.Parameter(torch.full((128,), float("nan")))
+    more.reset_parameters(torch.Generator().manual_seed(0))
+    assert more.group_token.abs().max() <= 1
+    for name, tensor in plain.state_dict().items():
+        assert torch.equal(tensor, more.state_dict()[name]), name
+
+
 def test_blocks_start_with_different_weights():
     blocks = PUICL(ModelConfig(layers=3)).blocks
     matrices = [block.row_attention.qkv.weight for block in blocks]
