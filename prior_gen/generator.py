@@ -221,8 +221,9 @@ def check_canary(manifest: Manifest) -> None:
     ]
     raise ShardError(
         "this machine produces different bits from the one that began these shards ("
-        + ("; ".join(differing) or "the recorded software is the same, so it may be the processor")
-        + "); continue with the same software and instruction set, or in another folder"
+        + ("; ".join(differing) or "the recorded software is the same: it may be the processor")
+        + "); continue with the same software and instruction set, or in another folder. If the "
+        "code of the prior was changed, raise its number in puicl_config/digests.py, too"
     )
 
 

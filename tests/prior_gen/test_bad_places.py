@@ -148,5 +148,6 @@ def test_a_folder_begun_elsewhere_is_refused_by_name_of_library_and_instruction_
         assert ", 0.9 there" in told
         assert ", SSE2 there" in told
         assert told.count(" there") == 2
+        assert "If the code of the prior was changed, raise its number" in told
     assert path.read_bytes() == before
     assert len(open_shards(own_shards).published_parts()) == 14
