@@ -16,7 +16,13 @@ from trainer.checkpoint import (
 from trainer.data import DataChain
 from trainer.ledger import read_ledger
 from trainer.run_folder import check_nothing_lost, recorded_start
-from trainer.start import is_there, load_start, reads_otherwise, start_digest
+from trainer.start import (
+    is_there,
+    load_start,
+    reads_otherwise,
+    settings_of_start,
+    start_digest,
+)
 from trainer.state import TrainState
 from trainer.world import World
 
@@ -87,7 +93,12 @@ def _begin(state: TrainState, init_from: str | None, say: Callable[[str], None])
     if init_from is None:
         return Lineage()
     about, tensors = load_start(init_from)
-    state.begin_from(tensors, about.step)
+    try:
+        state.begin_from(tensors, about.step)
+    except InputError as error:
+        if settings := settings_of_start(init_from, state.model.config):
+            raise InputError(f"{error}: {settings}") from None
+        raise
     if otherwise := reads_otherwise(init_from, state.model.config):
         say(f"note: this network reads the weights at {init_from} differently: {otherwise}")
     return Lineage((*about.lineage.ancestors, about.as_ancestor()))
@@ -118,7 +129,9 @@ def _resume(
         if theirs != ours:
             raise InputError(
                 f"the checkpoint belongs to another run: its {what} digest is {theirs[:12]}, the "
-                f"config's is {ours[:12]}; give another --out"
+                f"config's is {ours[:12]}; give another --out (if {out / 'config.yaml'} is the "
+                "run's own, the code has changed: configs have other keys, or a number in "
+                "puicl_config/digests.py was raised)"
             )
     values = []
     try:

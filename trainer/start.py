@@ -1,5 +1,7 @@
 """What a run may begin from (`train.init_from`): another run's checkpoint, or finished weights."""
 
+import json
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -71,23 +73,39 @@ def reads_otherwise(init_from: str, model: ModelConfig) -> str:
     columns or scales. Also "" if those settings are unknown: for a checkpoint outside its run's
     folder, or a config of a version with other keys.
     """
+    return ", ".join(
+        f"model.{name} {ours} (there {theirs})"
+        for name, (theirs, ours) in _differing(init_from, model).items()
+    )
+
+
+def settings_of_start(init_from: str, model: ModelConfig) -> str:
+    """The overrides that make `model` the network that trained `init_from`, as a command has them.
+
+    "" where `reads_otherwise` is "".
+    """
+    values = {
+        name: theirs if isinstance(theirs, str) else json.dumps(theirs, separators=(",", ":"))
+        for name, (theirs, _) in _differing(init_from, model).items()
+    }
+    return " ".join(shlex.quote(f"model.{name}={value}") for name, value in values.items())
+
+
+def _differing(init_from: str, model: ModelConfig) -> dict[str, tuple[Any, Any]]:
+    """Each setting in which the network that trained `init_from` differs: its value, and ours."""
     weights = _weights_file(init_from)
     if weights is not None:
         theirs = load_model(weights)[0].config
     else:
         recorded = from_home(init_from).resolve().parent.parent / "config.yaml"
         if not recorded.is_file():
-            return ""
+            return {}
         try:
             theirs = load_config(recorded).model
         except InputError:  # written by a version that had other keys
-            return ""
+            return {}
     there, here = _resolved(theirs), _resolved(model)
-    return ", ".join(
-        f"model.{name} {here[name]} (there {there[name]})"
-        for name in here
-        if here[name] != there[name]
-    )
+    return {name: (there[name], here[name]) for name in here if here[name] != there[name]}
 
 
 def _resolved(model: ModelConfig) -> dict[str, Any]:

@@ -266,6 +266,7 @@ def test_a_run_is_not_continued_under_another_config_or_on_other_data(
     assert "their content digests differ, first at step 0, which reads stage-" in told[1]
     for said, digest in zip(told[2:], ("run", "plan"), strict=True):
         assert f"belongs to another run: its {digest} digest is " in said
+        assert "the code has changed: configs have other keys" in said
 
 
 def test_two_trainers_never_write_to_one_run(

@@ -144,6 +144,7 @@ def test_a_run_begins_from_anothers_checkpoint_and_records_it(
         assert sentence in said
     assert "began from its seed, not from train.init_from" in told[-2]
     assert "train.init_from: its unlabeled_token is [16], this model's is [8]" in told[-1]
+    assert "of its card: model.embedding_size=16 model.layers=2" in told[-1]
     assert recorded_start(child) == str(source)
     source.rename(tmp_path / "gone")  # what it held is in the lineage
     run_command(*command(child, *begin, "train.max_steps=6"))
