@@ -40,7 +40,8 @@ def recorded_stages(card: Mapping[str, Any]) -> tuple[Config, list[int]]:
         )
     if not {"recorded", "config"} <= card.keys():
         raise InputError("the weights' card records no steps: `puicl weights export` writes them")
-    config = parse_config(card["config"], where="the weights' card")
+    commit = card.get("git_commit") or "unknown"
+    config = parse_config(card["config"], where=f"the weights' card, of commit {commit}")
     ancestors = card["lineage"]
     parent = ancestors[-1]["tensors_digest"] if ancestors else None
     recorded, total = len(card["recorded"]["ledger"]), config.prior.total_steps
@@ -58,7 +59,7 @@ def recorded_stages(card: Mapping[str, Any]) -> tuple[Config, list[int]]:
         if card[key] != stated:
             raise InputError(
                 f"the weights' card contradicts itself: {key} is {card[key]}, its config says "
-                f"{stated}"
+                f"{stated} (the card was written by commit {commit})"
             )
     return config, sorted(stages_of_steps(config.prior, config.train, 0, recorded))
 

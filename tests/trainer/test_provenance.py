@@ -195,6 +195,15 @@ def test_a_card_that_contradicts_itself_is_found_without_training(copied, place,
     code, told = verify(copied)
     assert code == 1
     assert "the weights' card contradicts itself" in told
+    assert f"written by commit {load_model(copied)[1]['git_commit']}" in told
+
+
+def test_a_card_of_a_version_with_other_keys_names_its_commit(copied):
+    card = load_model(copied)[1]
+    change(copied, ("config", "prior", "extensions"), {"share": 1.0, "rounded": 0.5})
+    code, told = verify(copied)
+    assert code == 1
+    assert f"the weights' card, of commit {card['git_commit']}: unknown key" in told
 
 
 def test_a_card_without_a_config_records_nothing(copied):
