@@ -79,17 +79,21 @@ def export(
     """Write a run's final weights with a card that `verify` can check."""
     if out.suffix != ".safetensors":
         raise InputError(f"--out {out}: give a file that ends in .safetensors")
+    from shard_io import NoShards
     from trainer import export_weights
 
-    export_weights(
-        run,
-        shards,
-        out,
-        start_share=start_share,
-        back_to=back_to,
-        bfloat16=bfloat16,
-        unfinished=unfinished,
-    )
+    try:
+        export_weights(
+            run,
+            shards,
+            out,
+            start_share=start_share,
+            back_to=back_to,
+            bfloat16=bfloat16,
+            unfinished=unfinished,
+        )
+    except NoShards as error:
+        raise InputError(f"{error}; name those of the run with --shards") from None
     print(f"{out} and {out.with_suffix('.json')} are written")
 
 

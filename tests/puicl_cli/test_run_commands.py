@@ -7,7 +7,7 @@ import pytest
 from puicl_cli.main import main
 from puicl_cli.weights import _verify_origin, _why_shards_differ
 from puicl_config import Config, InputError
-from shard_io import ShardError
+from shard_io import NoShards, ShardError
 
 
 @pytest.fixture
@@ -64,6 +64,15 @@ def test_export_passes_on_what_it_is_told(puicl, tmp_path, monkeypatch):
     code, _, said = puicl(*words[:3], "--out", tmp_path / "w.pt")
     assert (code, told) == (2, [])
     assert "w.pt: give a file that ends in .safetensors" in said
+
+
+def test_an_export_without_the_runs_shards_says_how_to_name_them(puicl, tmp_path, monkeypatch):
+    def absent(*_, **__):
+        raise NoShards("shards holds no shards: there is no manifest.json")
+
+    monkeypatch.setattr("trainer.export_weights", absent)
+    _, _, said = puicl("weights", "export", tmp_path / "run", "--out", tmp_path / "w.safetensors")
+    assert said.endswith("no manifest.json; name those of the run with --shards\n")
 
 
 def test_a_start_that_is_not_here_is_told_before_shards_are_made(tmp_path, monkeypatch):
