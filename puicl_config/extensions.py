@@ -199,6 +199,7 @@ _LATER = {
 # Extensions that replace the SCM's labels.
 LABEL_SOURCES = ("tree_labels", "rule_labels", "cluster_labels")
 RANGES = ("n_features", "n_labeled", "eta", "pi", "max_rows")
+# Append only: each draws a number in this order, and another order would change every plan.
 EXTENSIONS = (
     "shallow",
     "independent",

@@ -10,7 +10,7 @@ import pytest
 from prior_gen import generate_microbatch
 from prior_gen.canary import canary_digest
 from prior_gen.estimate import estimate
-from prior_gen.extensions import clusters, factor_model, graph
+from prior_gen.extensions import choices, clusters, factor_model, graph
 from prior_gen.extensions.factorial import REPLACED
 from prior_gen.extensions.streams import NUMBERS, Streams
 from prior_gen.factors import draw_factors
@@ -235,6 +235,35 @@ def test_an_extension_can_be_switched_alone_and_is_the_only_one_tagged(name):
     for step in range(3):
         tags = generate_microbatch(config, 100, step, 0).tags["extensions"]
         assert {*tags} == {name, *with_labels}
+
+
+def test_every_extension_is_listed_wherever_it_must_be():
+    assert {*SWITCHED} == {*EXTENSIONS}, "the tests here switch each of them"
+    assert {*NUMBERS} == {"choice", "split", *EXTENSIONS}
+    assert sorted(NUMBERS.values()) == [*range(len(NUMBERS))]
+    drawn_before_the_rest = {"shallow", "few_labeled"}
+    assert {*choices._DRAWS} | drawn_before_the_rest == {*EXTENSIONS}
+
+
+@pytest.mark.parametrize("made_by", ["factorial", "independent", "cluster_labels", None])
+def test_an_extension_in_the_tag_has_changed_the_tasks(made_by):
+    """What tables of some making never get must be left out of their tag."""
+
+    def tasks_and_tags(**switched):
+        config = extended(share=1.0, n_features=(3, 8), **switched)
+        made = [generate_microbatch(config, 100, step, 0) for step in (1, 2)]
+        tasks = [(batch.x.shape, batch.x.tobytes(), batch.y.tobytes()) for batch in made]
+        return tasks, [batch.tags["extensions"] for batch in made]
+
+    base = {made_by: 1.0} if made_by else {}
+    if made_by in ("factorial", "independent"):
+        base["tree_labels"] = 1.0
+    without, _ = tasks_and_tags(**base)
+    # `shallow` stays in the tag where designs and independent columns need no SCM.
+    others = {*EXTENSIONS} - {*base, *LABEL_SOURCES, "factorial", "independent", "shallow"}
+    for name in sorted(others):
+        tasks, tags = tasks_and_tags(**base, **{name: 1.0})
+        assert tasks != without or any(name not in tag for tag in tags), name
 
 
 def test_extended_tasks_are_finite_tagged_in_json_and_hold_both_classes():
