@@ -23,7 +23,7 @@ from scipy.stats import sem
 from sklearn.metrics import roc_auc_score
 
 from pu_bench.methods import METHODS
-from puicl_config import exit_on_input_error
+from puicl_config import InputError, exit_on_input_error
 from puicl_model import PUICLClassifier
 from shard_io import open_shards
 
@@ -73,8 +73,16 @@ def main() -> None:
 
 
 def sources(folder: str) -> Iterator[tuple[str, tuple[np.ndarray, np.ndarray, np.ndarray]]]:
-    """Yield (source of the labels, (P, U, y)) for the first task of each microbatch."""
+    """Yield (source of the labels, (P, U, y)) for the first task of each microbatch.
+
+    Raises `InputError` for shards of the training split.
+    """
     shards = open_shards(folder)
+    if shards.manifest.split != "heldout":
+        raise InputError(
+            f"{folder} holds the split {shards.manifest.split!r}, which networks are trained on; "
+            "make held-out tasks with prior-gen --split heldout"
+        )
     for part in shards.published_parts():
         for position in shards.positions(part):
             batch = shards.part(part)[position]

@@ -5,7 +5,9 @@ import json
 import pandas as pd
 import pytest
 from real_tables import measured, read_tables, table_names
+from weak_spots import sources
 
+from prior_gen import generate_shards
 from puicl_config import InputError
 
 
@@ -42,6 +44,14 @@ def test_figures_of_another_file_are_refused(content, said, tmp_path):
     with pytest.raises(InputError, match=said):
         measured(out, ["table"], ["AUC"], [("there",)], lambda name: [(0.5,)])
     assert out.read_bytes() == content
+
+
+def test_networks_are_not_judged_on_tasks_that_they_may_have_seen(tiny, tmp_path):
+    for split in ("train", "heldout"):
+        generate_shards(tiny, tmp_path / split, [1], split=split, jobs=1)
+    assert next(sources(str(tmp_path / "heldout")))[0] == "the paper's prior"
+    with pytest.raises(InputError, match="holds the split 'train', which networks are trained on"):
+        next(sources(str(tmp_path / "train")))
 
 
 def test_figures_are_not_measured_where_they_cannot_be_written(tmp_path):
