@@ -45,12 +45,17 @@ def cell_of(record: Record) -> Cell:
     return Cell(record["task"], record["method"], record["repeat"])
 
 
-def run_cell(cell: Cell, method: Method, split: PUTask) -> Record:
+def run_cell(
+    cell: Cell,
+    method: Method,
+    split: PUTask,
+    failed: Callable[[Exception], object] | None = None,
+) -> Record:
     """Run and judge one method on one split, in one thread; returns a record of JSON values.
 
     The method gets P, U and a seed, and beyond that only what it declares in `sees`. An exception
-    becomes the record's `error`, and `seconds` is then the time until the failure. `rows_seen` is
-    the digest of P and U as the method got them.
+    becomes the record's `error`, and `seconds` is then the time until the failure; `failed` is
+    called with it. `rows_seen` is the digest of P and U as the method got them.
     """
     seen: dict[str, Any] = {}
     if "class_prior" in method.sees:
@@ -79,6 +84,8 @@ def run_cell(cell: Cell, method: Method, split: PUTask) -> Record:
         judged = judge(prediction, split.y, method.is_probability)
     except Exception as error:  # a method may fail in any way; the run goes on without it
         record["seconds"] = time.perf_counter() - start
+        if failed:
+            failed(error)
         record["error"] = " ".join(f"{type(error).__name__}: {error}".split())[:500]
         return record
     record["collapsed"], record["reliability"] = judged.collapsed, judged.reliability

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -121,8 +122,12 @@ def run_benchmark(
 
 
 def run_only(cell: Cell, plan: Plan) -> Record:
-    """Run a single cell; its figures are the same as in any run, whatever ran before it."""
-    return run_cell(cell, make_method(cell.method, plan.model), _split(plan, cell))
+    """Run a single cell; its figures are the same as in any run, whatever ran before it.
+
+    An exception of the method is printed with its traceback.
+    """
+    method = make_method(cell.method, plan.model)
+    return run_cell(cell, method, _split(plan, cell), failed=traceback.print_exception)
 
 
 def run_and_keep(
@@ -174,6 +179,9 @@ def _run_and_keep(
 
 def _problem(name: str, model: Path | None) -> str | None:
     """Why a method cannot be run here (missing package or weights); None if it can."""
+    lacks = [fact for fact in ("title", "reference") if not hasattr(METHODS[name], fact)]
+    if lacks:  # a method of one's own
+        return f"its class has no {' and no '.join(lacks)}"
     x = np.arange(12.0)[:, np.newaxis]
     try:
         method = make_method(name, model)
