@@ -12,6 +12,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from prior_gen import generate_microbatch
+from prior_gen.convert import convert_shards
 from shard_io import FilteredReader, ShardError, open_shards
 
 PAGE = Path(__file__).parents[2] / "shards" / "README.md"
@@ -84,3 +85,14 @@ def test_the_docs_own_data_set_holds_every_microbatch_once(tiny, all_shards, tmp
     assert len(read) == steps * prior.microbatches_per_step
     assert all(shape[0] == tasks and p < shape[1] for shape, tasks, p in read)
     assert next(iter(names["loader"]))[0].dtype == torch.float32
+    # The order follows from the seed of the loader's generator alone, as the page says.
+    convert_shards(all_shards, tmp_path / "tars", "webdataset", jobs=1)
+    orders = {
+        tuple(x.numpy().tobytes() for x, _, _ in DataLoader(data, generator=order, **options))
+        for folder in (all_shards, tmp_path / "tars")
+        for workers in (0, 2)
+        for data in [names["Microbatches"](folder)]
+        for options in [{"batch_size": None, "shuffle": True, "num_workers": workers}]
+        for order in [torch.Generator().manual_seed(3)]
+    }
+    assert len(orders) == 1
