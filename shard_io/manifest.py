@@ -130,8 +130,9 @@ def read_manifest(folder: Path | Store) -> Manifest:
         raise ShardError(f"{error}; another version of puicl may have made these shards") from None
     if plan_digest(config.prior) != stored_digest:
         raise ShardError(
-            f"{path} was made by another version of the prior (algorithm "
-            f"{header['plan']['algorithm']}): its plan digest does not match its plan here"
+            f"{path} was made by another version of the prior ("
+            f"{_other_version(header['plan'], config)}): its plan digest does not match its plan "
+            "here"
         )
     try:
         layout = Layout(config.prior, config.shards.parts_per_stage)
@@ -233,6 +234,17 @@ def describe_differences(wanted: dict[str, Any], present: dict[str, Any]) -> lis
     elif here != there:
         found.append("the slice's survivors differ")
     return found
+
+
+def _other_version(plan: dict[str, Any], config: Config) -> str:
+    """How this version would write `plan` otherwise: numbers of algorithms, or keys."""
+    here = plan_of(config.prior)
+    numbers = [
+        f"{key} {plan.get(key)} there, {here.get(key)} here"
+        for key in sorted({*plan, *here} - {"prior"})
+        if plan.get(key) != here.get(key)
+    ]
+    return "; ".join(numbers) or "with other keys of the config"
 
 
 def _say_slice(index: dict[str, Any]) -> str:

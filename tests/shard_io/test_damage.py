@@ -323,11 +323,19 @@ def sealed_again(path, raw):
 def test_a_folder_of_another_version_of_the_prior_is_refused(own_shards):
     path = own_shards / "manifest.json"
     raw = json.loads(path.read_text())
-    raw["plan"]["algorithm"] += 1
-    raw["plan_digest"] = sha256_of(raw["plan"])
-    sealed_again(path, raw)
-    with pytest.raises(ShardError, match="made by another version of the prior"):
-        open_shards(own_shards)
+    number = raw["plan"]["algorithm"]
+    for change, said in (
+        ({"algorithm": number + 1}, rf"algorithm {number + 1} there, {number} here"),
+        ({"extensions_algorithm": 9}, "extensions_algorithm 9 there, None here"),
+        (
+            {"prior": {**raw["plan"]["prior"], "arithmetic": "libraries"}},
+            "with other keys of the config",
+        ),
+    ):
+        plan = {**raw["plan"], **change}
+        sealed_again(path, {**raw, "plan": plan, "plan_digest": sha256_of(plan)})
+        with pytest.raises(ShardError, match=rf"another version of the prior \({said}"):
+            open_shards(own_shards)
 
 
 def test_a_folder_of_another_version_of_the_format_is_refused(own_shards):
