@@ -1,7 +1,7 @@
 """Common ground of all packages: the typed configuration, its digests, and tools for commands."""
 
 from puicl_config.atomic import write_atomically
-from puicl_config.differences import differences
+from puicl_config.differences import differences, first_of
 from puicl_config.digests import (
     canonical_json,
     plan_digest,
@@ -61,6 +61,7 @@ __all__ = [
     "duration",
     "exit_on_input_error",
     "find_config",
+    "first_of",
     "from_home",
     "git_commit",
     "idle_in_prior",

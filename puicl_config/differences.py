@@ -1,6 +1,6 @@
 """Differences between two configs, key by key."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from puicl_config.digests import canonical_json
@@ -26,3 +26,9 @@ def differences(
         if canonical_json(pair[0]) != canonical_json(pair[1]):
             found[key] = pair
     return found
+
+
+def first_of(phrases: Sequence[str], most: int = 8) -> str:
+    """The phrases of a sentence about differences; of many only the first, and how many more."""
+    more = len(phrases) - most
+    return "; ".join([*phrases[:most], *([f"and {more} more"] if more > 0 else [])])

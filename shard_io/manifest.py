@@ -13,6 +13,7 @@ from puicl_config import (
     Split,
     canonical_json,
     differences,
+    first_of,
     parse_config,
     plan_digest,
     plan_of,
@@ -205,7 +206,7 @@ def check_claim(folder: Path | Store, manifest: Manifest) -> Manifest | None:
     differences = describe_differences(manifest.header(), present.header())
     if differences:
         raise ShardError(
-            f"{folder} holds other shards: {'; '.join(differences)}; give another folder"
+            f"{folder} holds other shards: {first_of(differences)}; give another folder"
         )
     return present
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from puicl_config import Config, plan_of
+from puicl_config import Config, first_of, plan_of
 from shard_io import (
     FilteredReader,
     ShardError,
@@ -58,7 +58,7 @@ def check_plan(config: Config, reader: ShardReader) -> None:
     differences = describe_differences(wanted, present)
     if differences:
         raise ShardError(
-            f"{reader.folder} holds another plan than the config: {'; '.join(differences)}"
+            f"{reader.folder} holds another plan than the config: {first_of(differences)}"
         )
 
 

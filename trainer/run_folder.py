@@ -14,6 +14,7 @@ from puicl_config import (
     InputError,
     config_yaml,
     differences,
+    first_of,
     load_config,
     plan_of,
     write_atomically,
@@ -103,7 +104,7 @@ def check_same_run(out: Path, config: Config) -> None:
         raise InputError(f"{path} is empty: put the run's config back, or give another --out")
     differing = config_differences(load_config(path), config)
     if differing:
-        raise InputError(f"{out} holds another run: {'; '.join(differing)}; give another --out")
+        raise InputError(f"{out} holds another run: {first_of(differing)}; give another --out")
 
 
 def check_nothing_lost(out: Path) -> None:

@@ -1,6 +1,6 @@
 """What two configs differ in, key by key."""
 
-from puicl_config import Config, PriorConfig, differences, plan_of
+from puicl_config import Config, PriorConfig, differences, first_of, plan_of
 
 
 def prior(**extensions):
@@ -32,3 +32,9 @@ def test_sections_of_sections_are_looked_into():
     )
     one, two = (config.model_dump(mode="json") for config in configs)
     assert differences(one, two, Config) == {"train.reveal_negatives.share": (0.1, 0.2)}
+
+
+def test_of_many_differences_the_first_are_told_and_how_many_more_there_are():
+    phrases = [f"{number} differs" for number in range(10)]
+    assert first_of(phrases[:8]) == "; ".join(phrases[:8])
+    assert first_of(phrases) == "; ".join([*phrases[:8], "and 2 more"])
