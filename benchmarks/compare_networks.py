@@ -5,7 +5,8 @@
 
 Folder and splits: see `real_tables.py`. Prints means over tables of AUC, accuracy, |error of the
 share of positives| and Brier score, and their differences from the first network with two standard
-errors: over splits, for other splits of these tables, and over tables, for other tables. Ten splits
+errors: over splits, for other splits of these tables, and over tables, for other tables. Neither
+says how far the same training from another seed would differ, which may be much more. Ten splits
 resolve some .001 of AUC between two networks on these tables; two splits do not (docs/weights.md).
 Takes some two minutes for each network and split on one core. `--rows` thins each split, to measure
 on tables of few rows.
