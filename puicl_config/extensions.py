@@ -2,15 +2,18 @@
 
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, model_serializer, model_validator
+from pydantic import Field, model_validator
 
 from puicl_config.fields import (
-    AtLeastOne,
+    LATER,
     AtLeastTwo,
+    CountInterval,
+    FactorInterval,
     Fraction,
     FractionInterval,
     Interval,
     IntInterval,
+    Later,
     NotEmpty,
     NotNegative,
     Ordered,
@@ -30,6 +33,7 @@ RuleKind = Literal[_FirstRules, _LaterRules]
 RULE_KINDS: tuple[RuleKind, ...] = get_args(_FirstRules)
 # Rules that read numbers, not only codes, and are smooth in them.
 SMOOTH_RULES = frozenset({"product", "logistic", "forest"})
+_Newer = Annotated[Probability, LATER]  # of an extension that the first plans did not have
 
 
 class ExtensionsConfig(Section):
@@ -61,32 +65,32 @@ class ExtensionsConfig(Section):
     label_noise: Probability = 0.0
     sar: Probability = 0.0
     missing: Probability = 0.0
-    proportional: Probability = 0.0
-    factorial: Probability = 0.0  # only if labels come from a tree or a rule
-    few_labeled: Probability = 0.0
-    soft_border: Probability = 0.0  # only if labels are cut from a score
-    cluster_labels: Probability = 0.0
-    two_sided: Probability = 0.0  # only if labels are cut from a score
-    factor_model: Probability = 0.0
-    censored: Probability = 0.0
-    normal_scores: Probability = 0.0
-    graph: Probability = 0.0
-    principal_axes: Probability = 0.0
-    mirrored: Probability = 0.0
-    grouped: Probability = 0.0  # not with designs, clusters, or rules that read only codes
-    mixed_orders: Probability = 0.0  # only with discrete columns in layout "own"
+    proportional: _Newer = 0.0
+    factorial: _Newer = 0.0  # only if labels come from a tree or a rule
+    few_labeled: _Newer = 0.0
+    soft_border: _Newer = 0.0  # only if labels are cut from a score
+    cluster_labels: _Newer = 0.0
+    two_sided: _Newer = 0.0  # only if labels are cut from a score
+    factor_model: _Newer = 0.0
+    censored: _Newer = 0.0
+    normal_scores: _Newer = 0.0
+    graph: _Newer = 0.0
+    principal_axes: _Newer = 0.0
+    mirrored: _Newer = 0.0
+    grouped: _Newer = 0.0  # not with designs, clusters, or rules that read only codes
+    mixed_orders: _Newer = 0.0  # only with discrete columns in layout "own"
     # Replaces `factorial` if a rule reads only codes: all kinds except SMOOTH_RULES.
-    factorial_coded: Probability | None = None
+    factorial_coded: Annotated[Probability | None, LATER] = None
 
     # Parameters of the extensions, drawn uniformly from these ranges unless noted otherwise.
-    shallow_layers: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (2, 3)
-    levels: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (2, 6)
+    shallow_layers: CountInterval = (2, 3)
+    levels: CountInterval = (2, 6)
     irrelevant_share: FractionInterval = (0.1, 0.6)
     duplicated_share: FractionInterval = (0.05, 0.3)
     tree_depth: IntInterval = (1, 5)
     # A kind listed twice is drawn twice as often.
     rule_kinds: Annotated[tuple[RuleKind, ...], NotEmpty] = RULE_KINDS
-    rule_arity: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (2, 4)
+    rule_arity: CountInterval = (2, 4)
     border: FractionInterval = (0.2, 0.8)
     noise_share: Annotated[tuple[NotNegative, Annotated[float, Field(ge=0, le=0.5)]], Ordered] = (
         0.0,
@@ -97,39 +101,31 @@ class ExtensionsConfig(Section):
         2.0,
     )
     missing_share: Annotated[tuple[NotNegative, Fraction], Ordered] = (0.02, 0.3)
-    proportional_size: ScaleInterval = (1.0, 20.0)  # log-uniform
+    proportional_size: Annotated[ScaleInterval, Later("proportional")] = (1.0, 20.0)  # log-uniform
     # Combinations of a design per row of the task, at least 1; log-uniform.
-    factorial_size: Annotated[tuple[AtLeastOne, AtLeastOne], Ordered] = (2.0, 8.0)
+    factorial_size: Annotated[FactorInterval, Later("factorial")] = (2.0, 8.0)
     # Drawn log-uniformly, in place of n_labeled and eta.
-    few_labeled_rows: IntInterval = (4, 24)
-    few_labeled_unlabeled_rows: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (60, 500)
-    clusters: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (2, 10)
-    cluster_separation: ScaleInterval = (1.0, 7.0)  # log-uniform
-    cluster_common: ScaleInterval = (0.2, 3.0)  # log-uniform
-    softness: ScaleInterval = (0.1, 2.0)  # log-uniform
-    factors: IntInterval = (1, 4)
-    factor_common: ScaleInterval = (0.2, 5.0)  # log-uniform
-    censored_share: Annotated[tuple[Fraction, Fraction], Ordered] = (0.1, 0.9)
-    graph_hidden: IntInterval = (2, 16)
-    graph_noise: ScaleInterval = (0.03, 1.0)  # log-uniform
-    group_size: Annotated[tuple[AtLeastOne, AtLeastOne], Ordered] = (2.0, 30.0)  # log-uniform
-    group_closeness: FractionInterval = (0.03, 0.5)  # log-uniform
+    few_labeled_rows: Annotated[IntInterval, Later("few_labeled")] = (4, 24)
+    few_labeled_unlabeled_rows: Annotated[CountInterval, Later("few_labeled")] = (60, 500)
+    clusters: Annotated[CountInterval, Later("cluster_labels")] = (2, 10)
+    # The next three are log-uniform.
+    cluster_separation: Annotated[ScaleInterval, Later("cluster_labels")] = (1.0, 7.0)
+    cluster_common: Annotated[ScaleInterval, Later("cluster_labels")] = (0.2, 3.0)
+    softness: Annotated[ScaleInterval, Later("soft_border")] = (0.1, 2.0)
+    factors: Annotated[IntInterval, Later("factor_model")] = (1, 4)
+    factor_common: Annotated[ScaleInterval, Later("factor_model")] = (0.2, 5.0)  # log-uniform
+    censored_share: Annotated[FractionInterval, Later("censored")] = (0.1, 0.9)
+    graph_hidden: Annotated[IntInterval, Later("graph")] = (2, 16)
+    # The last three are log-uniform.
+    graph_noise: Annotated[ScaleInterval, Later("graph")] = (0.03, 1.0)
+    group_size: Annotated[FactorInterval, Later("grouped")] = (2.0, 30.0)
+    group_closeness: Annotated[FractionInterval, Later("grouped")] = (0.03, 0.5)
 
-    @model_serializer(mode="wrap")
-    def _without_later_defaults(self, dump):
-        """Plain data; newer keys are written only if used: older plans keep their digests."""
-        plain = dump(self)
-        kept = set()
-        usual = type(self).model_fields["factorial_size"].default
-        if self.factorial_coded and self.factorial_size != usual:
-            kept.add("factorial_size")  # designs for rules that read codes use it, too
-        for name, parameters in _LATER.items():
-            if not getattr(self, name):
-                for key in {name, *parameters} - kept:
-                    plain.pop(key, None)
-        if self.factorial_coded is None:
-            del plain["factorial_coded"]
-        return plain
+    def _is_used(self, key: str, mark: Later) -> bool:
+        # Designs for rules that read codes have this size, too.
+        if key == "factorial_size" and self.factorial_coded and not self._is_default(key):
+            return True
+        return super()._is_used(key, mark)
 
     @model_validator(mode="after")
     def _one_source_of_labels(self):
@@ -179,23 +175,6 @@ class ExtensionsConfig(Section):
         return self
 
 
-# Extensions that are newer than the first plan digests, with their parameters.
-_LATER = {
-    "proportional": ("proportional_size",),
-    "factorial": ("factorial_size",),
-    "few_labeled": ("few_labeled_rows", "few_labeled_unlabeled_rows"),
-    "soft_border": ("softness",),
-    "cluster_labels": ("clusters", "cluster_separation", "cluster_common"),
-    "two_sided": (),
-    "factor_model": ("factors", "factor_common"),
-    "censored": ("censored_share",),
-    "normal_scores": (),
-    "graph": ("graph_hidden", "graph_noise"),
-    "principal_axes": (),
-    "mirrored": (),
-    "grouped": ("group_size", "group_closeness"),
-    "mixed_orders": (),
-}
 # Extensions that replace the SCM's labels.
 LABEL_SOURCES = ("tree_labels", "rule_labels", "cluster_labels")
 RANGES = ("n_features", "n_labeled", "eta", "pi", "max_rows")

@@ -1,8 +1,17 @@
 """The frozen base class of config sections, and value types that several sections use."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+)
 from pydantic_core import PydanticSerializationError
 
 
@@ -42,6 +51,22 @@ Interval = Annotated[tuple[PositiveFloat, PositiveFloat], Ordered]
 ScaleInterval = Annotated[tuple[Scale, Scale], Ordered]
 FractionInterval = Annotated[tuple[Fraction, Fraction], Ordered]
 IntInterval = Annotated[tuple[Positive, Positive], Ordered]
+CountInterval = Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered]
+FactorInterval = Annotated[tuple[AtLeastOne, AtLeastOne], Ordered]
+
+
+@dataclass(frozen=True)
+class Later:
+    """Marks a key that is newer than digests of plans and runs, such as `Annotated[int, LATER]`.
+
+    It is written to plain data only where it is used, so that what was made without it keeps its
+    digest: if the key `used_by`, or else the key itself, is not at its default.
+    """
+
+    used_by: str | None = None
+
+
+LATER = Later()
 
 
 class Section(BaseModel):
@@ -58,6 +83,22 @@ class Section(BaseModel):
         if any(isinstance(one, bool) for one in values) and field.annotation is not bool:
             raise ValueError("true and false are not allowed here")
         return value
+
+    @model_serializer(mode="wrap")
+    def _without_unused_later_keys(self, dump):
+        plain = dump(self)
+        for key, field in type(self).model_fields.items():
+            for mark in field.metadata:
+                if isinstance(mark, Later) and not self._is_used(key, mark):
+                    plain.pop(key, None)
+        return plain
+
+    def _is_used(self, key: str, mark: Later) -> bool:
+        """Whether a key with this mark is written."""
+        return not self._is_default(mark.used_by or key)
+
+    def _is_default(self, key: str) -> bool:
+        return getattr(self, key) == type(self).model_fields[key].default
 
     def model_dump(self, **options: Any) -> dict[str, Any]:
         """Pydantic's `model_dump`, except that a signal's exception keeps its type."""

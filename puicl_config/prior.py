@@ -7,16 +7,16 @@ eta = n_u / P, pi = negative prevalence, d features, k causes, h hidden width, L
 
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, model_serializer, model_validator
+from pydantic import Field, model_validator
 
 from puicl_config.extensions import ExtensionsConfig
 from puicl_config.fields import (
-    AtLeastTwo,
+    LATER,
+    CountInterval,
     Distinct,
     FractionInterval,
     Interval,
     IntInterval,
-    Ordered,
     Positive,
     PositiveFloat,
     Section,
@@ -55,7 +55,7 @@ class PriorConfig(Section):
     p_causal_final: float = Field(default=0.5, ge=0, le=1)
 
     # The SCM: L_g and h are drawn once per stage, weights per task, the rest per microbatch.
-    hidden_layers: Annotated[tuple[AtLeastTwo, AtLeastTwo], Ordered] = (4, 12)
+    hidden_layers: CountInterval = (4, 12)
     hidden_width: IntInterval = (12, 36)
     n_causes: Literal["n_features"] | Positive = "n_features"
     sigma_init: float = Field(default=0.8, gt=0, le=100)
@@ -92,27 +92,16 @@ class PriorConfig(Section):
     value_clip: PositiveFloat = 20.0
 
     # "portable": the same bytes on every x86-64 processor. "libraries": functions of numpy and
-    # BLAS, whose last bit differs between instruction sets. The latter is not written to plain
-    # data, since older plans lack the key.
-    arithmetic: Literal["libraries", "portable"] = "libraries"
+    # BLAS, whose last bit differs between instruction sets.
+    arithmetic: Annotated[Literal["libraries", "portable"], LATER] = "libraries"
 
     # Beyond the paper, off by default. Keep this key last.
-    extensions: ExtensionsConfig = ExtensionsConfig()
+    extensions: Annotated[ExtensionsConfig, LATER] = ExtensionsConfig()
 
     @property
     def portable(self) -> bool:
         """Whether tasks are computed with `prior_gen.elementary` and a fixed order of summation."""
         return self.arithmetic == "portable"
-
-    @model_serializer(mode="wrap")
-    def _without_later_keys(self, dump):
-        """Plain data; `arithmetic` and `extensions` are written only if not at their defaults."""
-        plain = dump(self)
-        if not self.portable:
-            plain.pop("arithmetic", None)
-        if self.extensions == ExtensionsConfig():
-            plain.pop("extensions", None)
-        return plain
 
     @model_validator(mode="after")
     def _causes_can_be_features(self):

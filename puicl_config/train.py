@@ -1,10 +1,10 @@
 """The section `train`: optimizer, schedule, sampler, and when to stop, log and save."""
 
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import Field, model_serializer, model_validator
+from pydantic import Field, model_validator
 
-from puicl_config.fields import Fraction, Positive, PositiveFloat, Section
+from puicl_config.fields import LATER, Fraction, Later, Positive, PositiveFloat, Section
 
 
 class PhaseConfig(Section):
@@ -73,21 +73,21 @@ class TrainConfig(Section):
     # of both classes are shown with their label, and `reveal_negatives` is not used.
     reveal: Literal["negatives", "both"] = "negatives"
     reveal_share: Fraction = 0.5
-    self_distillation: SelfDistillationConfig = SelfDistillationConfig()
+    self_distillation: Annotated[SelfDistillationConfig, LATER] = SelfDistillationConfig()
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     device: Literal["auto", "cpu", "cuda"] = "auto"
     threads_per_process: int = Field(default=1, ge=1, le=4096)
     tasks_per_forward: Positive | None = None  # None: all on a GPU, few at a time on a CPU
     # Numbers of labelled and unlabelled rows are reduced to multiples of this, so that compilers
     # see fewer shapes.
-    round_rows: Positive = 1
+    round_rows: Annotated[Positive, LATER] = 1
     # deterministic: use deterministic algorithms on a GPU, so that the guarantees about bits hold
     # there, too; those on a CPU always are. compile: apply torch.compile to the blocks.
     # cuda_graphs: record a graph for each shape, for which numbers of rows are reduced to some
     # twenty values (`trainer/graphs.py`).
     deterministic: bool = True
     compile: bool = False
-    cuda_graphs: bool = False
+    cuda_graphs: Annotated[bool, LATER] = False
 
     # The start: a checkpoint of a run under another config, weights (NAME.safetensors), or the name
     # of shipped weights. Their digest, not their path, is part of the run's digest.
@@ -102,7 +102,7 @@ class TrainConfig(Section):
     keep_checkpoints: Positive = 3
     loader_threads: int = Field(default=1, ge=0)
     # Read in processes instead of threads, so that the thread that feeds a GPU need not wait.
-    loader_processes: int = Field(default=0, ge=0)
+    loader_processes: Annotated[int, Field(ge=0), LATER] = 0
     # Save memory by computing activations again for the gradient, with the same bits.
     recompute: bool = False
     # Start while the shards are still being written; give up `follow_timeout` seconds after the
@@ -125,18 +125,10 @@ class TrainConfig(Section):
             )
         return self
 
-    @model_serializer(mode="wrap")
-    def _without_later_defaults(self, dump):
-        """Plain data; newer keys are written only if used: older runs keep their digests."""
-        plain = dump(self)
-        if self.round_rows == 1:
-            plain.pop("round_rows", None)
-        for key in ("loader_processes", "cuda_graphs"):
-            if not plain.get(key):
-                plain.pop(key, None)
-        if not self.self_distillation.weight:
-            plain.pop("self_distillation", None)
-        return plain
+    def _is_used(self, key: str, mark: Later) -> bool:
+        if key == "self_distillation":
+            return bool(self.self_distillation.weight)
+        return super()._is_used(key, mark)
 
 
 # Keys of `train` that are not part of the run's digest, since they never change a bit of the
