@@ -16,8 +16,6 @@ def take_lock(file: IO | int, wait: bool) -> bool:
     """
     try:
         fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
