@@ -1,9 +1,14 @@
 """Several computations at a time: who computes what, with how many threads, and how it ends."""
 
+import gc
 import subprocess
 import sys
 import threading
 import time
+import weakref
+from collections import deque
+from concurrent.futures import Future
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -98,38 +103,6 @@ def test_an_error_is_raised_before_the_turn_of_what_failed(four_threads):
         list(side_by_side.side_by_side(fails, range(2), 1, CPU))
     assert time.monotonic() - start < WAIT / 2
     go_on.set()
-
-
-def test_after_an_error_nothing_more_is_begun(four_threads):
-    begun = []
-
-    def fails(number):
-        begun.append(number)
-        if number == 0:
-            raise MemoryError("no more")
-        time.sleep(0.05)
-
-    with pytest.raises(MemoryError, match="no more"):
-        list(side_by_side.side_by_side(fails, range(100), 1, CPU))
-    time.sleep(0.3)
-    assert len(begun) < 12
-
-
-def test_who_stops_asking_does_not_wait(four_threads):
-    go_on, begun = threading.Event(), []
-
-    def waits(number):
-        begun.append(number)
-        if number:
-            go_on.wait(WAIT)
-        return number
-
-    asked = side_by_side.side_by_side(waits, range(100), 1, CPU)
-    assert next(asked) == 0
-    asked.close()  # as an interrupt of the caller does
-    go_on.set()
-    time.sleep(0.2)
-    assert len(begun) < 12
 
 
 def test_numpys_error_settings_are_the_callers(four_threads):
@@ -245,14 +218,16 @@ class Held:
     """A computation of which only the first returns at once; the others wait to be let go."""
 
     def __init__(self):
-        self.begun, self.go_on, self.before = 0, threading.Event(), threading.active_count()
-        self.lock = threading.Lock()
+        self.begun, self.before, self.lock = 0, threading.active_count(), threading.Lock()
+        self.go_on, self.others = threading.Event(), threading.Event()
 
-    def __call__(self):
+    def __call__(self, is_first: bool | None = None) -> bool:
+        """is_first: by default, whether none has begun before, whoever's turn it is."""
         with self.lock:
             self.begun += 1
-            first = self.begun == 1
+            first = self.begun == 1 if is_first is None else is_first
         if not first:
+            self.others.set()
             self.go_on.wait(WAIT)
         return first
 
@@ -263,6 +238,15 @@ class Held:
             time.sleep(0.01)
         return self.begun
 
+    def side_by_side(self, function, given, *more):
+        """As that of the module, but for whoever waits."""
+
+        def computed(each):
+            self(each is given[0])
+            return function(each)
+
+        return side_by_side.side_by_side(computed, given, *more)
+
 
 @pytest.fixture
 def held():
@@ -271,18 +255,108 @@ def held():
     held.begun_in_all()
 
 
+def test_after_an_error_nothing_more_is_begun(four_threads, held):
+    def fails(number):
+        if held(number == 0):
+            raise MemoryError("no more")
+
+    with pytest.raises(MemoryError, match="no more"):
+        list(side_by_side.side_by_side(fails, range(100), 1, CPU))
+    assert held.begun_in_all() <= 4
+
+
+def test_who_stops_asking_does_not_wait(four_threads, held):
+    asked = side_by_side.side_by_side(lambda n: held(n == 0), range(100), 1, CPU)
+    assert next(asked) is True
+    asked.close()  # as an interrupt of the caller does
+    assert held.begun_in_all() <= 5
+
+
+def test_an_error_ends_the_work_of_all_before_anybody_asks_and_only_the_first_is_told(
+    four_threads, monkeypatch, held
+):
+    told, both = [], threading.Barrier(3)
+    monkeypatch.setattr(threading, "excepthook", told.append)
+
+    def fails(number):
+        held(number < 3)
+        if number in (1, 2):
+            both.wait(WAIT)
+        if number:
+            raise MemoryError("no more")
+
+    asked = side_by_side.side_by_side(fails, range(100), 1, CPU)
+    next(asked)
+    both.wait(WAIT)
+    assert held.begun_in_all() <= 5
+    with pytest.raises(MemoryError, match="no more"):
+        next(asked)
+    assert told == []
+
+
+def test_whatever_ends_a_computation_is_told_to_who_waits():
+    todo, failed = deque((number, Future()) for number in range(2)), Future()
+    assert side_by_side._computed_one(sys.exit, todo, failed)
+    assert isinstance(failed.exception(0), SystemExit)
+    assert not side_by_side._computed_one(sys.exit, todo, failed)
+
+
+def test_answers_come_though_threads_cannot_set_their_number(four_threads, monkeypatch):
+    def fails(number):
+        raise MemoryError("no more")
+
+    monkeypatch.setattr(side_by_side, "set_threads_of_new_thread", fails)
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    found = []
+    asking = threading.Thread(
+        target=lambda: found.extend(side_by_side.side_by_side(abs, range(8), 1, CPU)), daemon=True
+    )
+    asking.start()
+    asking.join(WAIT)
+    assert found == list(range(8))
+
+
+class Full(MemoryError):
+    """Which may be referred to weakly, unlike Python's own."""
+
+
+def test_an_error_keeps_no_answers_and_is_gone_once_it_is_dealt_with(four_threads, held):
+    def fails(number):
+        if number == 0:
+            held.go_on.wait(WAIT)
+            raise Full("no more")
+        if number == 2:  # by the thread that has answered 1
+            held.go_on.set()
+        answer = np.zeros(1)
+        answers.append(weakref.ref(answer))
+        return answer
+
+    answers = []
+    gc.disable()
+    try:
+        try:
+            list(side_by_side.side_by_side(fails, range(3), 60_000, CPU))
+        except Full as error:
+            held.begun_in_all()
+            assert [answer() for answer in answers] == [None, None]
+            told = weakref.ref(error)
+        assert told() is None
+    finally:
+        gc.enable()
+
+
 def test_no_more_batches_are_begun_once_progress_cannot_be_told(four_threads, monkeypatch, held):
     class Network:
         unlabeled_token = torch.zeros(1)
 
         def __call__(self, x, n_labeled):
-            held()
             return torch.zeros(len(x), x.shape[1] - n_labeled, 2)
 
     def stopped(n):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(inference, "_CELLS", 1)
+    monkeypatch.setattr(inference, "side_by_side", held.side_by_side)
     jobs = [inference.Job(1, 3, 2, lambda: np.zeros((3, 2), np.float32))] * 50
     with pytest.raises(KeyboardInterrupt) as told:  # who holds its traceback holds the generator
         inference.log_odds(Network(), jobs, stopped)
@@ -312,12 +386,37 @@ def test_the_cells_of_the_largest_batch_bound_how_many_are_computed_at_a_time(
     assert [len(answer) for answer in answers] == 8 * [4] + [6]
 
 
+def test_what_is_held_of_the_largest_context_bounds_how_many_are_read_at_a_time(
+    random_model, monkeypatch
+):
+    class Asked(Exception):
+        pass
+
+    def seen(function, given, n_cells, *_):
+        raise Asked(n_cells)
+
+    network = random_model(layers=8)  # of a context it keeps twice what a pass holds
+    for module in (ensemble, unlabeled):
+        monkeypatch.setattr(module, "side_by_side", seen)
+    jobs = [inference.Job(1, n, 2, lambda: np.zeros(0)) for n in (5, 7, 6)]
+    with pytest.raises(Asked, match=f"^{2 * 7 * 3}$"):
+        unlabeled._read(network, jobs)
+    references = [
+        ensemble.Reference((0,), "any", np.arange(w), np.ones(w), 1, np.zeros((n, w)))
+        for n, w in ((5, 2), (7, 3), (6, 2))
+    ]
+    for n_new, at_once in ((1, 1), (9, 4)):  # rows are scored by four
+        with pytest.raises(Asked, match=f"^{2 * (7 + at_once) * 4}$"):
+            ensemble.NewRows(network, references, {})(np.zeros((n_new, 3)), 4)
+
+
 @pytest.mark.parametrize("at", ["log_odds_of_table", "_once_each"])
 def test_an_error_ends_work_on_contexts(weights, monkeypatch, held, at):
     of_table = at == "log_odds_of_table"
 
     def fails(*_):
         if of_table or held():
+            held.others.wait(WAIT)
             raise MemoryError("no more")
         return np.zeros(1)
 
@@ -327,13 +426,7 @@ def test_an_error_ends_work_on_contexts(weights, monkeypatch, held, at):
     )
     if of_table:
         classifier.set_params(keep_context=True)
-        read = unlabeled.ReadContext
-
-        def slow(*arguments):
-            held()
-            return read(*arguments)
-
-        monkeypatch.setattr(unlabeled, "ReadContext", slow)
+        monkeypatch.setattr(unlabeled, "side_by_side", held.side_by_side)
         with pytest.raises(MemoryError, match="no more") as told:
             classifier.fit(table(), S)
         assert not hasattr(classifier, "classes_")
@@ -345,8 +438,24 @@ def test_an_error_ends_work_on_contexts(weights, monkeypatch, held, at):
     del told
 
 
-def test_nothing_is_shown_after_the_end(capsys):
-    with shown(True, 2, "passes", 1) as done:
+@pytest.mark.parametrize("error", [False, True])
+def test_nothing_is_shown_after_the_end(capsys, error):
+    with suppress(MemoryError), shown(True, 2, "passes", 1) as done:
         done(1)
+        if error:
+            raise MemoryError
     done(1)
     assert "2/2" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("cells", "terminal", "is_shown"),
+    [(49_999, True, False), (50_000, True, True), (50_000, False, False)],
+)
+def test_unless_told_otherwise_what_takes_long_is_shown_on_a_terminal(
+    monkeypatch, capsys, cells, terminal, is_shown
+):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
+    with shown(None, 1, "passes", cells) as done:
+        done(1)
+    assert ("1/1" in capsys.readouterr().err) == is_shown
