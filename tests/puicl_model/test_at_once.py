@@ -101,7 +101,8 @@ def test_threads_leave_the_process_its_filters_of_warnings(fitted, monkeypatch):
 
 def test_one_pickled_before_there_was_a_lock_works(weights, read):
     classifier = PUICLClassifier(weights, n_estimators=1).fit(table(), S)
-    old = classifier._new_rows.__getstate__()
+    state = classifier._new_rows.__getstate__()
+    old = {name: state[name] for name in ("network", "references", "scalings", "_read")}
     vars(classifier._new_rows).clear()
     classifier._new_rows.__setstate__(old)
     assert len(at_once(lambda: classifier.predict_proba(table(seed=1)))) == 3

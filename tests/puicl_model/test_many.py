@@ -181,20 +181,23 @@ def test_a_service_without_a_terminal_may_ask_for_long(
 
 
 @pytest.mark.filterwarnings("ignore:only")
-def test_new_rows_show_a_bar_too_where_contexts_have_to_be_read(classifier, monkeypatch, capsys):
+@pytest.mark.parametrize("keep", [False, True])
+def test_new_rows_show_a_bar_too_where_contexts_have_to_be_read_or_they_are_many(
+    classifier, monkeypatch, capsys, keep
+):
     rng, s = np.random.default_rng(0), np.arange(60) < 20
     monkeypatch.setattr("puicl_model.shown._WORTH_SHOWING", 4 * 60 * 5)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    fitted = clone(classifier).set_params(n_estimators=4, verbose=False)
+    fitted = clone(classifier).set_params(n_estimators=4, verbose=False, keep_context=keep)
     fitted.fit(rng.normal(size=(60, 5)), s)
     shown = []
-    for verbose in (False, None, None, True):  # the second None finds all of them read
+    # The second time, all of them have been read; the third time, as many rows are new.
+    for verbose, n in ((None, 1), (None, 1), (None, 60), (True, 1), (False, 60)):
         fitted.verbose = verbose
         capsys.readouterr()
-        fitted.predict_proba(rng.normal(size=(1, 5)))
+        fitted.predict_proba(rng.normal(size=(n, 5)))
         shown.append("4/4" in capsys.readouterr().err)
-    assert shown[0] is False
-    assert shown[2:] == [False, True]
+    assert shown == [not keep, False, True, True, False]
 
 
 @pytest.mark.filterwarnings("ignore:only")
@@ -213,3 +216,18 @@ def test_the_bar_of_new_rows_goes_on_with_each_batch_of_them(classifier, monkeyp
     monkeypatch.setattr("puicl_model.shown.ProgressReport", Recorded)
     fitted.predict_proba(rng.normal(size=(35, 5)))  # one pass, one context
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+@pytest.mark.filterwarnings("ignore:only")
+@pytest.mark.parametrize("keep", [False, True])
+def test_the_bar_of_a_fit_counts_the_contexts_of_all_passes(classifier, monkeypatch, keep):
+    told = []
+
+    class Recorded(ProgressReport):
+        def advance(self, amount=1, note=""):
+            super().advance(amount, note)
+            told.append((self.done, self.total))
+
+    monkeypatch.setattr("puicl_model.shown.ProgressReport", Recorded)
+    clone(classifier).set_params(keep_context=keep, verbose=True).fit(*numbers(0))
+    assert told[-1] == (3, 3)

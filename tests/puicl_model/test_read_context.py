@@ -137,7 +137,10 @@ def test_contexts_are_read_once_and_kept_for_later_calls(fitted, kept, read):
     new = rows(1, 25)
     first = fitted.predict_proba(new)
     assert (len(read), len(kept)) == (3, 3)
-    np.testing.assert_array_equal(fitted.predict_proba(new), first)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing is read again
+        for _ in range(3):
+            np.testing.assert_array_equal(fitted.predict_proba(new), first)
     assert len(read) == 3
     twin = copy.deepcopy(fitted)
     np.testing.assert_array_equal(twin.predict_proba(new), first)
@@ -162,6 +165,22 @@ def test_as_many_are_kept_as_fit_and_answers_stay(fitted, kept, monkeypatch, rea
         told[0].message
     )
     assert len(read) == 3 + 3 + 2 * (3 - n)  # what is kept is not read again, whatever the order
+
+
+def test_of_what_is_read_again_in_part_the_size_of_all_is_told(fitted, monkeypatch):
+    class Large:
+        n_bytes = 2_000_000
+
+        def log_odds(self, rows):
+            return np.zeros(len(rows))
+
+    monkeypatch.setattr(ensemble, "KEPT", Kept(5_000_000))
+    monkeypatch.setattr(
+        ensemble.NewRows, "_context", lambda self, number, keep: (Large(), number == 0)
+    )
+    fitted.predict_proba(rows(1, 5))
+    with pytest.warns(UserWarning, match="takes 6 MB, but all .* together keep only 5 MB by"):
+        fitted.predict_proba(rows(1, 5))
 
 
 def test_rows_that_a_view_sees_alike_are_scored_once(fitted, monkeypatch):
