@@ -63,8 +63,7 @@ def zone_of(column: pd.Series) -> str | None:
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         zones = {column.dtype.tz}
     elif column.dtype == object:
-        cells = column.dropna()
-        zones = {None if isinstance(v, str) else getattr(v, "tzinfo", None) for v in cells}
+        zones = {getattr(cell, "tzinfo", None) for cell in column.dropna()}
     else:
         return None
     names = {None if zone is None else str(zone) for zone in zones}
@@ -73,7 +72,7 @@ def zone_of(column: pd.Series) -> str | None:
     (name,) = names
     try:
         pd.Timestamp(0, tz=name)
-    except (KeyError, ValueError, OSError):  # not a zone's name, or the name of a folder of zones
+    except (LookupError, ValueError, OSError):  # no zone's name, or that of a folder of zones
         return None
     return name
 

@@ -67,6 +67,9 @@ def test_a_slip_in_a_column_of_dates_is_named(slip):
     dates[7] = slip
     with pytest.raises(ValueError, match=f"column d: row 7 holds {slip!r}, not a date, as nearly"):
         fit(a=numbers(), d=pd.Series(dates, dtype=object))
+    fitted = TablePreprocessor().fit(pd.DataFrame({"d": dates[:7]}))
+    with pytest.raises(ValueError, match=f"row 1 holds {slip!r}, not a date; text must be like"):
+        fitted.transform(pd.DataFrame({"d": [dates[0], slip, slip]}, dtype=object))
     few = pd.Series(["2020-01-01", "2020-02-01", "n/d"] * N)[:N]
     assert fit(a=numbers(), d=few)[0].kinds_["d"] == "category"
 
@@ -112,7 +115,7 @@ def test_new_dates_by_another_clock_than_the_fits_are_told(form):
     ):
         fitted = TablePreprocessor().fit(pd.DataFrame({"d": forms[form](dates)}))
         fitted = TablePreprocessor.from_state(json.loads(json.dumps(fitted.state())))
-        for same in (dates, dates.map(lambda moment: moment.isoformat()), [None]):
+        for same in (dates, dates.map(lambda moment: moment.isoformat()), [None], [pd.NaT]):
             fitted.transform(pd.DataFrame({"d": same}))
         with pytest.warns(UserWarning, match=f"column d holds {sentence} are read as UTC"):
             fitted.transform(pd.DataFrame({"d": forms[form](others)}))
@@ -140,9 +143,34 @@ def test_a_column_of_which_some_dates_have_a_time_zone_is_told(as_text):
         fitted.transform(table)
 
 
-def test_dates_of_several_zones_and_of_a_zone_without_a_name_are_read_by_utc():
+@pytest.mark.parametrize("offset", ["Z", "z", " UTC", " GMT", "+02", "-0500", "+02:00 "])
+def test_a_time_zone_is_seen_however_its_offset_is_written(offset):
+    moments = pd.Series(pd.date_range("2021-03-01", periods=N, freq="7h"))
+    local = moments.dt.strftime("%Y-%m-%d %H:%M")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit(d=local)
+    local[::2] += offset
+    with pytest.warns(UserWarning, match="dates with and without a time zone: d"):
+        assert fit(d=local)[0].kinds_ == {"d": "date"}
+
+
+def test_dates_without_leading_zeros_and_numpys_are_dates_and_levels_are_none():
+    dates = pd.Series(pd.date_range("2021-03-01", periods=N, freq="29h"))
+    plain = fit(d=dates)[1]
+    short = [f"{d.year}-{d.month}-{d.day} {d.hour}:00" for d in dates]
+    objects = pd.Series(list(dates.to_numpy()), dtype=object)
+    assert {type(moment) for moment in objects} == {np.datetime64}
+    for column in (short, objects):
+        pd.testing.assert_frame_equal(fit(d=column)[1], plain)
+    levels = pd.Series(pd.Categorical(np.resize(["2021-03-01", "2021-03-02"], N)))
+    assert fit(d=levels, x=numbers())[0].kinds_["d"] == "category"
+
+
+@pytest.mark.parametrize("name", ["my own", "/my/own", ""])
+def test_dates_of_several_zones_and_of_a_zone_without_a_name_are_read_by_utc(name):
     utc = pd.Series(pd.date_range("2021-03-01", periods=N, freq="7h", tz="UTC"))
-    odd = datetime.timezone(datetime.timedelta(hours=2), "my own")
+    odd = datetime.timezone(datetime.timedelta(hours=2), name)
     mixed = [
         moment.tz_convert("Asia/Tokyo" if row % 2 else "UTC") for row, moment in enumerate(utc)
     ]
