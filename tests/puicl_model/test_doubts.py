@@ -108,6 +108,12 @@ def test_an_interval_that_says_hardly_anything_is_told():
     # One sentence about the share is enough.
     (found,) = doubts_of(np.full(40, 0.01), interval=(0.0, 0.9))
     assert found.startswith("hardly any unlabelled row")
+    alike = np.tile([0.45, 0.55], 20)
+    (found,) = doubts_of(alike, interval=(0.0, 0.9))
+    assert found.startswith("the probabilities of the unlabelled rows lie close together")
+    (same, more) = doubts_of(alike, interval=(0.0, 0.9), given=(0.0, 0.9))
+    assert same.endswith("they say little more than class_prior does")
+    assert more.startswith("the share of positives may be anything from 0% to 90%")
 
 
 def test_who_gave_a_range_is_asked_for_more_than_that_positives_are_rarer():
@@ -120,6 +126,20 @@ def test_a_range_below_a_percent_is_told_as_it_was_given():
     (found,) = doubts_of(APART, given=(0.0, 0.004), table_interval=(0.2, 0.4))
     assert "by the table alone, 20% to 40% of" in found
     assert "contradicts the range that was given (0% to 0.4%): one of the two is wrong" in found
+
+
+def test_a_range_that_only_touches_the_tables_interval_is_contradicted_whatever_else_is_odd():
+    rare = np.full(40, 0.01)
+    for given, own in (((0.4, 0.6), (0.2, 0.4)), ((0.2, 0.4), (0.4, 0.6))):
+        for proba in (APART, rare):
+            (found,) = doubts_of(proba, resolution=0.4, given=given, table_interval=own)
+            assert found.startswith(f"by the table alone, {own[0]:.0%} to {own[1]:.0%} of")
+
+
+def test_what_nine_in_ten_have_is_told_of_probabilities_that_lie_close_together():
+    alike = np.array([0.01, *np.tile([0.45, 0.55], 20), 0.99])
+    (found,) = doubts_of(alike, resolution=0.0)
+    assert "(nine in ten between 45% and 55%)" in found
 
 
 def test_columns_that_tell_nothing_are_told_to_who_knows_the_share_too():
@@ -148,6 +168,8 @@ def test_a_range_does_not_silence_what_an_estimate_within_it_gives_reason_to_dou
         (found,) = doubts_of(proba, given=(0.5, 1.0), **trained)
         assert found.startswith(sentence)
         assert doubts_of(proba, resolution=0.4, given=(0.9, 1.0), **trained) == []
+    for proba, given in ((rare, (0.0, 0.02)), (1 - rare, (0.98, 1.0))):
+        assert doubts_of(proba, resolution=0.4, given=given) == []
 
 
 def test_a_share_far_beyond_what_the_table_says_is_doubted_and_one_just_beyond_is_not():
@@ -182,6 +204,12 @@ def test_a_value_that_leaves_hardly_any_positives_is_told_whatever_the_share():
             "not 50.0%: give class_prior a range up to 0.1 then; if more must be, the column "
             "reveals who was labelled (a note made afterwards) and must be left out"
         )
+    # A bound below the estimated share is told however large it is.
+    many = np.tile(APART, 30)
+    (found,) = doubts_of(many, telltale=Telltale(1, 8, 3, 0.456), **told)
+    assert "in 3 of the 1,200 unlabelled ones" in found
+    assert "at most 45.6% of the unlabelled ones are positive, not 50.0%" in found
+    assert "a range up to 0.46 then" in found
     # It is the better reason than a column that may tell much because it says much of the class.
     rare = np.full(40, 0.01)
     assert "Column a alone" in " ".join(doubts_of(rare, **told))
@@ -204,7 +232,9 @@ def test_labels_the_wrong_way_round_are_suspected_where_most_rows_are_labelled()
 
 def test_few_labelled_positives_are_fewer_than_ten():
     assert doubts_of(APART, n_labeled=10) == []
+    assert doubts_of(APART, n_labeled=1)[0].startswith("only 1 labelled positive: ")
     (found,) = doubts_of(APART, n_labeled=9)
+    assert found.startswith("only 9 labelled positives: ")
     assert found.endswith("the estimated share of positives is little more than a guess")
     (given,) = doubts_of(APART, n_labeled=9, given=(0.3, 0.3))
     assert given.endswith("depend on which ones they happen to be")
