@@ -164,6 +164,8 @@ def test_scalings_that_came_later_are_kept_and_older_versions_refuse_them(
     fitted.save(tmp_path / "c")
     with safe_open(tmp_path / "c", framework="np") as file:
         assert json.loads(file.metadata()["puicl"])["format"] == form
+        packed = any(name.startswith("scaling.") for name in file.keys())  # noqa: SIM118
+    assert packed == (form > "puicl-classifier-3")  # versions that know no more read lists
     np.testing.assert_array_equal(
         PUICLClassifier.load(tmp_path / "c").predict_proba(frame(seed=1)),
         fitted.predict_proba(frame(seed=1)),
@@ -174,6 +176,14 @@ def test_what_the_file_cannot_hold_is_refused_in_words(weights, tmp_path):
     fitted = PUICLClassifier(weights, n_estimators=1).fit(frame(), S)
     fitted.model_card_ = {**fitted.model_card_, "note": "x" * 101_000_000}
     with pytest.raises(ValueError, match="names and levels of columns exceed the file"):
+        fitted.save(tmp_path / "c")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_parameter_that_is_no_plain_data_is_refused_in_words(weights, tmp_path):
+    fitted = PUICLClassifier(weights, n_estimators=1, random_state=np.random.RandomState(3))
+    fitted.fit(frame(), S)
+    with pytest.raises(ValueError, match=r"a parameter is no plain data and .* RandomState"):
         fitted.save(tmp_path / "c")
     assert not list(tmp_path.iterdir())
 
