@@ -174,20 +174,18 @@ def _remove(folder: Path) -> None:
     folder.rmdir()
 
 
-def publish_files(source: Path, target: Path) -> list[Path]:
+def publish_files(source: Path, target: Path) -> None:
     """Sync every file under `source` and move it to the same place under `target`, one by one.
 
     Afterwards, the names that lead to the files are durable, too, from the parent of `target` down.
     Existing files are replaced: a killed writer left them, or another writer wrote the same bytes.
-    Returns the paths relative to `target`, sorted.
     """
-    relative = sorted(path.relative_to(source) for path in source.rglob("*") if path.is_file())
+    relative = [path.relative_to(source) for path in source.rglob("*") if path.is_file()]
     for path in relative:
         _sync(source / path)
         (target / path).parent.mkdir(parents=True, exist_ok=True)
         (source / path).replace(target / path)
     _sync_folders([target / path for path in relative], target.parent)
-    return relative
 
 
 def _sync_folders(paths: Iterable[Path], root: Path) -> None:

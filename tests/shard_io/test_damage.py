@@ -237,8 +237,10 @@ def test_a_file_that_grew_is_found_by_its_size_alone(own_shards):
     size = victim.stat().st_size
     with victim.open("ab") as file:
         file.write(b"\n")
-    with pytest.raises(ShardError, match=f"has {size + 1} bytes instead of {size};"):
-        open_shards(own_shards).check_sizes([PartId(1, 1)])
+    reader = open_shards(own_shards)
+    for found in (lambda: reader.check_sizes([PartId(1, 1)]), lambda: reader.part(PartId(1, 1))):
+        with pytest.raises(ShardError, match=f"has {size + 1} bytes instead of {size};"):
+            found()
 
 
 def test_a_damaged_manifest_is_refused(own_shards):

@@ -276,8 +276,16 @@ def test_without_links_bytes_and_name_are_durable_too(tmp_path, deeds, monkeypat
     def no_links(*_):
         raise OSError(errno.EPERM, "Operation not permitted")
 
+    sizes, fsync = {}, os.fsync
+
+    def sized(descriptor):
+        sizes[os.fstat(descriptor).st_ino] = os.fstat(descriptor).st_size
+        fsync(descriptor)
+
     monkeypatch.setattr(os, "link", no_links)
+    monkeypatch.setattr(os, "fsync", sized)
     create_exclusively(tmp_path, "file", b"whole")
+    assert sizes[(tmp_path / "file").stat().st_ino] == len(b"whole")
     wanted = [("synced", (tmp_path / "file").stat().st_ino), ("synced", tmp_path.stat().st_ino)]
     assert deeds[-2:] == wanted
 
