@@ -73,8 +73,15 @@ def test_results_judged_in_another_way_are_refused(collection, tmp_path):
     run_benchmark(plan, tmp_path)
     run = json.loads((tmp_path / "run.json").read_text())
     (tmp_path / "run.json").write_text(json.dumps({**run, "protocol": 1}))
+    cells = tmp_path / "cells.jsonl"
+    before = cells.read_bytes()
     with pytest.raises(InputError, match="of protocol 1, not 2"):
         run_benchmark(plan, tmp_path)
+    assert cells.read_bytes() == before
+    cells.unlink()  # as in a published folder, which a refusal leaves as it is
+    with pytest.raises(InputError, match="of protocol 1, not 2"):
+        run_benchmark(plan, tmp_path)
+    assert not cells.exists()
 
 
 def test_a_line_that_a_kill_cut_off_is_no_record_and_harms_no_other(tmp_path):

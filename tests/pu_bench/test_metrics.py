@@ -96,6 +96,7 @@ def test_one_score_for_all_rows_is_a_collapse_with_chance_auc():
     [
         (prediction([0.5] * 4), "5 unlabelled rows"),
         (prediction([0.5, np.nan, 0.5, 0.5, 0.5]), "not finite"),
+        (prediction([0.5] * 5, label=[1, 0, 0, 0]), r"labels \(4,\) for 5 unlabelled rows"),
         (prediction([0.5] * 5, label=[1, 2, 0, 0, 0]), "other than 0 and 1"),
         (prediction([0.5, 1.5, 0.5, 0.5, 0.5]), "probabilities from 0.5 to 1.5"),
         (prediction([0.5] * 5, class_prior=np.inf), "class prior is inf, not from 0"),

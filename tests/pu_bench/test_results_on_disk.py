@@ -102,13 +102,20 @@ def test_a_line_of_the_log_that_is_no_cell_is_named(collection, tmp_path, line):
         run_benchmark(plan, tmp_path)
 
 
-def test_a_record_is_on_disk_when_it_is_said_to_be_kept(tmp_path, monkeypatch):
-    synced, fsync = [], os.fsync
+def test_a_record_is_on_disk_when_it_is_said_to_be_kept_and_no_other_is_written_meanwhile(
+    tmp_path, monkeypatch
+):
+    done, fsync = [], os.fsync
+
+    def note(deed, file):
+        done.append((deed, os.fstat(file).st_size))
+
+    monkeypatch.setattr(os, "fsync", lambda file: note("synced", file) or fsync(file))
     monkeypatch.setattr(
-        os, "fsync", lambda file: synced.append(os.fstat(file).st_size) or fsync(file)
+        "pu_bench.run.store.take_lock", lambda file, wait: note(f"locked, {wait=}", file)
     )
     CellLog(tmp_path / "cells.jsonl").append({"n": 1})
-    assert synced == [len('{"n":1}\n')]
+    assert done == [("locked, wait=True", 0), ("synced", len('{"n":1}\n'))]
 
 
 def test_a_long_error_is_cut_and_warnings_are_no_errors(monkeypatch):

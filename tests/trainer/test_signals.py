@@ -106,6 +106,22 @@ def test_only_what_torchrun_started_ends_with_what_started_it(monkeypatch):
     assert len(watches) == 1
 
 
+def test_the_end_of_what_started_it_stops_a_run_as_a_signal_does(monkeypatch):
+    deeds = []
+
+    class Thread:
+        def __init__(self, target, daemon):
+            self.start = target
+
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    monkeypatch.setattr("trainer.stop.threading.Thread", Thread)
+    monkeypatch.setattr("trainer.stop.launcher", lambda: 7)
+    monkeypatch.setattr("trainer.stop.await_end_of", deeds.append)
+    monkeypatch.setattr("trainer.stop.os.kill", lambda *signalled: deeds.append(signalled))
+    heed_end_of_torchrun()
+    assert deeds == [7, (os.getpid(), signal.SIGTERM)]
+
+
 def test_what_the_trainer_says_may_be_lost(monkeypatch):
     class Gone(io.StringIO):
         def write(self, _):
