@@ -17,7 +17,7 @@ from little_runs import CHEAP, figures, ones, plan_of, register
 from pu_bench import Prediction
 from pu_bench.data import load_collection
 from pu_bench.run import run_benchmark
-from pu_bench.run.files import read_results, write_results
+from pu_bench.run.files import FACTS, read_facts, read_results, write_results
 from pu_bench.run.metrics import METRICS
 from pu_bench.run.store import CellLog
 from puicl_config import InputError
@@ -66,6 +66,26 @@ def test_a_damaged_file_of_results_is_one_sentence(name, collection, tmp_path):
     (tmp_path / name).write_text(text if name == "results.csv" else text[: len(text) // 2])
     with pytest.raises(InputError, match=f"{name}.* is damaged"):
         run_benchmark(plan, tmp_path)
+
+
+@pytest.mark.parametrize(("name", "kept"), [("results.csv", 5), ("details.csv", 9)])
+def test_a_table_of_results_whose_last_line_was_cut_off_is_damaged(
+    name, kept, collection, tmp_path
+):
+    plan = plan_of(collection, ["all_positive"], 1)
+    run_benchmark(plan, tmp_path)
+    (tmp_path / "cells.jsonl").unlink()
+    *whole, last = (tmp_path / name).read_text().splitlines()
+    (tmp_path / name).write_text("\n".join([*whole, ",".join(last.split(",")[:kept])]))
+    with pytest.raises(InputError, match=r"results\.csv or details\.csv is damaged: "):
+        run_benchmark(plan, tmp_path)
+
+
+@pytest.mark.parametrize("text", ["5", "[]", "null", "{}"])
+def test_a_file_of_facts_that_holds_none_is_damaged(text, tmp_path):
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(InputError, match=r"run\.json is damaged: there is no '.*' in it"):
+        read_facts(tmp_path / "run.json", FACTS)
 
 
 def test_results_judged_in_another_way_are_refused(collection, tmp_path):
