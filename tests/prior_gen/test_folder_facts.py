@@ -8,7 +8,7 @@ import pytest
 
 from prior_gen import folder_commands
 from prior_gen.generator import generate_shards
-from puicl_config import load_config
+from puicl_config import InputError, load_config
 from shard_io import PartId, open_shards, slice_shards
 from shard_io.files import LOCK
 
@@ -127,6 +127,44 @@ def test_repair_says_that_it_put_the_manifest_right(own_shards, told):
         f"{own_shards}: made 0 parts again",
     ]
     assert path.read_text(encoding="utf-8") == whole
+
+
+def test_repair_checks_that_seeds_give_the_same_here_if_there_is_anything_to_make(
+    own_shards, told, monkeypatch
+):
+    def differs(manifest):
+        raise InputError("other numbers")
+
+    (own_shards / "notes.txt").write_text("mine")
+    with monkeypatch.context() as patch:
+        patch.setattr(folder_commands, "check_canary", differs)
+        left, made = told("repair", own_shards, "--jobs", 1).splitlines()
+        assert left.startswith("left alone: ")
+        assert "notes.txt" in left
+        assert made == f"{own_shards}: made 0 parts again"
+        entry = own_shards / PartId(3, 0).entry_path
+        entry.unlink()
+        assert told("repair", own_shards, "--jobs", 1, code=2) == "error: other numbers\n"
+        assert not entry.exists()
+    assert told("repair", own_shards, "--jobs", 1).splitlines() == [
+        left,
+        f"{own_shards}: made 1 parts again",
+    ]
+    assert f"{own_shards}: 1 problem; remove what " in told("verify", own_shards, code=1)
+
+
+def test_what_is_stored_in_another_format_is_told_with_its_size_and_what_was_there(
+    own_shards, tmp_path, told
+):
+    out = tmp_path / "tars"
+    words = ("convert", own_shards, out, "--format", "webdataset", "--jobs", 1)
+    said = told(*words)
+    size = sum(path.stat().st_size for path in out.rglob("*.tar"))
+    parts = len(open_shards(own_shards).published_parts())
+    assert said == f"{out}: stored {parts} parts, {size / 1e6:.1f} MB\n"
+    assert told(*words) == f"{out}: stored 0 parts, 0.0 MB, {parts} were there\n"
+    array = ("--stages", "1-3", "--shares", 2)
+    assert told("info", own_shards, *array) == f"{own_shards}: nothing is missing of stages 1-3\n"
 
 
 def test_repair_sweeps_what_a_killed_writer_left_though_no_part_is_bad(own_shards, told):
