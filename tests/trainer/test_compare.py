@@ -188,3 +188,16 @@ def test_runs_without_a_step_in_common_are_not_equal(tmp_path):
     found = compare_runs(a, b)
     assert (found.equal, found.steps) == (False, 0)
     assert found.sentence == f"{a} and {b} have no step in common"
+
+
+@pytest.mark.parametrize(("weights", "steps"), [("v", 1), (None, 2)])
+def test_only_runs_whose_weights_were_compared_are_called_equal_to_the_bit(
+    tmp_path, weights, steps
+):
+    line = {"weights": weights} if weights else {}
+    a = ledger_of(tmp_path / "a", line)
+    b = ledger_of(tmp_path / "b", line, *[{}] * (steps - 1))
+    found = compare_runs(a, b)
+    assert found.equal
+    assert ("equal to the bit" in found.sentence) == bool(weights)
+    assert ("no digest of the weights is there to compare" in found.sentence) != bool(weights)
