@@ -82,8 +82,8 @@ def compare_runs(run_a: Path, run_b: Path) -> Comparison:
     )
     if not digests and step is None:
         sentence = (
-            f"{run_a} and {run_b} have the same {common} common steps, as far as losses and gradient "
-            "norms tell: no digest of the weights is there to compare (train.digest_every)"
+            f"{run_a} and {run_b} have the same {common} common steps, as far as losses and "
+            "gradient norms tell: no digest of the weights is there to compare (train.digest_every)"
         )
     return Comparison(True, common, sentence + _say_configs(run_a, run_b))
 
