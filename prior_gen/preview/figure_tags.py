@@ -48,7 +48,7 @@ def draw_tags(sample: Sample) -> Picture:
     if sample.prior.extensions.share:
         extended = (
             f" {models:,} of them have a structural causal model, for which architecture, noise, "
-            "activations and modes are shown; `prior-gen info` counts the extensions."
+            "activations and modes are shown."
         )
     return Picture(
         name="tags",
@@ -61,6 +61,24 @@ def draw_tags(sample: Sample) -> Picture:
             "expected under the plan at these stages; n_u follows from P and η and has none."
         ),
         alt="Histograms of sizes, architecture, noise, activations and modes",
+        png=png_of(figure),
+    )
+
+
+def draw_extensions(counts: TagCounts) -> Picture:
+    """Draw how many of the extended microbatches have each extension."""
+    figure = new_figure(0.9 + 0.24 * len(counts.values))
+    axes = figure.subplots()
+    _draw_names(axes, counts)
+    return Picture(
+        name="extensions",
+        title="Extensions of the prior",
+        caption=(
+            "How many of the sampled extended microbatches have each extension. The black line is "
+            "the count expected under the plan, in which some extensions exclude others: the mean "
+            "over up to a thousand microbatches of another split."
+        ),
+        alt="Bars: how many extended microbatches have each extension",
         png=png_of(figure),
     )
 

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from prior_gen.curriculum import stage_ranges
-from prior_gen.preview.sample import Sample, Seen
-from puicl_config import PriorConfig
+from prior_gen.factors import draw_factors
+from prior_gen.preview.sample import Sample, Seen, evenly
+from puicl_config import EXTENSIONS, PriorConfig, Split
 
 Interval = tuple[int, int]
+_MOST_DRAWN = 1000
 
 
 @dataclass(frozen=True)
 class TagCounts:
     """Counts of one tag: `values` (numbers or words), `counts`, and `expected` or None.
 
-    `unit` is what is counted: microbatches, stages or hidden layers.
+    `unit` is what is counted, such as microbatches, stages or hidden layers.
     """
 
     name: str
@@ -74,6 +76,42 @@ def tag_counts(sample: Sample) -> list[TagCounts]:
             prior.input_distributions,
         ),
     ]
+
+
+def extension_counts(sample: Sample) -> TagCounts | None:
+    """Counts of the extensions in extended microbatches; None if the plan has none.
+
+    Whether a microbatch has an extension depends on its others, so expected counts are measured:
+    factors are drawn, without tasks, for up to a thousand of the plan's microbatches in the split
+    that the sample is not of.
+    """
+    if not sample.prior.extensions.share:
+        return None
+    seen = Counter(name for one in sample.seen for name in _extensions(one))
+    extended = sum("extensions" in one.tags for one in sample.seen)
+    split: Split = "train" if sample.reader.manifest.split == "heldout" else "heldout"
+    factors = [draw_factors(sample.prior, *at, split) for at in _addresses(sample.prior)]
+    drawn = [one.extensions for one in factors if one.extensions is not None]
+    share = extended / max(len(drawn), 1)
+    expected = Counter(name for chosen in drawn for name in chosen)
+    names = tuple(name for name in EXTENSIONS if seen[name] or expected[name])
+    return TagCounts(
+        "extensions",
+        "extended microbatches",
+        names,
+        tuple(seen[name] for name in names),
+        tuple(share * expected[name] for name in names) if drawn else None,
+    )
+
+
+def _addresses(prior: PriorConfig) -> list[tuple[int, int, int]]:
+    """Addresses of up to a thousand microbatches, evenly spaced in the plan."""
+    steps = [
+        (s, t) for s in range(1, prior.total_stages + 1) for t in range(prior.steps_in_stage(s))
+    ]
+    each = prior.microbatches_per_step
+    places = evenly(range(len(steps) * each), _MOST_DRAWN)
+    return [(*steps[place // each], place % each) for place in places]
 
 
 def _extensions(one: Seen) -> Collection[str]:

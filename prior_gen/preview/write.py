@@ -16,12 +16,12 @@ from prior_gen.preview.examples import choose_examples, choose_pairs
 from prior_gen.preview.figure_curriculum import draw_curriculum
 from prior_gen.preview.figure_difficulty import draw_difficulty, groups_of
 from prior_gen.preview.figure_pairs import draw_pairs
-from prior_gen.preview.figure_tags import draw_tags
+from prior_gen.preview.figure_tags import draw_extensions, draw_tags
 from prior_gen.preview.figure_tasks import draw_tasks
 from prior_gen.preview.page import build_page
 from prior_gen.preview.sample import Sample, take_sample
 from prior_gen.preview.style import house_style
-from prior_gen.preview.tags import tag_counts
+from prior_gen.preview.tags import extension_counts, tag_counts
 from prior_gen.structure import SOURCES
 from puicl_config import InputError, ProgressReport, nearest_there, write_atomically
 from shard_io import Store, told_as_shard_error
@@ -56,6 +56,8 @@ def write_preview(
             draw_difficulty(sample, scored),
             draw_tags(sample),
         ]
+        if extensions := extension_counts(sample):
+            pictures.append(draw_extensions(extensions))
     numbers = collect_numbers(sample, scored)
     files = {f"{picture.name}.png": picture.png for picture in pictures}
     files[NUMBERS] = (json.dumps(numbers, indent=1, allow_nan=False) + "\n").encode()
@@ -71,6 +73,7 @@ def collect_numbers(sample: Sample, scored: Sequence[ScoredTask]) -> dict[str, A
     """Everything that the pictures show, as JSON values; an AUC that is NaN becomes null."""
     eta_rows, pi_rows = rows_outside(sample)
     groups = groups_of(sample, scored)
+    extensions = extension_counts(sample)
     return {
         "plan_digest": sample.reader.manifest.plan_digest,
         "split": sample.reader.manifest.split,
@@ -89,6 +92,7 @@ def collect_numbers(sample: Sample, scored: Sequence[ScoredTask]) -> dict[str, A
         ],
         "rows_outside_the_plan": {"eta": eta_rows, "pi": pi_rows},
         "tags": {tag.name: asdict(tag) for tag in tag_counts(sample)},
+        "extensions": extensions and asdict(extensions),
         "difficulty": {
             "tasks": [
                 {

@@ -19,7 +19,7 @@ from prior_gen.preview.curriculum import realised, rows_outside, wilson
 from prior_gen.preview.difficulty import score_tasks
 from prior_gen.preview.examples import first_components
 from prior_gen.preview.sample import evenly, missing_in_words, ranges_in_words, take_sample
-from prior_gen.preview.tags import tag_counts
+from prior_gen.preview.tags import extension_counts, tag_counts
 from prior_gen.preview.write import collect_numbers
 from puicl_config import InputError, load_config
 from shard_io import PartId, ShardError, open_shards, slice_shards
@@ -305,6 +305,35 @@ def test_extended_microbatches_lie_in_ranges_of_their_own(tiny_yaml, tmp_path):
     eta, pi = rows_outside(sample)
     assert 0 <= eta < 1
     assert 0 <= pi <= 1
+
+
+def test_extensions_are_counted_and_expected_with_what_they_exclude(
+    tiny_yaml, tmp_path, unrendered
+):
+    """A design never gets `discrete`, and half of the extended microbatches are designs."""
+    extended = ["share=0.6", "rule_labels=1.0", "factorial=0.5", "discrete=1.0"]
+    config = load_config(tiny_yaml, [f"prior.extensions.{setting}" for setting in extended])
+    folder = tmp_path / "shards"
+    generate_shards(config, folder, [1, 2, 3], jobs=1)
+    sample = take_sample(folder, 0)
+    own = [one.tags["extensions"] for one in sample.seen if "extensions" in one.tags]
+    counts = extension_counts(sample)
+    assert counts.values == ("discrete", "rule_labels", "factorial")
+    assert counts.counts == tuple(sum(name in one for one in own) for name in counts.values)
+    seen, expected = (
+        dict(zip(counts.values, n, strict=True)) for n in (counts.counts, counts.expected)
+    )
+    assert seen["rule_labels"] == expected["rule_labels"] == len(own)
+    assert expected["discrete"] + expected["factorial"] == pytest.approx(len(own))
+    assert 0.2 * len(own) < expected["factorial"] < 0.8 * len(own)
+    numbers = write_preview(folder, tmp_path / "page", tasks=2)
+    assert numbers["extensions"]["counts"] == counts.counts
+    assert "extensions.png" in contents(tmp_path / "page")
+
+
+def test_a_plan_without_extensions_has_no_picture_of_them(all_shards):
+    assert extension_counts(take_sample(all_shards, 0)) is None
+    assert numbers_of(all_shards, 2)["extensions"] is None
 
 
 def test_microbatches_without_an_scm_are_told_as_what_they_are(tiny_yaml, tmp_path):
