@@ -19,7 +19,7 @@ from puicl_config import (
     plan_of,
     write_atomically,
 )
-from puicl_config.locks import take_lock
+from puicl_config.locks import open_lock, take_lock
 from shard_io import MANIFEST, PARTS
 from trainer.ledger import read_ledger
 
@@ -36,8 +36,9 @@ _HALF_WRITTEN = re.compile(
 def lock_run(out: Path, say: Callable[[str], None]) -> IO[str]:
     """Lock the run's folder, created if needed, for this process; returns the open lock file.
 
-    Raises `InputError` if `out` is a file, if another trainer holds the lock, or if a new run's
-    folder would lie in a folder of shards. Warns through `say` if the file system has no locks.
+    Raises `InputError` if `out` is a file, if another trainer holds the lock, if the lock is a
+    symbolic link, or if a new run's folder would lie in a folder of shards. Warns through `say` if
+    the file system has no locks.
     """
     if (out.exists() or out.is_symlink()) and not out.is_dir():
         raise InputError(f"{out} is a file, or a link to nothing; give a folder for the run")
@@ -51,7 +52,7 @@ def lock_run(out: Path, say: Callable[[str], None]) -> IO[str]:
                 )
     out.mkdir(parents=True, exist_ok=True)
     # Opened without truncating: until we hold the lock, the file names its current holder.
-    lock = (out / ".lock").open("a+", encoding="utf-8")
+    lock = open_lock(out / ".lock")
     try:
         locked = take_lock(lock, wait=False)
     except BlockingIOError:

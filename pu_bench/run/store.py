@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from puicl_config import InputError, write_atomically
-from puicl_config.locks import take_lock
+from puicl_config.locks import open_lock, take_lock
 
 Record = dict[str, Any]
 
@@ -88,12 +88,12 @@ def is_done(record: Record | None, retry_failed: bool) -> bool:
 def only_run_in(folder: Path) -> Iterator[None]:
     """Make the folder and hold its lock for the block.
 
-    Raises `InputError` if another run holds the lock, or if the folder cannot be written. On a file
-    system without locks, prints a warning and continues.
+    Raises `InputError` if another run holds the lock, if the folder cannot be written, or if the
+    lock is a symbolic link. On a file system without locks, prints a warning and continues.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / ".lock").open("w")
+        file = open_lock(folder / ".lock")
     except OSError as error:
         raise InputError(f"--out {folder} cannot be written: {error.strerror}") from None
     with file as lock:

@@ -154,3 +154,11 @@ def test_a_file_system_without_locks_is_told_once_and_run_on(
     assert len(run_benchmark(plan, tmp_path)) == 3
     assert len((tmp_path / "cells.jsonl").read_text().splitlines()) == 3
     assert capsys.readouterr().err.count("is on a file system without locks") == 1
+
+
+def test_a_lock_that_leads_elsewhere_is_refused_and_its_target_left_alone(tmp_path):
+    (tmp_path / "precious").write_text("kept")
+    (tmp_path / ".lock").symlink_to(tmp_path / "precious")
+    with pytest.raises(InputError, match=r"\.lock is a symbolic link"), only_run_in(tmp_path):
+        pass
+    assert (tmp_path / "precious").read_text() == "kept"

@@ -5,7 +5,8 @@ import fcntl
 
 import pytest
 
-from puicl_config.locks import take_lock
+from puicl_config import InputError
+from puicl_config.locks import open_lock, take_lock
 
 
 def test_a_lock_is_held_by_one_until_its_file_is_closed(tmp_path):
@@ -16,6 +17,17 @@ def test_a_lock_is_held_by_one_until_its_file_is_closed(tmp_path):
             take_lock(two, wait=False)
         one.close()
         assert take_lock(two, wait=True) is True
+
+
+def test_a_lock_that_is_a_link_is_refused_and_what_it_leads_to_is_left_alone(tmp_path):
+    (tmp_path / "precious").write_text("kept\n")
+    for target in ("precious", "nothing"):
+        lock = tmp_path / f"lock on {target}"
+        lock.symlink_to(tmp_path / target)
+        with pytest.raises(InputError, match="is a symbolic link, which is no lock: remove it"):
+            open_lock(lock)
+    assert (tmp_path / "precious").read_text() == "kept\n"
+    assert not (tmp_path / "nothing").exists()
 
 
 @pytest.mark.parametrize(

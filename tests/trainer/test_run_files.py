@@ -153,6 +153,14 @@ def test_whoever_holds_a_run_is_named(tmp_path):
             assert str(refused.value).endswith(here)
 
 
+def test_a_run_whose_lock_leads_elsewhere_is_refused(tmp_path):
+    (tmp_path / "precious").write_text("kept")
+    (tmp_path / ".lock").symlink_to(tmp_path / "precious")
+    with pytest.raises(InputError, match=r"\.lock is a symbolic link"):
+        run_folder.lock_run(tmp_path, print)
+    assert (tmp_path / "precious").read_text() == "kept"
+
+
 def test_what_a_killed_trainer_left_half_written_is_removed_by_who_holds_the_lock(tmp_path):
     half = [f".{name}.{'0a' * 16}" for name in ("metrics.jsonl", "config.yaml", "environment.json")]
     half.append(f".ledger.jsonl.{'0b' * 16}")
