@@ -59,9 +59,10 @@ def score_folder(
 ) -> None:
     """Score every table in `data` that has no scores in the folder `out`, with `jobs` workers.
 
-    one_table: whether the files are parts of one table. Raises `InputError` if there are no tables
-    or `out` holds scores made with other options; also at the end, if some tables could not be
-    scored. These are named, and all others are scored.
+    one_table: whether the files are parts of one table. Raises `InputError` if there are no tables,
+    or `out` holds scores made with other options or files of somebody else that scores would
+    replace; also at the end, if some tables could not be scored. These are named, and all others
+    are scored.
     """
     places = find_tables(data, Path(out))
     if others := passed_over(data):
@@ -71,7 +72,7 @@ def score_folder(
             file=sys.stderr,
         )
     settings = options.as_dict() | {"one_table": one_table, "weights": _weights_digest(options)}
-    claim(Path(out), settings)
+    claim(Path(out), settings, places)
     # Absolute, because workers of a cluster may run in another working directory.
     options = replace(options, model=str(find_weights(options.model).absolute()))
     take_sigterm_for_ctrl_c()

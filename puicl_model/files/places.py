@@ -103,13 +103,22 @@ def _files(data: Path) -> list[Path]:
     )
 
 
-def claim(out: Path, settings: dict[str, Any]) -> None:
-    """Record in `out` the settings that its scores are made with.
+def claim(out: Path, settings: dict[str, Any], places: Sequence[Place]) -> None:
+    """Record in `out` the settings that the scores of `places` are made with.
 
-    Raises `InputError` if `out` holds scores made with other settings, or if it cannot be written.
-    Without scores, as after a run with a misspelled column name, any settings are accepted.
+    Raises `InputError` if `out` holds scores made with other settings, if it was never claimed and
+    holds files that the scores would replace, or if it cannot be written. Without scores, as after
+    a run with a misspelled column name, any settings are accepted.
     """
     noted = out / _RECORDS / _SETTINGS
+    theirs = [
+        path for path in (*(place.target for place in places), out / SUMMARY) if path.exists()
+    ]
+    if theirs and not noted.exists():
+        raise InputError(
+            f"--out {out} holds {shown(theirs[0].name)}, which would be overwritten although this "
+            "command did not write it: give another --out, or move it away"
+        )
     if noted.exists() and any(path.suffix.lower() in WRITTEN for path in _files(out)):
         there = json.loads(noted.read_text(encoding="utf-8"))
         for key, value in settings.items():

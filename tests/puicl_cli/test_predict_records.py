@@ -39,6 +39,23 @@ def test_scores_made_in_another_way_are_not_mixed(
     assert before == {n: path.read_bytes() for n, path in scores_of(tmp_path / "out").items()}
 
 
+@pytest.mark.parametrize("name", ["b.csv", "sub/c.csv", "_summary.csv"])
+def test_files_that_this_command_did_not_write_are_not_overwritten(
+    predict_folder, tables, tmp_path, name
+):
+    own = tmp_path / "out" / name
+    own.parent.mkdir(parents=True)
+    own.write_text("mine")
+    (tmp_path / "out" / "notes.csv").write_text("in nobody's way")
+    code, _, err = predict_folder()
+    assert code == 2
+    assert err.startswith(f"error: --out out holds {own.name}, which would be overwritten although")
+    assert own.read_text() == "mine"
+    own.unlink()
+    code, _, err = predict_folder()
+    assert code == 0, err
+
+
 def test_a_folder_goes_on_with_the_same_range_and_not_with_another(predict_folder, tables):
     assert predict_folder(**{"class-prior": "0:0.5"})[0] == 0
     code, out, err = predict_folder(**{"class-prior": "0:0.5"})

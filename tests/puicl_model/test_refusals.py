@@ -79,4 +79,4 @@ def test_where_nothing_can_be_written_is_told_before_the_work(tmp_path, monkeypa
         check_target(str(tmp_path / "p.html"), "-", "--report")
     (tmp_path / "there").write_text("")
     with pytest.raises(InputError, match=r"--out .*x cannot be written: Not a directory; give"):
-        claim(tmp_path / "there" / "x", {})
+        claim(tmp_path / "there" / "x", {}, [])
