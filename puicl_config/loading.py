@@ -3,7 +3,7 @@
 import difflib
 import re
 import reprlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ _EXPRESSIONS = ("train.where",)
 _SHOWN = reprlib.Repr()
 _SHOWN.maxlevel, _SHOWN.maxlist, _SHOWN.maxtuple = 2, 20, 20
 _SHOWN.maxstring = _SHOWN.maxlong = _SHOWN.maxother = 200
+# Most keys of a mapping into which others are merged; all sections together have fewer.
+_MOST_MERGED = 1000
 # The shipped configs are inside the package in an installed wheel, and beside it in a checkout.
 _SHIPPED = (Path(__file__).parent / "configs", Path(__file__).parent.parent / "configs")
 
@@ -120,13 +122,26 @@ class _YamlLoader(yaml.SafeLoader):
 
     def construct_mapping(self, node, deep=False):
         merge = "tag:yaml.org,2002:merge"  # `<<`, which may occur several times
-        keys = [self.construct_object(k, deep=True) for k, _ in node.value if k.tag != merge]
-        twice = [key for key in keys if keys.count(key) > 1]
-        if twice:
-            raise yaml.constructor.ConstructorError(
-                None, None, f"the key {twice[0]!r} is written twice", node.start_mark
-            )
+        written = [key for key, _ in node.value if key.tag != merge]
+        seen = set()
+        for key in (self.construct_object(key, deep=True) for key in written):
+            if not isinstance(key, Hashable):  # refused below, and not shown: it may be endless
+                break
+            if key in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key!r} is written twice", node.start_mark
+                )
+            seen.add(key)
         return super().construct_mapping(node, deep)
+
+    def flatten_mapping(self, node):
+        before = len(node.value)
+        super().flatten_mapping(node)
+        # With aliases, merges of merges would make a few lines fill all memory.
+        if len(node.value) > max(before, _MOST_MERGED):
+            raise yaml.constructor.ConstructorError(
+                None, None, f"`<<` merges more than {_MOST_MERGED} keys", node.start_mark
+            )
 
 
 _YamlLoader.yaml_implicit_resolvers = {
@@ -135,7 +150,8 @@ _YamlLoader.yaml_implicit_resolvers = {
 }
 _YamlLoader.add_implicit_resolver(
     _INT,
-    re.compile(r"^[-+]?(0|[1-9][0-9_]*|0x[0-9a-fA-F_]+|0b[01_]+)$"),
+    # Python writes out no number of more than 4,300 digits, and so no message could show it.
+    re.compile(r"^[-+]?(0|[1-9][0-9_]*|0x[0-9a-fA-F_]{1,1000}|0b[01_]{1,1000})$"),
     list("-+0123456789"),
 )
 _YamlLoader.add_implicit_resolver(

@@ -182,6 +182,29 @@ def test_what_aliases_make_large_is_told_shortly(tmp_path):
     assert len(str(refused.value)) < 5000
 
 
+def test_merges_of_merges_are_refused_before_they_fill_the_memory(tmp_path):
+    lines = ["x0: &x0 {a: 1, b: 2}"]
+    lines += [f"x{n + 1}: &x{n + 1} {{<<: [{', '.join([f'*x{n}'] * 8)}]}}" for n in range(20)]
+    (tmp_path / "wide.yaml").write_text("\n".join(lines))
+    with pytest.raises(InputError, match="`<<` merges more than 1000 keys"):
+        load_config(tmp_path / "wide.yaml")
+
+
+def test_a_key_that_is_no_word_is_refused_without_being_written_out(tmp_path):
+    lines = ["x0: &x0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]"]
+    lines += [f"x{n + 1}: &x{n + 1} [{', '.join([f'*x{n}'] * 10)}]" for n in range(20)]
+    lines += ["train:", "  ? *x20", "  : 1", "  ? *x20", "  : 2"]
+    (tmp_path / "odd.yaml").write_text("\n".join(lines))
+    with pytest.raises(InputError, match="found unhashable key"):
+        load_config(tmp_path / "odd.yaml")
+
+
+def test_a_number_too_long_to_be_shown_is_refused_like_any_other(tmp_path):
+    (tmp_path / "long.yaml").write_text(f"prior: {{seed: 0x{'f' * 50_000}}}")
+    with pytest.raises(InputError, match=r"prior\.seed: input should be a valid integer"):
+        load_config(tmp_path / "long.yaml")
+
+
 @pytest.mark.parametrize("value", ["2024-13-45", "9" * 5000], ids=["no day", "no number"])
 def test_what_yaml_takes_for_a_value_that_python_has_not_is_refused(value, tmp_path):
     (tmp_path / "odd.yaml").write_text(f"prior: {{seed: {value}}}")
