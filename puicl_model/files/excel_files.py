@@ -1,7 +1,7 @@
 """Read tables from Excel workbooks: find the sheet, the header and the entries."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from puicl_config import InputError
 _ERRORS = frozenset(("#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A"))
 _MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s[^>]*?\bref\s*=\s*[\"']([^\"']+)[\"']")
 _CHUNK = 1 << 20  # bytes
+_MOST_ROWS = 1 << 20
 _LONGEST_TAG = 300  # bytes
 
 
@@ -68,7 +69,7 @@ def _sheets(path: Path, sheet: str | None, *, formulas: bool = False) -> dict[st
             for place in book.worksheets:
                 if place.title == sheet or (sheet is None and place.sheet_state == "visible"):
                     place.reset_dimensions()  # some programs save wrong dimensions
-                    rows = list(place.iter_rows(values_only=True))
+                    rows = _possible(place.iter_rows(values_only=True))
                     found[place.title] = list(_lines(rows, _merged(place)))
                 elif sheet is not None:
                     found[place.title] = []
@@ -80,6 +81,17 @@ def _sheets(path: Path, sheet: str | None, *, formulas: bool = False) -> dict[st
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(f"{path} cannot be read as Excel: {reason}") from None
     return found
+
+
+def _possible(rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    """Yield the rows; raises `ValueError` after as many as a sheet can have.
+
+    openpyxl fills in the rows above the one that a cell says it is in, whatever its number.
+    """
+    for number, row in enumerate(rows):
+        if number == _MOST_ROWS:
+            raise ValueError(f"a sheet has at most {_MOST_ROWS:,} rows")
+        yield row
 
 
 def _merged(place: Any) -> dict[int, list[tuple[int, int]]]:
@@ -118,7 +130,7 @@ def _refuse_uncomputed(path: Path, sheet: str, table: pd.DataFrame, place: str) 
 
 
 def _lines(
-    rows: Sequence[Sequence[Any]], merged: Mapping[int, Sequence[tuple[int, int]]]
+    rows: Iterable[Sequence[Any]], merged: Mapping[int, Sequence[tuple[int, int]]]
 ) -> Iterator[list[Any]]:
     """Yield the cells of each row up to its last entry, without empty rows.
 

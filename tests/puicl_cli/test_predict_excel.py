@@ -191,6 +191,19 @@ def test_a_sheet_may_say_that_it_is_smaller_than_it_is(write):
     assert read_table("small.xlsx").to_numpy().tolist() == [[1, 1], [2, 0]]
 
 
+def test_a_row_that_no_sheet_has_is_refused_before_those_above_it_fill_the_memory(write):
+    write("t.xlsx", [["a", "s"], [1, 1], [2, 0]])
+    with zipfile.ZipFile("t.xlsx") as whole, zipfile.ZipFile("far.xlsx", "w") as far:
+        for name in whole.namelist():
+            content = whole.read(name)
+            if name.endswith("sheet1.xml"):
+                assert b'<row r="3"' in content
+                content = content.replace(b'<row r="3"', b'<row r="2000000000"')
+            far.writestr(name, content)
+    with pytest.raises(InputError, match=r"as Excel: a sheet has at most 1,048,576 rows"):
+        read_table("far.xlsx")
+
+
 def test_formulas_that_nobody_computed_are_no_missing_values(write):
     """As openpyxl itself writes them; what was empty from the start stays missing."""
     lines = [["a", "double", "none", "s"], [1, "=A2*2", None, 1], [2, "=A3*2", None, 0]]
