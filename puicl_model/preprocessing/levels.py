@@ -9,7 +9,7 @@ import pandas as pd
 
 from puicl_model.preprocessing.cells import word
 from puicl_model.preprocessing.magnitudes import ABOVE, BELOW, OPEN_END, factors
-from puicl_model.preprocessing.scales import TRACE, ZERO, bare, no_answer, ranks
+from puicl_model.preprocessing.scales import TRACE, ZERO, bare, n_shared, no_answer, ranks
 
 # 5, 0.5, 1,000
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?"
@@ -120,9 +120,8 @@ def _what_is_said(levels: Sequence[str]) -> dict[str, str]:
     parts = [found[found.lastgroup or 0].strip() if found else "" for found in explained]
     if not all(map(_begins_with_a_number, parts)):
         rest = [level.split() for level in numbered]
-        while min(map(len, rest), default=0) > 1 and len({words[0] for words in rest}) == 1:
-            rest = [words[1:] for words in rest]
-        parts = [" ".join(words) for words in rest]
+        shared = n_shared(rest)
+        parts = [" ".join(words[shared:]) for words in rest]
         if not any(found["below"] or found["above"] for found in map(_BAND.match, parts) if found):
             return whole
     if parts and all(map(_begins_with_a_number, parts)) and len(set(parts)) == len(parts):

@@ -143,14 +143,19 @@ def bare(level: str) -> str:
 
 def _without_what_is_common(said: dict[str, str]) -> dict[str, str]:
     """`said` without the words with which all texts begin, and those with which all end."""
-    rest = {level: words.split() for level, words in said.items()}
-    for end in (0, -1):
-        while rest and all(len(words) > 1 for words in rest.values()):
-            if len({words[end] for words in rest.values()}) > 1:
-                break
-            for words in rest.values():
-                words.pop(end)
-    return {level: " ".join(words) for level, words in rest.items()}
+    rest = [words.split() for words in said.values()]
+    shared = n_shared(rest)
+    backwards = [words[shared:][::-1] for words in rest]
+    shared = n_shared(backwards)
+    return {
+        level: " ".join(words[shared:][::-1]) for level, words in zip(said, backwards, strict=True)
+    }
+
+
+def n_shared(texts: Sequence[Sequence[str]]) -> int:
+    """The number of words with which all `texts` begin, at most all but one of the shortest."""
+    most = min(map(len, texts), default=1) - 1
+    return next((n for n in range(most) if len({words[n] for words in texts}) > 1), max(most, 0))
 
 
 def _words(text: str) -> list[str]:

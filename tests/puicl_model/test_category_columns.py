@@ -251,6 +251,12 @@ def test_a_long_cell_is_read_once_not_as_often_as_it_could_be_shared_out(long):
     assert time.perf_counter() - began < 2  # some hundredths, where it was five seconds and more
 
 
+def test_long_cells_that_begin_alike_are_compared_once_not_for_each_of_their_words():
+    began = time.perf_counter()
+    fit(a=np.resize(["1 day, " * 20_000 + end for end in "abcde"], N), b=numbers())
+    assert time.perf_counter() - began < 5  # half a second, where it was half a minute
+
+
 @pytest.mark.parametrize(
     "mark", ["\u00a0", "\u200b", "\ufeff", "\u200e", "\u00ad", "\u3000 \u200b", "\x1a", "\x00"]
 )
