@@ -2,6 +2,7 @@
 
 import base64
 import html
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -55,6 +56,8 @@ td.text { white-space: normal; text-align: left; min-width: 14rem; }
 @page { margin: 1.2cm; }
 """
 
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+
 
 @dataclass(frozen=True)
 class Heading:
@@ -105,7 +108,7 @@ def to_markdown(title: str, blocks: Sequence[Block], pictures: str) -> str:
             case Heading(text):
                 parts.append(f"## {text}")
             case Paragraph(text):
-                parts.append(text)
+                parts.append(_inert(text))
             case Table():
                 parts.append(_markdown_table(block))
             case Picture():
@@ -201,7 +204,13 @@ def _markdown_cell(cell: Cell) -> str:
 
 def _line(cells: Sequence[str]) -> str:
     # A user's name may contain characters that would end the cell or the table.
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+    safe = [_inert(cell).replace("|", "\\|").replace("\n", " ") for cell in cells]
+    return "| " + " | ".join(safe) + " |"
+
+
+def _inert(text: str) -> str:
+    """`text` for Markdown, with what would begin an HTML tag escaped."""
+    return _TAG.sub(r"\\<", text)
 
 
 def _anchor(text: str) -> str:

@@ -177,7 +177,8 @@ def test_a_title_may_hold_what_pictures_and_tables_take_for_their_own(results_fo
     path.write_text(json.dumps(run))
     write_report(results_folder)
     assert (
-        "| Income ($) \\frac{ rent ($) \\|<script> |" in (results_folder / "report.md").read_text()
+        "| Income ($) \\frac{ rent ($) \\|\\<script> |"
+        in (results_folder / "report.md").read_text()
     )
     assert "<script>" not in (results_folder / "report.html").read_text()
 
