@@ -79,25 +79,30 @@ def info(
     if as_json:
         print(json.dumps(facts, indent=1))
         return
-    table = Table(title=str(folder), show_header=False)
-    table.add_row("plan", facts["plan_digest"][:16])
-    table.add_row("split", facts["split"])
+    table = Table(title=visible(str(folder)), show_header=False)
+
+    def add(name: str, value: str) -> None:
+        table.add_row(visible(name), visible(value))
+
+    add("plan", facts["plan_digest"][:16])
+    add("split", facts["split"])
     if facts["slice"]:
-        table.add_row("slice of this plan", facts["slice"]["where"])
-    table.add_row("storage", ", ".join(f"{k}={v}" for k, v in facts["storage"].items()))
-    table.add_row("stages", spoken_ranges(facts["stages"]))
-    table.add_row("stages not begun", spoken_ranges(facts["missing_stages"]))
-    table.add_row("missing parts of these", _some(facts["missing_parts"]) or "none")
+        add("slice of this plan", facts["slice"]["where"])
+    add("storage", ", ".join(f"{k}={v}" for k, v in facts["storage"].items()))
+    add("stages", spoken_ranges(facts["stages"]))
+    add("stages not begun", spoken_ranges(facts["missing_stages"]))
+    add("missing parts of these", _some(facts["missing_parts"]) or "none")
     for key in ("parts", "microbatches", "tasks", "rows", "cells"):
-        table.add_row(key, f"{facts[key]:,}")
-    table.add_row("bytes on disk", f"{facts['bytes'] / 1e6:,.1f} MB")
+        add(key, f"{facts[key]:,}")
+    add("bytes on disk", f"{facts['bytes'] / 1e6:,.1f} MB")
     for name, values in facts["tags"].items():
-        table.add_row(name, ", ".join(f"{key} {_short(count)}" for key, count in values.items()))
+        add(name, ", ".join(f"{key} {_short(count)}" for key, count in values.items()))
     if facts["parts"] and not facts["tags"]:
-        table.add_row("tags", "not read: the tars behind this URL would be downloaded whole")
-    Console().print(table)
+        add("tags", "not read: the tars behind this URL would be downloaded whole")
+    # Names are no markup, such as [red] or :bug:, whatever they look like.
+    Console(markup=False, emoji=False).print(table)
     for command in facts["commands"]:
-        print(f"makes what is missing: {command}")
+        print(visible(f"makes what is missing: {command}"))
 
 
 def _show_shares(folder: Path | Store, stages: str, shares: int, as_json: bool) -> None:
@@ -243,7 +248,7 @@ def slice_(
             f"stage {stage}: {len(survivors)} of {layout.microbatches_in_stage(stage)} "
             f"microbatches, each read {index.reuse(layout, stage):.3g} times"
         )
-    print(f"{out}: the slice of plan {manifest.plan_digest[:16]} where {index.where}")
+    print(visible(f"{out}: the slice of plan {manifest.plan_digest[:16]} where {index.where}"))
 
 
 @stops_with("nothing was written")

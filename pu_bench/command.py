@@ -22,7 +22,7 @@ from pu_bench.sweeps import (
     table_pools,
     write_sweep_report,
 )
-from puicl_config import InputError, duration
+from puicl_config import InputError, duration, visible
 from puicl_model import find_weights
 
 # The strongest methods of the published run that take at most two seconds a task (VPU takes five).
@@ -104,11 +104,13 @@ def only(text: str, data: Path | None, model: Path | None, out: Path) -> bool:
         return True
     keys = (*METRICS, "rows_seen", "collapsed", "reliability", "error")
     differing = [key for key in keys if before[key] != record[key]]
+    told = ", ".join(f"{key} {before[key]}" for key in differing)
     print(
-        f"{out} holds the same figures for {cell}"
-        if not differing
-        else f"{out} holds other figures for {cell}: "
-        + ", ".join(f"{key} {before[key]}" for key in differing)
+        visible(
+            f"{out} holds other figures for {cell}: {told}"
+            if differing
+            else f"{out} holds the same figures for {cell}"
+        )
     )
     return not differing
 
@@ -145,7 +147,7 @@ def sweep(
             "with as many of each; name others with --tasks"
         )
     for table in small:
-        print(f"table {table} is left out of the sweep: fewer than 1,000 rows of a class")
+        print(visible(f"table {table} is left out of the sweep: fewer than 1,000 rows of a class"))
     digest = None
     if shards is None:
         print(f"no synthetic tasks; make some with `{COMMAND}` and give --shards shards/bench")
@@ -224,10 +226,10 @@ def make_plan(
     for name, reason in skipped.items():
         print(f"method {name} is left out: {reason}")
     for name, reason in collection.unavailable.items():
-        print(f"task {name} is not available: {reason}")
+        print(visible(f"task {name} is not available: {reason}"))
     for name, table in collection.tables.items():
         if table.left_out:
-            print(f"of table {name}, {left_out_words(table.left_out)}")
+            print(visible(f"of table {name}, {left_out_words(table.left_out)}"))
     if not collection.tables:
         raise InputError("no task is available; give a folder of tables with --data")
     return Plan(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from puicl_config import InputError
+from puicl_config import InputError, visible
 
 
 def compare(
@@ -25,6 +25,6 @@ def compare(
     if plot:
         draw_curves([run_a, run_b], plot, smooth=50)
     result = compare_runs(run_a, run_b)
-    print(result.sentence)
+    print(visible(result.sentence))
     if not result.equal:
         sys.exit(1)

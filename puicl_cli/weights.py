@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from puicl_config import Config, InputError
+from puicl_config import Config, InputError, visible
 
 weights = typer.Typer(
     no_args_is_help=True,
@@ -118,13 +118,14 @@ def _verify_origin(card: dict, folder: Path, do_replay: bool, checkpoint: Path |
     except ShardError as error:
         raise InputError(f"the shards cannot be made again: {error}") from None
     if odd := differing_parts(card, shards):
-        print(f"shards: {odd[0]} comes out different here: {_why_shards_differ(config, card)}")
+        reason = _why_shards_differ(config, card)
+        print(visible(f"shards: {odd[0]} comes out different here: {reason}"))
         sys.exit(1)
     print(f"shards: the {len(card['recorded']['parts'])} parts of the first steps are the same")
     if not do_replay:
         return
     if difference := replay(card, shards, folder / "run", start):
-        print(f"replay: {difference}")
+        print(visible(f"replay: {difference}"))
         sys.exit(1)
     same = "the same bits"
     if gave_bits_up(config):

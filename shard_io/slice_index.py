@@ -53,7 +53,7 @@ def slice_from_plain(raw: Any, layout: Layout) -> SliceIndex | None:
             for stage, facts in raw["stages"].items()
         },
     )
-    if index.to_plain(layout) != raw:
+    if not isinstance(index.where, str) or index.to_plain(layout) != raw:
         raise ValueError("its slice contradicts itself")
     return index
 

@@ -8,7 +8,7 @@ import pytest
 
 from prior_gen import folder_commands
 from prior_gen.generator import generate_shards
-from puicl_config import InputError, load_config
+from puicl_config import InputError, load_config, sha256_of
 from shard_io import PartId, open_shards, slice_shards
 from shard_io.files import LOCK
 
@@ -55,6 +55,21 @@ def test_a_whole_folder_lacks_none_and_a_slice_is_told_as_one(all_shards, tmp_pa
     assert (rows["stages not begun"], rows["missing parts of these"]) == ("none", "none")
     slice_shards(all_shards, "d <= 3", tmp_path / "slice")
     assert rows_of(told("info", tmp_path / "slice"))["slice of this plan"] == "d <= 3"
+
+
+def test_what_a_folder_is_called_and_says_of_itself_gives_no_orders(all_shards, tmp_path, told):
+    folder = tmp_path / "a[red]b[/x] :bug:"
+    slice_shards(all_shards, "d <= 3", folder)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["slice"]["where"] = "\x1b[2J[bold]d[/bold]"
+    header = {key: manifest[key] for key in manifest.keys() - {"parts", "header_digest"}}
+    manifest["header_digest"] = sha256_of(header)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    out = told("info", folder)
+    assert "a[red]b[/x] :bug:" in out
+    assert rows_of(out)["slice of this plan"] == r"\x1b[2J[bold]d[/bold]"
+    assert "\x1b" not in out
+    assert "\x1b" not in told("slice", folder, "--where", "d > 0", "--out", tmp_path / "again")
 
 
 @pytest.mark.parametrize(("parts", "more"), [(13, ""), (15, " and 2 more (--json lists all)")])

@@ -37,6 +37,12 @@ def test_compare_exits_with_one_where_runs_part(puicl, runs, monkeypatch, equal)
     assert compared == [runs, runs]
 
 
+def test_what_runs_say_of_themselves_gives_no_orders_to_the_terminal(puicl, runs, monkeypatch):
+    told = SimpleNamespace(sentence="cpu is \x1b[2J and \x1b]0;x\x07", equal=False)
+    monkeypatch.setattr("trainer.compare_runs", lambda *given: told)
+    assert puicl("compare", *runs)[1] == "cpu is \\x1b[2J and \\x1b]0;x\\x07\n"
+
+
 def test_what_is_no_run_is_named_whichever_it_is(puicl, runs):
     (runs[1] / "ledger.jsonl").unlink()
     for given in (runs, runs[::-1]):
