@@ -30,9 +30,10 @@ _PIECE = 16 * _BLOCK  # bytes read at once for hashing
 _checksum: Callable[[Any], int] = (
     google_crc32c.value if google_crc32c.implementation == "c" else zlib.crc32
 )
-# Exceptions that libraries raise on bytes that they cannot decode.
+# Exceptions that libraries raise on bytes that they cannot decode; `MemoryError` if the bytes
+# announce an array or a name of any length.
 _UNREADABLE = (
-    *(RuntimeError, ValueError, TypeError, LookupError, EOFError, ArithmeticError),
+    *(RuntimeError, ValueError, TypeError, LookupError, EOFError, ArithmeticError, MemoryError),
     *(struct.error, tarfile.TarError, zlib.error),
 )
 

@@ -118,7 +118,7 @@ def read_manifest(folder: Path | Store) -> Manifest:
         raise ShardError(f"{path} cannot be read: {error.strerror or error}") from None
     except ShardError:  # a ValueError, too, but a failed read does not mean damage
         raise
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ManifestLost(
             f"{path} is damaged: {error}; put a copy of it back, or rebuild it from the parts with "
             f"{repairing(folder, ' --config CONFIG')}"
@@ -153,7 +153,7 @@ def recorded_config(folder: Path | Store) -> Config | None:
         is_slice = "slice" in raw
         settings = {"prior": raw["plan"]["prior"], "shards": {**_BEFORE, **raw["storage"]}}
         config = parse_config(settings, where=str(folder / MANIFEST))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     if is_slice:
         raise ShardError(f"{folder} is a slice, and its parts do not tell which: slice it again")

@@ -22,15 +22,19 @@ class Microbatch:
     y: np.ndarray
     tags: dict[str, Any]
 
+    def __post_init__(self):
+        if (self.x.ndim, self.y.ndim) != (3, 2):
+            raise ValueError(f"x has {self.x.ndim} axes and y {self.y.ndim}, not 3 and 2")
+
     @property
     def n_labeled(self) -> int:
         """P, the number of labelled positives of each task."""
         return self.x.shape[1] - self.y.shape[1]
 
     @property
-    def address(self) -> tuple[int, int, int]:
-        """(stage, step, index)."""
-        return self.tags["stage"], self.tags["step"], self.tags["index"]
+    def address(self) -> tuple[Any, Any, Any]:
+        """(stage, step, index), according to the tags; None for what these lack."""
+        return self.tags.get("stage"), self.tags.get("step"), self.tags.get("index")
 
     def digest(self) -> bytes:
         """SHA-256 over the canonical content: tags, shapes, dtype and little-endian arrays."""
@@ -42,3 +46,10 @@ class Microbatch:
         digest.update(np.ascontiguousarray(self.x, dtype=self.x.dtype.newbyteorder("<")).data)
         digest.update(np.ascontiguousarray(self.y).data)
         return digest.digest()
+
+
+def tags_of(raw: Any) -> dict[str, Any]:
+    """The tags read from a part; raises `ValueError` if they are no mapping."""
+    if not isinstance(raw, dict):
+        raise ValueError("its tags are not a mapping")
+    return raw

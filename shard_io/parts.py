@@ -140,7 +140,7 @@ def read_entry(folder: Path | Store, part: PartId) -> PartEntry | None:
         if entry.to_bytes() != raw or entry.id != part:
             raise ValueError("it is not the entry of this part")
         _check_file_records(entry)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ShardError(
             f"{folder / part.entry_path} is damaged: {error}; {repairing(folder)} makes "
             f"{part.name} again"

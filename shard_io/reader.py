@@ -213,7 +213,7 @@ class ShardReader:
     def _check_place(self, part_id: PartId, position: int, tags: dict[str, Any]) -> None:
         """Raise `ShardError` unless the tags of the microbatch at `position` have its address."""
         stored = self.layout.address(part_id.stage, self.layout.span(part_id)[position])
-        found = tags["stage"], tags["step"], tags["index"]
+        found = tags.get("stage"), tags.get("step"), tags.get("index")
         if found != stored:
             raise ShardError(
                 f"{part_id.data_path(self.manifest.storage.format)} in {self.folder} holds "

@@ -11,7 +11,7 @@ import numpy as np
 from puicl_config import ShardsConfig, canonical_json
 from shard_io.checked import CheckedFiles, CheckedStream
 from shard_io.errors import ShardError
-from shard_io.microbatch import Microbatch
+from shard_io.microbatch import Microbatch, tags_of
 
 
 def write_webdataset(path: Path, microbatches: Sequence[Microbatch], storage: ShardsConfig) -> None:
@@ -57,19 +57,18 @@ class WebdatasetPart:
         return len(self._keys)
 
     def __getitem__(self, position: int) -> Microbatch:
-        key = self._keys[position]
         with self._files.decoding(self._path):
+            key = self._keys[position]
             return Microbatch(
                 x=_array(self._read(key, "x.npy")),
                 y=_array(self._read(key, "y.npy")),
-                tags=json.loads(self._read(key, "json")),
+                tags=tags_of(json.loads(self._read(key, "json"))),
             )
 
     def tags(self, position: int) -> dict:
         """The microbatch's tags without its arrays."""
-        key = self._keys[position]
         with self._files.decoding(self._path):
-            return json.loads(self._read(key, "json"))
+            return tags_of(json.loads(self._read(self._keys[position], "json")))
 
     @property
     def x_dtype(self) -> str:
@@ -86,7 +85,8 @@ class WebdatasetPart:
 
 
 def _array(content: bytes) -> np.ndarray:
-    return np.load(io.BytesIO(content), allow_pickle=False)
+    # Not `np.load`, which would also open an archive of arrays.
+    return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
 
 
 def _npy(array: np.ndarray) -> bytes:

@@ -14,7 +14,7 @@ from zarr.storage import MemoryStore
 from puicl_config import ShardsConfig
 from shard_io.checked import CheckedFiles
 from shard_io.errors import ShardError
-from shard_io.microbatch import Microbatch
+from shard_io.microbatch import Microbatch, tags_of
 from shard_io.zarr_chunks import ZarrChunks
 
 
@@ -71,22 +71,25 @@ class ZarrPart:
         with self._files.decoding(path):
             about = json.loads(self._files.content(path / "zarr.json"))
             self._records = about["attributes"]["microbatches"]
+            if not isinstance(self._records, list):
+                raise ValueError("its microbatches are not a list")
 
     def __len__(self) -> int:
         return len(self._records)
 
     def __getitem__(self, position: int) -> Microbatch:
-        record = self._records[position]
         with self._files.decoding(self._path):
+            record = self._records[position]
             return Microbatch(
                 x=_cut(self._x, record["x_offset"], record["x_shape"]),
                 y=_cut(self._y, record["y_offset"], record["y_shape"]),
-                tags=record["tags"],
+                tags=tags_of(record["tags"]),
             )
 
     def tags(self, position: int) -> dict:
         """The microbatch's tags without its arrays."""
-        return self._records[position]["tags"]
+        with self._files.decoding(self._path):
+            return tags_of(self._records[position]["tags"])
 
     @property
     def x_dtype(self) -> str:

@@ -2,10 +2,13 @@
 
 import errno
 import hashlib
+import io
 import json
 import re
 import struct
+import tarfile
 
+import numpy as np
 import pytest
 from folders import folder_bytes
 
@@ -87,6 +90,16 @@ def test_a_file_cut_short_or_gone_after_its_opening_is_found(stored, kept, monke
         reader[2, 0, 0]
 
 
+def hashed_again(folder, part):
+    """Give the part's entry the hashes of its files, as whoever wrote them would."""
+    entry = json.loads((folder / part.entry_path).read_text())
+    for file in entry["files"]:
+        content = (folder / file["path"]).read_bytes()
+        file["bytes"], file["sha256"] = len(content), hashlib.sha256(content).hexdigest()
+    text = json.dumps(entry, sort_keys=True, separators=(",", ":")) + "\n"
+    (folder / part.entry_path).write_text(text)
+
+
 def no_header(content):
     return b"\0" * 16 + content[16:]
 
@@ -119,16 +132,80 @@ def test_what_cannot_be_decoded_is_told_in_a_sentence_by_reader_and_verify(
     part = PartId(2, 0)
     path = own_shards / part.data_path("zarr") / "x" / name
     path.write_bytes(damaged(path.read_bytes()))
-    entry = json.loads((own_shards / part.entry_path).read_text())
-    for file in entry["files"]:  # whoever wrote it hashed what it wrote
-        content = (own_shards / file["path"]).read_bytes()
-        file["bytes"], file["sha256"] = len(content), hashlib.sha256(content).hexdigest()
-    text = json.dumps(entry, sort_keys=True, separators=(",", ":")) + "\n"
-    (own_shards / part.entry_path).write_text(text)
+    hashed_again(own_shards, part)
     said = f"{part.data_path('zarr')} cannot be decoded .*; `prior-gen repair {own_shards}`"
     with pytest.raises(ShardError, match=said):
         open_shards(own_shards)[2, 0, 0]
     assert re.search(said, verify_part(own_shards, part))
+
+
+@pytest.mark.parametrize(
+    ("records", "sentence"),
+    [
+        (lambda records: 5, "cannot be decoded .its microbatches are not a list"),
+        (lambda records: [], "cannot be decoded .list index out of range"),
+        (lambda records: [{**each, "tags": []} for each in records], "its tags are not a mapping"),
+        (lambda records: [{**each, "tags": {}} for each in records], r"holds \[None, None, None\]"),
+        (lambda records: [{**each, "x_shape": [6]} for each in records], "x has 1 axes and y 2"),
+    ],
+)
+def test_what_a_zarr_part_says_of_its_microbatches_is_not_believed(own_shards, records, sentence):
+    part = PartId(2, 0)
+    path = own_shards / part.data_path("zarr") / "zarr.json"
+    about = json.loads(path.read_text())
+    about["attributes"]["microbatches"] = records(about["attributes"]["microbatches"])
+    path.write_text(json.dumps(about))
+    hashed_again(own_shards, part)
+    with pytest.raises(ShardError, match=sentence):
+        open_shards(own_shards)[2, 0, 0]
+    assert verify_part(own_shards, part)
+
+
+def npy_of(shape):
+    """The beginning of an array file of float16 that announces `shape`."""
+    header = f"{{'descr': '<f2', 'fortran_order': False, 'shape': {shape}}}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
+
+
+def archive_of_arrays():
+    content = io.BytesIO()
+    np.savez(content, np.zeros(3))
+    return content.getvalue()
+
+
+def name_of(size):
+    """A tar member that announces a name of `size` bytes for the next one."""
+    told = tarfile.TarInfo("././@LongLink")
+    told.type, told.size = tarfile.GNUTYPE_LONGNAME, size
+    return told.tobuf(tarfile.GNU_FORMAT)
+
+
+@pytest.mark.parametrize(
+    ("before", "x"),
+    [
+        (b"", npy_of((10**15, 1, 1))),
+        (b"", archive_of_arrays()),
+        (name_of(10**15), None),
+    ],
+    ids=["array", "archive", "name"],
+)
+def test_what_a_tar_announces_beyond_its_end_is_told_in_a_sentence(tiny, tmp_path, before, x):
+    storage = tiny.shards.model_copy(update={"format": "webdataset"})
+    generate_shards(tiny.model_copy(update={"shards": storage}), tmp_path, [2], jobs=1)
+    part, content = PartId(2, 0), io.BytesIO()
+    path = tmp_path / part.data_path("webdataset")
+    with tarfile.open(path) as old, tarfile.open(fileobj=content, mode="w") as new:
+        for member in old:
+            own = old.extractfile(member).read()
+            if x is not None and member.name.endswith(".x.npy"):
+                own, member.size = x, len(x)
+            new.addfile(member, io.BytesIO(own))
+    path.write_bytes(before + content.getvalue())
+    hashed_again(tmp_path, part)
+    said = f"{part.data_path('webdataset')} cannot be decoded "
+    with pytest.raises(ShardError, match=said):
+        open_shards(tmp_path)[2, 0, 0]
+    assert said in verify_part(tmp_path, part)
 
 
 @pytest.mark.parametrize("storage", ["zarr", "webdataset"])
@@ -246,7 +323,8 @@ def test_a_file_that_grew_is_found_by_its_size_alone(own_shards):
 def test_a_damaged_manifest_is_refused(own_shards):
     path = own_shards / "manifest.json"
     text = path.read_text()
-    for broken in (text[:-40], text.replace('"sigma_init": 0.8', '"sigma_init": 0.9'), "[]"):
+    altered = text.replace('"sigma_init": 0.8', '"sigma_init": 0.9')
+    for broken in (text[:-40], altered, "[]", "[" * 100_000):
         path.write_text(broken)
         with pytest.raises(ShardError, match="is damaged"):
             open_shards(own_shards)
