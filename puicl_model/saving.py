@@ -192,7 +192,7 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray], bool
             arrays = {name: file.get_tensor(name) for name in names}
     except FileNotFoundError:
         raise InputError(f"no file {path}") from None
-    except (OSError, ValueError, SafetensorError) as error:
+    except (OSError, ValueError, RecursionError, SafetensorError) as error:
         raise InputError(f"{path} is no saved classifier: {error}") from None
     if not isinstance(about, dict):
         about = {}
@@ -260,6 +260,8 @@ def _references(stated: list[Any], arrays: dict[str, np.ndarray]) -> list[Refere
         columns = arrays[f"reference.{number}.columns"]
         # Older versions named a single estimator, and negated no column.
         numbers = tuple(estimators) if isinstance(estimators, list) else (estimators,)
+        if not set(numbers) <= set(range(len(arrays["estimator_log_odds_"]))):
+            raise InputError(f"the saved classifier has no estimators {estimators}")
         signs = arrays.get(f"reference.{number}.signs", np.ones(len(columns)))
         rows = arrays[f"reference.{number}.rows"]
         found.append(Reference(numbers, scaling, columns, signs, n_labeled, rows))

@@ -85,7 +85,7 @@ def load_model(path: str | Path) -> tuple[PUICL, dict[str, Any]]:
     try:
         card = json.loads(card_path.read_text(encoding="utf-8"))
         tensors = load_file(path)
-    except (ValueError, SafetensorError) as error:
+    except (ValueError, RecursionError, SafetensorError) as error:
         raise InputError(f"the weights at {path} are damaged: {error}") from None
     needed = ("model", "weights_digest")
     if not isinstance(card, dict) or any(key not in card for key in needed):

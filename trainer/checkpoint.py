@@ -148,7 +148,7 @@ def read_state(path: Path) -> CheckpointState:
         state = CheckpointState(**about, lineage=lineage)
     except InputError:  # is a ValueError: keep it from the clause below
         raise
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise DamagedCheckpoint(f"the checkpoint {path} is damaged: {error}") from None
     named = _NAME.fullmatch(path.name)
     if named and int(named[1]) != state.step:

@@ -102,6 +102,20 @@ def test_a_file_that_claims_a_network_of_any_size_is_refused(saved):
         PUICLClassifier.load(saved)
 
 
+def test_a_file_that_names_estimators_it_has_not_is_refused(saved):
+    about, arrays = opened(saved)
+    about["references"][0][0] = [2**40]  # new rows would be scored in a table of as many lines
+    written_back(saved, about, arrays)
+    with pytest.raises(InputError, match=r"has no estimators \[1099511627776\]"):
+        PUICLClassifier.load(saved)
+
+
+def test_a_file_whose_text_is_nested_too_deeply_is_refused(saved):
+    save_file(load_file(saved), saved, {"puicl": "[" * 100_000})
+    with pytest.raises(InputError, match="is no saved classifier: maximum recursion depth"):
+        PUICLClassifier.load(saved)
+
+
 def test_a_file_whose_trees_lead_in_circles_is_refused(weights, tmp_path):
     path = tmp_path / "c"
     PUICLClassifier(weights, n_estimators=1, blend="trees").fit(table(n=len(S)), S).save(path)

@@ -178,7 +178,10 @@ def test_a_checkpoint_or_a_run_without_weights_is_refused_with_what_writes_some(
     assert refusal(folder) == f"{folder} is a folder; give the model.safetensors file in it"
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "[1]", "3", "null", '"model"', "{}"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "[1]", "3", "null", '"model"', "{}", pytest.param("[" * 10**5, id="deep")],
+)
 def test_a_card_that_is_no_card_is_refused(saved, text):
     saved.with_suffix(".json").write_text(text, encoding="utf-8")
     assert str(saved) in refusal(saved)

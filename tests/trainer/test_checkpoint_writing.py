@@ -116,6 +116,8 @@ def test_a_folder_of_something_else_is_called_no_checkpoint_and_a_checkpoints_ow
     (tmp_path / "step-00000007").mkdir()
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy" / TENSORS).write_bytes(b"")
-    for name in ("step-00000007", "copy"):
+    (tmp_path / "step-00000008").mkdir()
+    (tmp_path / "step-00000008" / "state.json").write_text("[" * 100_000)
+    for name in ("step-00000007", "copy", "step-00000008"):
         with pytest.raises(DamagedCheckpoint, match="is damaged"):
             read_state(tmp_path / name)
