@@ -53,8 +53,8 @@ def read_index(folder: Path) -> dict[str, dict[str, Any]] | None:
 
     It maps each table's name to a description with `positive` (the positive class as text) and
     optionally `categorical` (columns whose numbers are codes) and `title`; other keys are notes and
-    ignored. Raises `InputError` if the file is not of this form, or if an unknown key looks like a
-    misspelling of one that is missing.
+    ignored. Raises `InputError` if the file is not of this form, if a name leads out of the folder,
+    or if an unknown key looks like a misspelling of one that is missing.
     """
     path = folder / INDEX
     if not path.is_file():
@@ -66,6 +66,8 @@ def read_index(folder: Path) -> dict[str, dict[str, Any]] | None:
     if not isinstance(index, dict) or not index:
         raise InputError(f"{path} must map names of tables to their descriptions")
     for name, facts in index.items():
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise InputError(f"{path} names {name}, which leads out of {folder}")
         if isinstance(facts, dict):
             _refuse_misspelt(path, name, facts)
         if not isinstance(facts, dict) or not isinstance(facts.get("positive"), str):

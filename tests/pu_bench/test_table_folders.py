@@ -123,6 +123,8 @@ def test_a_folder_without_index_or_any_of_the_twenty_is_refused(tmp_path, no_net
         ('{"t": {"positive": "x", "categorical": ["b"]}}', "a,target\n1,x\n2,y\n", "no column 'b'"),
         ('{"t": {"positive": "x"}, "u": {"positive": "x"}}', SIX, "no u.csv.gz"),
         ("{", "a,target\n1,x\n2,y\n", "is no JSON"),
+        ('{"../t": {"positive": "x"}}', SIX, "names ../t, which leads out of "),
+        ('{"/t": {"positive": "x"}}', SIX, "names /t, which leads out of "),
         (
             '{"t": {"positive": "x", "categorical": [["a"]]}}',
             SIX,
