@@ -120,21 +120,13 @@ class _YamlLoader(yaml.SafeLoader):
     a number is expected. 1:30 is not a number.
     """
 
-    def construct_mapping(self, node, deep=False):
-        merge = "tag:yaml.org,2002:merge"  # `<<`, which may occur several times
-        written = [key for key, _ in node.value if key.tag != merge]
-        seen = set()
-        for key in (self.construct_object(key, deep=True) for key in written):
-            if not isinstance(key, Hashable):  # refused below, and not shown: it may be endless
-                break
-            if key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} is written twice", node.start_mark
-                )
-            seen.add(key)
-        return super().construct_mapping(node, deep)
+    def __init__(self, stream):
+        super().__init__(stream)
+        self._checked = set()  # mappings whose own keys were checked
 
     def flatten_mapping(self, node):
+        # Checked before it holds what is merged into it, too: a key of its own may replace one.
+        self._refuse_keys_twice(node)
         before = len(node.value)
         super().flatten_mapping(node)
         # With aliases, merges of merges would make a few lines fill all memory.
@@ -142,6 +134,22 @@ class _YamlLoader(yaml.SafeLoader):
             raise yaml.constructor.ConstructorError(
                 None, None, f"`<<` merges more than {_MOST_MERGED} keys", node.start_mark
             )
+
+    def _refuse_keys_twice(self, node):
+        if node in self._checked:
+            return
+        self._checked.add(node)
+        merge = "tag:yaml.org,2002:merge"  # `<<`, which may occur several times
+        written = [key for key, _ in node.value if key.tag != merge]
+        seen = set()
+        for key in (self.construct_object(key, deep=True) for key in written):
+            if not isinstance(key, Hashable):  # refused later, and not shown: it may be endless
+                break
+            if key in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key!r} is written twice", node.start_mark
+                )
+            seen.add(key)
 
 
 _YamlLoader.yaml_implicit_resolvers = {

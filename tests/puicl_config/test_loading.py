@@ -348,6 +348,9 @@ def test_mappings_may_be_merged_as_yaml_does(tmp_path):
     )
     train = load_config(path).train
     assert (train.phase2.peak, train.phase2.warmup_steps) == (1e-3, 2)
+    # What is merged may itself replace a key that was merged into it, at any depth.
+    text = "a: {b: &b {<<: {x: 1, y: 1}, x: 2}}\nc: {<<: *b, y: 3}"
+    assert yaml.load(text, _YamlLoader) == {"a": {"b": {"x": 2, "y": 1}}, "c": {"x": 2, "y": 3}}
     path.write_text("train: {seed: 1, seed: 2}\n")
     with pytest.raises(InputError, match="'seed' is written twice"):
         load_config(path)
