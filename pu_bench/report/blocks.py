@@ -106,14 +106,14 @@ def to_markdown(title: str, blocks: Sequence[Block], pictures: str) -> str:
     for block in blocks:
         match block:
             case Heading(text):
-                parts.append(f"## {text}")
+                parts.append(f"## {_inert(text)}")
             case Paragraph(text):
                 parts.append(_inert(text))
             case Table():
                 parts.append(_markdown_table(block))
             case Picture():
                 link = f"![{block.alt}]({pictures}/{block.name}.png)"
-                parts.append(f"{link}\n\n*{block.caption}*")
+                parts.append(f"{link}\n\n*{_inert(block.caption)}*")
     return "\n\n".join(parts) + "\n"
 
 
@@ -194,7 +194,7 @@ def _html_cell(cell: Cell) -> str:
 
 
 def _markdown_table(table: Table) -> str:
-    return f"{table.caption}\n\n{markdown_rows(table)}"
+    return f"{_inert(table.caption)}\n\n{markdown_rows(table)}"
 
 
 def _markdown_cell(cell: Cell) -> str:
@@ -209,8 +209,11 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _inert(text: str) -> str:
-    """`text` for Markdown, with what would begin an HTML tag escaped."""
-    return _TAG.sub(r"\\<", text)
+    """`text` for Markdown, with what would begin an HTML tag escaped.
+
+    Not by a backslash: one that stands before it already would take it away.
+    """
+    return _TAG.sub("&lt;", text)
 
 
 def _anchor(text: str) -> str:

@@ -173,11 +173,11 @@ def test_a_title_may_hold_what_pictures_and_tables_take_for_their_own(results_fo
     path = results_folder / "run.json"
     run = json.loads(path.read_text())
     first = next(iter(run["tables"].values()))
-    first["title"] = "Income ($) \\frac{ rent ($)\n|<script>"
+    first["title"] = "Income ($) \\frac{ rent ($)\n|<script>\\<b>"
     path.write_text(json.dumps(run))
     write_report(results_folder)
     assert (
-        "| Income ($) \\frac{ rent ($) \\|\\<script> |"
+        "| Income ($) \\frac{ rent ($) \\|&lt;script>\\&lt;b> |"
         in (results_folder / "report.md").read_text()
     )
     assert "<script>" not in (results_folder / "report.html").read_text()
