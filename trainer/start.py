@@ -109,8 +109,9 @@ def _differing(init_from: str, model: ModelConfig) -> dict[str, tuple[Any, Any]]
 
 
 def _resolved(model: ModelConfig) -> dict[str, Any]:
-    """The model's settings, with head counts that default to `heads` filled in."""
-    values = model.model_dump()
+    """All of the model's settings, with head counts that default to `heads` filled in."""
+    # Not `model_dump`, which leaves out newer keys at their defaults.
+    values = {name: getattr(model, name) for name in type(model).model_fields}
     for name in ("feature_heads", "row_heads"):
         values[name] = values[name] or values["heads"]
     return {name: value for name, value in values.items() if name != "heads"}

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+from types import SimpleNamespace
+from typing import Annotated
 
 import numpy as np
 import pytest
@@ -11,14 +13,15 @@ from typer.testing import CliRunner
 from verify_command import verify
 
 from puicl_cli.main import app
-from puicl_config import InputError, load_config
+from puicl_config import InputError, ModelConfig, load_config
+from puicl_config.fields import LATER
 from puicl_model import load_model
 from trainer import average_checkpoints
 from trainer.begin import _begin, _check_start
 from trainer.checkpoint import Lineage, checkpoints, load_checkpoint, read_state
 from trainer.provenance import export_weights
 from trainer.run_folder import write_config
-from trainer.start import load_start, reads_otherwise, start_digest
+from trainer.start import load_start, reads_otherwise, settings_of_start, start_digest
 from trainer.state import TrainState
 
 
@@ -246,6 +249,22 @@ def test_a_run_says_where_its_network_reads_the_weights_in_another_way(
         begun = TrainState(tiny.model_copy(update={"model": other}), torch.device("cpu"))
         _begin(begun, begin, said.append)
         assert said == [f"note: this network reads the weights at {begin} differently: {told}"]
+
+
+def test_a_switch_that_is_newer_than_digests_differs_as_others_do(monkeypatch, untrained_weights):
+    class Newer(ModelConfig):
+        my_switch: Annotated[bool, LATER] = False
+
+    off, on = Newer(), Newer(my_switch=True)
+    weights = untrained_weights()
+    for there, here, told, given in (
+        (off, on, "model.my_switch True (there False)", "model.my_switch=false"),
+        (on, off, "model.my_switch False (there True)", "model.my_switch=true"),
+    ):
+        network = SimpleNamespace(config=there)
+        monkeypatch.setattr("trainer.start.load_model", lambda _, network=network: (network, {}))
+        assert reads_otherwise(str(weights), here) == told
+        assert settings_of_start(str(weights), here) == given
 
 
 @pytest.mark.parametrize(
