@@ -76,7 +76,7 @@ def draw_extensions(counts: TagCounts) -> Picture:
         caption=(
             "How many of the sampled extended microbatches have each extension. The black line is "
             "the count expected under the plan, in which some extensions exclude others: the mean "
-            "over up to a thousand microbatches of another split."
+            "over a thousand microbatches of another split."
         ),
         alt="Bars: how many extended microbatches have each extension",
         png=png_of(figure),

@@ -1,5 +1,6 @@
 """How often each value of a tag occurs, and how often the plan expects it."""
 
+import math
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from prior_gen.preview.sample import Sample, Seen, evenly
 from puicl_config import EXTENSIONS, PriorConfig, Split
 
 Interval = tuple[int, int]
-_MOST_DRAWN = 1000
+_DRAWN = 1000
 
 
 @dataclass(frozen=True)
@@ -82,35 +83,38 @@ def extension_counts(sample: Sample) -> TagCounts | None:
     """Counts of the extensions in extended microbatches; None if the plan has none.
 
     Whether a microbatch has an extension depends on its others, so expected counts are measured:
-    factors are drawn, without tasks, for up to a thousand of the plan's microbatches in the split
-    that the sample is not of.
+    factors of a thousand extended microbatches are drawn, without tasks, in the split that
+    the sample is not of.
     """
-    if not sample.prior.extensions.share:
+    extensions = sample.prior.extensions
+    if not extensions.share:
         return None
     seen = Counter(name for one in sample.seen for name in _extensions(one))
     extended = sum("extensions" in one.tags for one in sample.seen)
     split: Split = "train" if sample.reader.manifest.split == "heldout" else "heldout"
-    factors = [draw_factors(sample.prior, *at, split) for at in _addresses(sample.prior)]
-    drawn = [one.extensions for one in factors if one.extensions is not None]
-    share = extended / max(len(drawn), 1)
+    always = extensions.model_copy(update={"share": 1.0})
+    prior = sample.prior.model_copy(update={"extensions": always})
+    drawn = [draw_factors(prior, *at, split).chosen for at in _addresses(prior)]
     expected = Counter(name for chosen in drawn for name in chosen)
     names = tuple(name for name in EXTENSIONS if seen[name] or expected[name])
+    if not names:  # only ranges
+        return None
     return TagCounts(
         "extensions",
         "extended microbatches",
         names,
         tuple(seen[name] for name in names),
-        tuple(share * expected[name] for name in names) if drawn else None,
+        tuple(extended / len(drawn) * expected[name] for name in names),
     )
 
 
 def _addresses(prior: PriorConfig) -> list[tuple[int, int, int]]:
-    """Addresses of up to a thousand microbatches, evenly spaced in the plan."""
+    """A thousand addresses, evenly spaced in the plan; short plans are given longer steps."""
     steps = [
         (s, t) for s in range(1, prior.total_stages + 1) for t in range(prior.steps_in_stage(s))
     ]
-    each = prior.microbatches_per_step
-    places = evenly(range(len(steps) * each), _MOST_DRAWN)
+    each = max(prior.microbatches_per_step, math.ceil(_DRAWN / len(steps)))
+    places = evenly(range(len(steps) * each), _DRAWN)
     return [(*steps[place // each], place % each) for place in places]
 
 

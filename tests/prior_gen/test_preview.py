@@ -325,15 +325,18 @@ def test_extensions_are_counted_and_expected_with_what_they_exclude(
     )
     assert seen["rule_labels"] == expected["rule_labels"] == len(own)
     assert expected["discrete"] + expected["factorial"] == pytest.approx(len(own))
-    assert 0.2 * len(own) < expected["factorial"] < 0.8 * len(own)
+    assert 0.45 * len(own) < expected["factorial"] < 0.55 * len(own)
     numbers = write_preview(folder, tmp_path / "page", tasks=2)
     assert numbers["extensions"]["counts"] == counts.counts
     assert "extensions.png" in contents(tmp_path / "page")
 
 
-def test_a_plan_without_extensions_has_no_picture_of_them(all_shards):
+def test_a_plan_without_extensions_has_no_picture_of_them(all_shards, tiny_yaml, tmp_path):
     assert extension_counts(take_sample(all_shards, 0)) is None
     assert numbers_of(all_shards, 2)["extensions"] is None
+    ranges = ["prior.extensions.share=1.0", "prior.extensions.n_features=[9, 11]"]
+    generate_shards(load_config(tiny_yaml, ranges), tmp_path, [1], jobs=1)
+    assert extension_counts(take_sample(tmp_path, 0)) is None
 
 
 def test_microbatches_without_an_scm_are_told_as_what_they_are(tiny_yaml, tmp_path):
