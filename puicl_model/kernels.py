@@ -70,10 +70,17 @@ def add_and_norm(h: Tensor, update: Tensor, bias: Tensor | None, norm: nn.Module
     """norm(h + update + bias) in the type of h, or norm(h + update) if bias is None.
 
     Any module over [..., E] may be the norm. LayerNorm and RMSNorm have code of their own in
-    bfloat16; every other is computed as it is, in the type of its parameters.
+    bfloat16; every other, and those that lack a parameter or eps, is computed as it is, in the type
+    of its parameters.
     """
     known = (nn.LayerNorm, nn.RMSNorm)
-    if not isinstance(norm, known) or type(norm) not in known:  # a subclass may do something else
+    if (
+        not isinstance(norm, known)
+        or type(norm) not in known  # a subclass may do something else
+        or norm.eps is None
+        or norm.weight is None
+        or (isinstance(norm, nn.LayerNorm) and norm.bias is None)
+    ):
         total = h + update if bias is None else h + update + bias.to(h.dtype)
         dtype = next((parameter.dtype for parameter in norm.parameters()), h.dtype)
         return norm(total.to(dtype)).to(h.dtype)

@@ -139,7 +139,17 @@ class Doubled(nn.RMSNorm):
         return 2 * super().forward(x)
 
 
-@pytest.mark.parametrize("norm", [Saturation(), Doubled(32), nn.Identity()], ids=type)
+OTHERS = {
+    "saturation": Saturation(),
+    "doubled": Doubled(32),
+    "identity": nn.Identity(),
+    "no shift": nn.LayerNorm(32, bias=False),
+    "no weight": nn.RMSNorm(32, eps=1e-5, elementwise_affine=False),
+    "eps of the type": nn.RMSNorm(32),
+}
+
+
+@pytest.mark.parametrize("norm", OTHERS.values(), ids=OTHERS)
 def test_another_norm_is_computed_as_it_is_in_bfloat16_too(norm):
     generator = torch.Generator().manual_seed(1)
     h, update, bias = (
