@@ -111,13 +111,13 @@ def claim(out: Path, settings: dict[str, Any], places: Sequence[Place]) -> None:
     a run with a misspelled column name, any settings are accepted.
     """
     noted = out / _RECORDS / _SETTINGS
-    theirs = [
-        path for path in (*(place.target for place in places), out / SUMMARY) if path.exists()
-    ]
+    written = [*(place.target for place in places), out.absolute() / SUMMARY]
+    theirs = [path.relative_to(out.absolute()) for path in written if path.exists()]
     if theirs and not noted.exists():
+        name = shown(theirs[0].as_posix())
         raise InputError(
-            f"--out {out} holds {shown(theirs[0].name)}, which would be overwritten although this "
-            "command did not write it: give another --out, or move it away"
+            f"--out {out} holds {name}, which would be overwritten although this command did "
+            "not write it: give another --out, or move it away"
         )
     if noted.exists() and any(path.suffix.lower() in WRITTEN for path in _files(out)):
         there = json.loads(noted.read_text(encoding="utf-8"))

@@ -49,7 +49,7 @@ def test_files_that_this_command_did_not_write_are_not_overwritten(
     (tmp_path / "out" / "notes.csv").write_text("in nobody's way")
     code, _, err = predict_folder()
     assert code == 2
-    assert err.startswith(f"error: --out out holds {own.name}, which would be overwritten although")
+    assert err.startswith(f"error: --out out holds {name}, which would be overwritten although")
     assert own.read_text() == "mine"
     own.unlink()
     code, _, err = predict_folder()
