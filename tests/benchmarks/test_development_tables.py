@@ -1,7 +1,6 @@
 """The 16 development tables can be made again."""
 
 import sys
-from pathlib import Path
 
 import development_tables
 import package_tables
@@ -11,7 +10,14 @@ from unseen_tables import unseen_specs
 
 from pu_bench.data import load_collection
 
-GENERATED = ["balance_scale", "led24", "mux11", "waveform", "xd6"]
+# Beginnings of the digests of those that were used, with their coding.
+GENERATED = {
+    "balance_scale": "9b139710fbe2",
+    "led24": "1235cada3354",
+    "mux11": "2195966fb09d",
+    "waveform": "11be921f2c80",
+    "xd6": "4d667b52498b",
+}
 
 
 @pytest.fixture
@@ -26,16 +32,9 @@ def make(tmp_path, monkeypatch):
 
 
 def test_tables_that_need_no_package_are_those_that_were_used(make):
-    """The script checks their digests; a folder with the tables tells the coding, too."""
     tables = make("--generated")
-    assert list(tables) == GENERATED
+    assert {name: table.task_digest[:12] for name, table in tables.items()} == GENERATED
     assert tables["mux11"].positive.sum() == 1024
-    used = Path(__file__).resolve().parents[3] / "shared/data_dev"
-    if not used.is_dir():
-        pytest.skip("there is no folder of the tables that were used")
-    used = load_collection(used).tables
-    assert {n: tables[n].task_digest for n in tables} == {n: used[n].task_digest for n in tables}
-    assert list(used) == list(development_specs())
 
 
 def test_a_table_that_is_another_is_told(make, monkeypatch, capsys):
