@@ -106,7 +106,7 @@ def parse_config(raw: dict[str, Any], where: str, overrides: Sequence[str] = ())
 
 
 def config_yaml(config: Config) -> str:
-    """The resolved config as YAML text, every key written out."""
+    """The resolved config as YAML text: all keys, but newer ones only where they are used."""
     return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False)
 
 

@@ -112,7 +112,7 @@ def test_a_file_that_names_estimators_it_has_not_is_refused(saved):
 
 def test_a_file_whose_text_is_nested_too_deeply_is_refused(saved):
     save_file(load_file(saved), saved, {"puicl": "[" * 100_000})
-    with pytest.raises(InputError, match="is no saved classifier: maximum recursion depth"):
+    with pytest.raises(InputError, match="is no saved classifier: "):
         PUICLClassifier.load(saved)
 
 
