@@ -30,10 +30,9 @@ _PIECE = 16 * _BLOCK  # bytes read at once for hashing
 _checksum: Callable[[Any], int] = (
     google_crc32c.value if google_crc32c.implementation == "c" else zlib.crc32
 )
-# Exceptions that libraries raise on bytes that they cannot decode; `MemoryError` if the bytes
-# announce an array or a name of any length.
+# Exceptions that libraries raise on bytes that they cannot decode.
 _UNREADABLE = (
-    *(RuntimeError, ValueError, TypeError, LookupError, EOFError, ArithmeticError, MemoryError),
+    *(RuntimeError, ValueError, TypeError, LookupError, EOFError, ArithmeticError),
     *(struct.error, tarfile.TarError, zlib.error),
 )
 
@@ -100,6 +99,11 @@ class CheckedFiles:
             yield
         except ShardError:
             raise
+        except MemoryError as error:  # damaged bytes may announce an array of any size
+            raise ShardError(
+                f"{path} announces more than this machine's memory holds; if it has memory to "
+                f"spare, {self.mend}"
+            ) from error
         except _UNREADABLE as error:
             said = " ".join(str(error).split()) or type(error).__name__
             raise ShardError(f"{path} cannot be decoded ({said}); {self.mend}") from error

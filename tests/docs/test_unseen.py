@@ -1,4 +1,4 @@
-"""Figures of docs/unseen.md are those of results/unseen."""
+"""Figures of docs/unseen.md are those of results/unseen and results/development."""
 
 from pathlib import Path
 
@@ -35,6 +35,25 @@ def test_methods_beside_one_another():
     )
     told = told.format(auc["PUICL"], auc["uLSIF"], auc["ExtraTrees P vs U"])
     assert told in " ".join(readme.split())
+
+
+def test_methods_on_the_development_tables():
+    cells = pd.DataFrame(read_results(ROOT / "results" / "development"))
+    found = lines(cells, "puicl")
+    assert len(found) == 16
+    for method in found:
+        assert f"| {' | '.join(method)} |\n" in PAGE
+    of_methods = cells.pivot_table(index="task", columns="method", values="auc")
+    lead = of_methods["puicl"] - of_methods["extra_trees"]
+    others = lead.drop(["crabs", "mux11"])
+    told = (
+        f"{_short(lead.mean(), 3)} ± {_short(lead.sem(), 3)} on average",
+        f"but {_short(lead.median(), 3)} against",
+        f"without these two it is {_short(others.mean(), 3)}",
+        f"{_short((of_methods['puicl_trees'] - of_methods['puicl']).mean(), 4)} and "
+        f"{_short((of_methods['puicl'] - of_methods['puicl_single']).mean(), 4)} here",
+    )
+    assert [part for part in told if part not in PAGE] == []
 
 
 @pytest.mark.parametrize("group", range(len(_LIMITS) + 1))
