@@ -41,7 +41,9 @@ class Slip:
         """The sentence that refuses the column: what is wrong, where, and what would be right."""
         mend = "correct or empty the cell"
         if self.kind == "number" and (bound := BOUND.fullmatch(str(self.cell))):
-            mend = f"write bounds as numbers ({bound['number']}, or half of it)"
+            # A fraction of a lower bound (`>1000`) would be below all that it stands for.
+            half = ", or half of it" if str(self.cell)[0] in "<≤" else ""
+            mend = f"write bounds as numbers ({bound['number']}{half})"
         if self.kind == "number" and _CODE.fullmatch(str(self.cell).upper()):
             mend += ", leave the column out if it only names rows"
         others = "nearly all others" if self.few else "most others"

@@ -269,6 +269,13 @@ def test_bounds_beside_many_numbers_are_told_and_beside_few_are_bands(bounds):
                 TablePreprocessor().fit(table)
 
 
+@pytest.mark.parametrize("bound", [">1000", "≥ 1000"])
+def test_half_of_a_lower_bound_is_not_proposed(bound):
+    table = pd.DataFrame({"lab": [bound, *map(str, range(1, 400))]})
+    with pytest.raises(ValueError, match=r"write bounds as numbers .1000., or name"):
+        TablePreprocessor().fit(table)
+
+
 @pytest.mark.parametrize(
     ("others", "nothing", "told"),
     [
