@@ -139,7 +139,9 @@ def _words_named(words: Mapping[str, Sequence[str]]) -> str:
 
 
 def _plain(value: Any) -> str:
-    return f"{value:.0f}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.0f}" if abs(value) < 1e15 else f"{value:g}"
 
 
 def of_two_clocks(names: Iterable[str]) -> str:

@@ -8,6 +8,8 @@ from puicl_model.preprocessing.judging import MIN_ROWS_TO_JUDGE, NAMES_SHARE
 
 # 999, -99: codes for missing cells, if they repeat and there are enough other numbers.
 _NINES = re.compile("-9+|99+")
+# The least 16-bit and 32-bit integer, and about the least float32: cells of rasters without data.
+_LEAST_INTEGERS, _LEAST_FLOAT = (-(2.0**15), -(2.0**31)), -3.39e38
 _FEW_OTHERS, _REPEATS, _NOTHING_SHARE = 10, 3, 0.02
 # Least share of integers of three digits beside numbers whose points may separate thousands.
 _WHOLE_SHARE = 0.05
@@ -16,8 +18,9 @@ _WHOLE_SHARE = 0.05
 def stands_for_nothing(values: np.ndarray, of_days: bool = False) -> float | None:
     """The least or greatest of `values` [n] if it may be a code for missing cells; else None.
 
-    Such a code is all nines (999, -99), repeats, and lies farther from the other values than these
-    from each other, or is the only negative value. of_days: the values are days, and any day that
+    Such a code is all nines (999, -99) or the least number of a type (-32768), repeats, and lies
+    farther from the other values than these from each other, or is the only negative value. Nines
+    must also fill a fiftieth of the cells. of_days: the values are days, and any such day that
     is far from the others like that (9999-12-31) counts. `values` must not hold NaN.
     """
     distinct, counts = np.unique(values, return_counts=True)
@@ -30,8 +33,10 @@ def stands_for_nothing(values: np.ndarray, of_days: bool = False) -> float | Non
         with np.errstate(over="ignore"):  # infinity is no farther than infinity
             apart = np.abs(others - value).min() > others[-1] - others[0]
         below = not of_days and value < 0 <= others[0]
-        written = of_days or _NINES.fullmatch(f"{value:.0f}" if value % 1 == 0 else "")
-        many = count >= max(_REPEATS, _NOTHING_SHARE * len(values))
+        nines = value % 1 == 0 and _NINES.fullmatch(f"{value:.0f}")
+        least = not of_days and (value in _LEAST_INTEGERS or value < _LEAST_FLOAT)
+        written = of_days or nines or least
+        many = count >= (_REPEATS if least else max(_REPEATS, _NOTHING_SHARE * len(values)))
         if written and many and (apart or below):
             return float(value)
     return None

@@ -281,6 +281,11 @@ def test_half_of_a_lower_bound_is_not_proposed(bound):
     [
         (numbers(), -999, True),
         (numbers(), 9999, True),
+        (numbers(), -32768, True),  # of rasters
+        (numbers(), -(2**31), True),
+        (numbers(), "-3.4e+38", True),
+        (numbers(), -3e38, False),
+        (numbers(), -32767, False),
         (np.arange(N) % 20, 99, True),
         (np.arange(N) * 250, -9, True),  # no other is below 0
         (numbers() * 200, -999, False),  # as far from each other
@@ -289,14 +294,24 @@ def test_half_of_a_lower_bound_is_not_proposed(bound):
         (np.arange(N) % 4, 99, False),  # a code like others
     ],
 )
-def test_nines_far_from_all_others_are_told_of_where_they_repeat(recwarn, others, nothing, told):
+def test_nines_and_least_numbers_far_from_all_others_are_told_of_where_they_repeat(
+    recwarn, others, nothing, told
+):
     for n_nines, often in ((2, False), (3, True)):
         recwarn.clear()
-        fit(a=np.append(others.astype(float), [nothing] * n_nines))
+        fit(a=np.append(others.astype(float), [float(nothing)] * n_nines))
         assert [str(warning.message) for warning in recwarn] == [
             f"far from all others and repeated: a ({nothing}); if it stands for a missing cell, "
             "empty it"
         ] * (told and often)
+
+
+@pytest.mark.parametrize(("nothing", "told"), [(-9999, False), (-32768, True)])
+def test_three_least_numbers_are_told_of_in_any_table_and_three_nines_in_small_ones(
+    recwarn, nothing, told
+):
+    fit(a=np.append(np.arange(400) / 4, [nothing] * 3))
+    assert len(recwarn) == told
 
 
 @pytest.mark.parametrize("form", ["%Y%m%d", "%d%m%Y", "%m%d%Y"])
