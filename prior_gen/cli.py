@@ -35,9 +35,12 @@ from puicl_config import (
     exit_on_input_error,
     idle_in_prior,
     plan_digest,
+    version_printer,
 )
 from puicl_config.workers import check_backend, stops_with, take_sigterm_for_ctrl_c
 from shard_io import Store, as_ranges, folder_of, open_shards
+
+_VERSION = version_printer("prior-gen")
 
 
 class _Command(TyperGroup):
@@ -108,6 +111,10 @@ def generate(
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Only say what would be generated, and how long it takes."),
+    ] = False,
+    _: Annotated[
+        bool,
+        typer.Option("--version", callback=_VERSION, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Generate those parts of the given stages that OUT lacks; run it again to resume."""

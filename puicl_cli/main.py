@@ -4,7 +4,6 @@ Each command imports what it needs only when it runs. Importing everything takes
 for `--help` or a misspelled option.
 """
 
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
@@ -15,7 +14,9 @@ from puicl_cli.compare import compare
 from puicl_cli.plot import plot
 from puicl_cli.predict import predict
 from puicl_cli.weights import weights
-from puicl_config import exit_on_input_error
+from puicl_config import exit_on_input_error, version_printer
+
+_VERSION = version_printer("puicl")
 
 app = typer.Typer(
     add_completion=False,
@@ -31,17 +32,11 @@ app.command()(average)
 app.add_typer(weights, name="weights")
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        print(f"puicl {version('puicl')}")
-        raise typer.Exit()
-
-
 @app.callback()
 def _options(
     _: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+        typer.Option("--version", callback=_VERSION, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """In-context positive-unlabeled learning on tables."""

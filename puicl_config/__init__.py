@@ -32,6 +32,7 @@ from puicl_config.train import (
     RevealConfig,
     TrainConfig,
 )
+from puicl_config.version import version_printer
 
 __all__ = [
     "ACTIVATIONS",
@@ -73,6 +74,7 @@ __all__ = [
     "plan_of",
     "run_digest",
     "sha256_of",
+    "version_printer",
     "visible",
     "write_atomically",
 ]

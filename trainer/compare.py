@@ -90,7 +90,7 @@ def compare_runs(run_a: Path, run_b: Path) -> Comparison:
 
 def _common_lines(run_a: Path, run_b: Path) -> Iterator[tuple[dict, dict]]:
     """Pairs of the ledgers' lines on the same step, in order."""
-    ledgers = [read_ledger(run / "ledger.jsonl") for run in (run_a, run_b)]
+    ledgers = [_whole_lines(run / "ledger.jsonl") for run in (run_a, run_b)]
     a, b = (next(ledger, None) for ledger in ledgers)
     while a is not None and b is not None:
         if a["step"] == b["step"]:
@@ -98,6 +98,14 @@ def _common_lines(run_a: Path, run_b: Path) -> Iterator[tuple[dict, dict]]:
         behind = a["step"] <= b["step"], b["step"] <= a["step"]
         a = next(ledgers[0], None) if behind[0] else a
         b = next(ledgers[1], None) if behind[1] else b
+
+
+def _whole_lines(path: Path) -> Iterator[dict]:
+    """The ledger's lines; raises `InputError` for one that lacks a field."""
+    for line in read_ledger(path):
+        for field in _FIELDS.keys() - {"weights"} - line.keys():
+            raise InputError(f"{path}: the line of step {line['step']} has no '{field}'")
+        yield line
 
 
 def _final_averages(run_a: Path, run_b: Path) -> tuple[int | None, list[str]]:
@@ -157,5 +165,6 @@ def _start(run: Path, config: Config) -> str:
 
 def _readable(field: str, value: object) -> str:
     if field in ("learning_rate", "loss", "gradient_norm"):
-        return repr(float.fromhex(str(value)))
+        with contextlib.suppress(ValueError):  # of a damaged line, what it holds
+            return repr(float.fromhex(str(value)))
     return str(value)

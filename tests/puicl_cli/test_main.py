@@ -6,15 +6,17 @@ import pytest
 from typer.testing import CliRunner
 
 import puicl_model
+from prior_gen.cli import app as generator
 from pu_bench import SWEEPS
 from puicl_cli.bench import _SWEEPS
 from puicl_cli.main import app
 
 
-def test_the_version_is_the_packages():
+@pytest.mark.parametrize(("command", "app"), [("puicl", app), ("prior-gen", generator)])
+def test_the_version_is_the_packages(command, app):
     told = CliRunner().invoke(app, ["--version"])
     assert told.exit_code == 0
-    assert told.stdout == f"puicl {version('puicl')}\n"
+    assert told.stdout == f"{command} {version('puicl')}\n"
     assert puicl_model.__version__ == version("puicl")
 
 

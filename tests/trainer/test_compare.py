@@ -106,6 +106,22 @@ def test_compare_names_the_first_field_that_differs_and_the_last_equal_weights(t
     assert found.sentence.endswith("; their weights were last seen equal after step 0")
 
 
+@pytest.mark.parametrize("field", FIELDS[:-1])
+def test_compare_names_a_line_that_lacks_a_field(tmp_path, field):
+    runs = [ledger_of(tmp_path / name, {}, {}) for name in "ab"]
+    path = runs[1] / "ledger.jsonl"
+    first, second = path.read_text().splitlines()
+    kept = {name: value for name, value in json.loads(second).items() if name != field}
+    path.write_text(f"{first}\n{json.dumps(kept)}\n")
+    with pytest.raises(InputError, match=f"ledger.jsonl: the line of step 1 has no '{field}'"):
+        compare_runs(*runs)
+
+
+def test_compare_shows_a_loss_that_is_no_number_as_it_is(tmp_path):
+    a, b = ledger_of(tmp_path / "a", {"loss": "lost"}), ledger_of(tmp_path / "b", {})
+    assert compare_runs(a, b).sentence.endswith("part at step 0 in the loss: lost, 0.25")
+
+
 def in_environments(run, *stretches):
     """The run, with this list of environments."""
     (run / "environment.json").write_text(json.dumps(stretches))
