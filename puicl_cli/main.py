@@ -13,6 +13,7 @@ from puicl_cli.bench import bench
 from puicl_cli.compare import compare
 from puicl_cli.plot import plot
 from puicl_cli.predict import predict
+from puicl_cli.predict_new import predict_new
 from puicl_cli.weights import weights
 from puicl_config import exit_on_input_error, version_printer
 
@@ -25,6 +26,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 app.command()(predict)
+app.command("predict-new")(predict_new)
 app.command()(compare)
 app.command()(bench)
 app.command()(plot)

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from puicl_cli.table_options import Decimal, Encoding, IdColumn, Separator, Sheet
 from puicl_config import InputError, write_atomically
 from puicl_config.speaking import speak
 
@@ -38,10 +39,7 @@ def predict(
             help="Entry of the label column that marks positives; all others are unlabelled."
         ),
     ] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option(help="Column that names the rows: copied to the output, never a feature."),
-    ] = None,
+    id_column: IdColumn = None,
     categorical_column: Annotated[
         list[str] | None,
         typer.Option(help="Column whose numbers are codes of categories; repeatable."),
@@ -85,18 +83,17 @@ def predict(
     model: Annotated[
         Path | None, typer.Option(help="Weights: a shipped name (default: default) or a path.")
     ] = None,
-    separator: Annotated[
-        str, typer.Option(help="Separator of cells in CSV: a character, or tab.")
-    ] = ",",
-    decimal: Annotated[
-        str, typer.Option(help="Decimal mark of numbers stored as text: a point or a comma.")
-    ] = ".",
-    encoding: Annotated[
-        str, typer.Option(help="Encoding of CSV, such as latin-1 or utf-16.")
-    ] = "utf-8",
-    sheet: Annotated[
-        str | None, typer.Option(help="Sheet of an Excel file; default: the only one with entries.")
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write the fitted classifier to this file, for `puicl predict-new`. It "
+            "holds rows of the table."
+        ),
     ] = None,
+    separator: Separator = ",",
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
+    sheet: Sheet = None,
     backend: Annotated[
         Literal["loky", "dask", "ray"], typer.Option(help="For folders: where the workers run.")
     ] = "loky",
@@ -155,8 +152,9 @@ def predict(
         # Imported late, since the packages that distribute work are slow to import.
         from puicl_model.files.folder import score_folder
 
-        if report is not None:
-            raise InputError("--report is for one table: give it with that file as --data")
+        for option, path in {"--report": report, "--save": save}.items():
+            if path is not None:
+                raise InputError(f"{option} is for one table: give it with that file as --data")
         if out == STREAM:
             raise InputError(f"--out {out} is for one table: give a folder for those of {data}")
         score_folder(Path(data), out, options, jobs, backend, address, one_table)
@@ -170,12 +168,7 @@ def predict(
     table = options.read(data)
     split_columns(table, name, options)
     check_target(out, data)
-    if report is not None:
-        if str(report) == STREAM:
-            raise InputError("--report needs a file: - is for --data and --out")
-        check_target(str(report), data, "--report")
-        if out != STREAM and report.resolve() == Path(out).resolve():
-            raise InputError(f"--report and --out are both {out}; give two files")
+    _check_others({"--report": report, "--save": save}, data, out)
     scored = score_table(table, name, options)
     try:
         if report is not None:
@@ -183,6 +176,8 @@ def predict(
                 scored.classifier, scored.features, scored.scores, id_column, name, scored.doubts
             )
             write_atomically(report, page.encode())
+        if save is not None:
+            scored.classifier.save(save)
         write_table(scored.scores, out)
     except OSError as error:
         raise InputError(f"the answer cannot be written: {error}") from None
@@ -192,6 +187,23 @@ def predict(
         speak(scored.says("stdout"), sys.stderr)
     else:
         print(scored.says(out))
+
+
+def _check_others(others: dict[str, Path | None], data: str, out: str) -> None:
+    """Check the files to write beside the scores; raises `InputError` where one cannot be."""
+    from puicl_model.files import STREAM, check_target
+
+    places = {"--out": None if out == STREAM else Path(out)}
+    for option, path in others.items():
+        if path is None:
+            continue
+        if str(path) == STREAM:
+            raise InputError(f"{option} needs a file: - is for --data and --out")
+        check_target(str(path), data, option)
+        for other, place in places.items():
+            if place is not None and path.resolve() == place.resolve():
+                raise InputError(f"{option} and {other} are both {place}; give two files")
+        places[option] = path
 
 
 def _share_or_range(text: str | None) -> float | tuple[float, float] | None:

@@ -123,7 +123,7 @@ def score_file(place: Place, options: Options, shared: pd.DataFrame | None) -> d
         table = options.read(str(place.source))
         if shared is not None and _all_labeled(table, str(place.source), options):
             # A part with positives only, as in case-control data, has nothing to score.
-            scores = scores_of(table, np.ones(len(table), dtype=bool), options)
+            scores = scores_of(table, np.ones(len(table), dtype=bool), options.id_column)
             record = {"n_labeled": len(table), "n_unlabeled": 0, "warnings": []}
         else:
             scored = score_table(

@@ -12,12 +12,15 @@ from puicl_model.classifier import PUICLClassifier
 from puicl_model.files.csv_files import Dialect
 from puicl_model.files.decimals import plain_label
 from puicl_model.files.formats import read_table
+from puicl_model.files.wording import (
+    for_the_command,
+    lacks,
+    of_the_column,
+    refusal,
+    refuse_name_of_scores,
+)
 from puicl_model.parameters import is_range, is_share
-from puicl_model.preprocessing.column_doubts import KEEP_THEM, SPELL
 from puicl_model.weights import find_weights, refuse_folder
-
-# Columns of the scores besides the id column.
-_OUTPUT = ("row", "labeled", "p_positive")
 
 
 @dataclass(frozen=True)
@@ -51,11 +54,7 @@ class Options:
         for column in self.categorical_columns:
             if column in (self.id_column, self.label_column):
                 raise InputError(f"--categorical-column {column}: that is no feature")
-        if self.id_column in _OUTPUT:
-            raise InputError(
-                f"--id-column {self.id_column}: the scores have a column of that name; give the "
-                "data's another one"
-            )
+        refuse_name_of_scores(self.id_column)
         refuse_folder(find_weights(self.model))
 
     def as_dict(self) -> dict[str, Any]:
@@ -139,13 +138,7 @@ def split_columns(table: pd.DataFrame, source: str, options: Options) -> pd.Data
     apart = [name for name in (options.label_column, options.id_column) if name]
     for column in (*apart, *options.categorical_columns):
         if column not in table.columns:
-            # Quote names with blanks around them, since the difference is invisible otherwise.
-            names = [str(name) for name in table.columns]
-            there = ", ".join(name if name == name.strip() else repr(name) for name in names)
-            hint = ""
-            if len(table.columns) == 1 and any(mark in there for mark in ";\t| "):
-                hint = ": give the --separator of its cells"
-            raise InputError(f"{source} has no column {column!r}; it has {there}{hint}")
+            raise InputError(lacks(table, column, source))
     features = table.drop(columns=apart)
     if features.columns.empty:
         raise InputError(f"{source} has no feature columns beside the label")
@@ -180,53 +173,26 @@ def score_table(
         except InputError:
             raise
         except ValueError as error:
-            first, sentence = str(error).split(" ")[0], _for_the_command(str(error))
-            if first == "s":  # the classifier's name for the labels
+            if str(error).startswith("s "):  # the classifier's name for the labels
                 source = f"{source}, column {options.label_column}"
-            raise InputError(f"{source}{',' if first == 'column' else ':'} {sentence}") from None
+            raise InputError(refusal(source, error)) from None
     labeled = np.ones(len(table), dtype=bool)
     labeled[classifier.unlabeled_rows_] = False
-    scores = scores_of(table, labeled, options)
+    scores = scores_of(table, labeled, options.id_column)
     scores.loc[~labeled, "p_positive"] = classifier.unlabeled_proba_
     doubts = [
-        _for_the_command(_of_the_column(options.label_column, str(warning.message)))
+        for_the_command(of_the_column(options.label_column, str(warning.message)))
         for warning in told
         if warning.category is UserWarning
     ]
     return Scored(scores, classifier, features, doubts)
 
 
-# Maps advice in the classifier's messages to the corresponding options of the command.
-_OPTIONS = {
-    "give positive_label=": "give --positive-label",
-    "blend='trees'": "--blend trees",
-    "no entry equals positive_label=": "no entry equals --positive-label ",
-    "give class_prior": "give --class-prior",
-    ", or name the column in categorical_features": ", or give it as --categorical-column",
-    "name the columns in categorical_features": "give each as --categorical-column",
-    KEEP_THEM: " (--id-column writes one beside the scores)",
-    "leave out columns that only name the rows": "leave out columns that only name the rows, or "
-    "give one as --id-column",
-    SPELL: f"{SPELL}, or give --decimal (and --separator for CSV) as in the file",
-}
-
-
-def _of_the_column(label_column: str, sentence: str) -> str:
-    """Replace a leading `s`, the classifier's name for the labels, by the label column's name."""
-    return f"column {label_column}{sentence[1:]}" if sentence.startswith("s ") else sentence
-
-
-def _for_the_command(sentence: str) -> str:
-    for parameter, option in _OPTIONS.items():
-        sentence = sentence.replace(parameter, option)
-    return sentence
-
-
-def scores_of(table: pd.DataFrame, labeled: np.ndarray, options: Options) -> pd.DataFrame:
+def scores_of(table: pd.DataFrame, labeled: np.ndarray, id_column: str | None) -> pd.DataFrame:
     """The output for `table`, with p_positive still missing everywhere; labeled: boolean [n]."""
     scores = pd.DataFrame(
         {"row": np.arange(len(table)), "labeled": labeled.astype(int), "p_positive": np.nan}
     )
-    if options.id_column:
-        scores.insert(1, options.id_column, table[options.id_column])
+    if id_column:
+        scores.insert(1, id_column, table[id_column])
     return scores
