@@ -3,7 +3,7 @@
 import pandas as pd
 
 from puicl_config import InputError
-from puicl_model.preprocessing.column_doubts import KEEP_THEM, SPELL
+from puicl_model.preprocessing.column_doubts import KEEP_THEM, LEAVE_OUT, SPELL
 
 # Columns of the scores besides the id column.
 _SCORES = ("row", "labeled", "p_positive")
@@ -16,8 +16,7 @@ _OPTIONS = {
     ", or name the column in categorical_features": ", or give it as --categorical-column",
     "name the columns in categorical_features": "give each as --categorical-column",
     KEEP_THEM: " (--id-column writes one beside the scores)",
-    "leave out columns that only name the rows": "leave out columns that only name the rows, or "
-    "give one as --id-column",
+    LEAVE_OUT: f"{LEAVE_OUT}, or give one as --id-column",
     SPELL: f"{SPELL}, or give --decimal (and --separator for CSV) as in the file",
 }
 

@@ -23,6 +23,7 @@ from puicl_model.preprocessing.judging import (
     have_zeros_in_front,
     is_row_number,
     may_identify,
+    n_groups,
     padded_code,
     read_numbers,
 )
@@ -49,7 +50,8 @@ class Told:
 
     misspelled: a cell of a category that looks like a number or a date; identifies: whether numbers
     may identify rows; code: one that looks like a code (`padded_code`); words_beside: see
-    `find_spelling.words_beside`; marks: texts that were taken for missing cells but may be values.
+    `find_spelling.words_beside`; marks: texts that were taken for missing cells but may be values;
+    n_groups: see `judging.n_groups`.
     """
 
     misspelled: str = ""
@@ -57,6 +59,7 @@ class Told:
     code: str = ""
     words_beside: list[str] = field(default_factory=list)
     marks: list[str] = field(default_factory=list)
+    n_groups: int = 0
 
 
 @dataclass(frozen=True)
@@ -83,14 +86,21 @@ def choose(name: str, column: pd.Series, settings: Settings, *, categorical: boo
     try:
         if categorical:
             return Choice(column, _category(column, settings))
-        texts, no_texts = texts_and_others(column)
-        if choice := _as_read(name, column, texts, no_texts, settings):
-            return choice
-        if choice := _without_placeholders(name, column, texts, no_texts, settings):
-            return choice
-        words, missing = as_words(column)
+        chosen = _by_its_cells(name, column, settings)
     except (ValueError, OverflowError) as error:  # OverflowError: integers beyond float's range
         raise ValueError(f"column {name}: {error}") from None
+    if chosen.left_out or chosen.told.identifies:
+        return chosen
+    return replace(chosen, told=replace(chosen.told, n_groups=n_groups(name, column)))
+
+
+def _by_its_cells(name: str, column: pd.Series, settings: Settings) -> Choice:
+    texts, no_texts = texts_and_others(column)
+    if choice := _as_read(name, column, texts, no_texts, settings):
+        return choice
+    if choice := _without_placeholders(name, column, texts, no_texts, settings):
+        return choice
+    words, missing = as_words(column)
     return _text(name, column, words[~missing], words_beside(texts, no_texts), settings)
 
 
@@ -146,7 +156,7 @@ def _text(
     n_different = n_plain + len(others)
     slip = find_slip(column, n_different)
     if slip and not slip.is_code:
-        raise ValueError(f"column {name}: {slip.refusal}")
+        raise ValueError(slip.refusal)
     code = str(slip.cell) if slip else ""
     cell = misspelled(others.tolist(), n_plain)
     named = len(words) >= MIN_ROWS_TO_JUDGE and n_different > NAMES_SHARE * len(words)

@@ -17,6 +17,7 @@ from puicl_model.preprocessing.reading import look
 from puicl_model.preprocessing.scales import lacks_none
 from puicl_model.preprocessing.spelled_dates import MONTH
 
+LEAVE_OUT = "leave out columns that only name the rows"
 # Advice on how to keep row numbers, appended to the sentence on columns left out.
 KEEP_THEM = ", or preprocessing=TablePreprocessor(drop_identifiers=False)"
 ROW_NUMBER = "row number"
@@ -92,9 +93,15 @@ def of_rare_levels(shares: Mapping[str, float], rare_below: int, *, numbers: boo
 def taken_for_numbers(identifiers: Sequence[str]) -> str:
     """On columns of numbers that may be identifiers."""
     told = ", ".join(identifiers)
+    return told and (f"taken for numbers: {told} (whole, each in one row only); {LEAVE_OUT}")
+
+
+def of_groups(entries: Mapping[str, int]) -> str:
+    """On features whose names say which rows are of one person or place; entries: how many."""
+    told = _named(entries, "{} entries")
     return told and (
-        f"taken for numbers: {told} (whole, each in one row only); "
-        "leave out columns that only name the rows"
+        f"by their names these say which rows belong together, not what they are like: {told}; "
+        f"{LEAVE_OUT}"
     )
 
 

@@ -13,6 +13,7 @@ from puicl_model.preprocessing.column_doubts import (
     of_copies,
     of_days_among_bands,
     of_days_as_numbers,
+    of_groups,
     of_marks,
     of_none,
     of_nothing,
@@ -74,6 +75,7 @@ def fit_doubts(
             for digits in (True, False)
         ),
         taken_for_numbers([name for name, said in told.items() if said.identifies]),
+        of_groups({name: said.n_groups for name, said in told.items() if said.n_groups}),
         of_codes({name: said.code for name, said in told.items() if said.code}),
         of_two_clocks(name for name, each in dates.items() if each.zoned is None),
         of_nothing(nothing),

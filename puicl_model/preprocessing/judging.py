@@ -28,6 +28,11 @@ _IDENTIFIER = re.compile(
     r"(?i:(.*[\W_])?(id|ids|mrn|ssn|key|nr|no|num|number))|.*[a-z](Id|ID|Nr|No|Key)"
 )
 
+# Names of columns that say, if entries repeat, which rows are of one person or place.
+_GROUPS = re.compile(r"(?i:(.*[\W_])?(ids?|mrn|ssn|uuid|guid))|.*[a-z](Id|ID)")
+# An entry of such a column is found in fewer rows than this on average.
+_GROUP_ROWS = 20
+
 
 def read_numbers(column: pd.Series) -> pd.Series | None:
     """`column` as numbers if every non-missing cell is a number or text that reads as one.
@@ -87,6 +92,22 @@ def may_identify(name: str, column: pd.Series, *, padded: bool) -> bool:
         return False
     values = as_numbers(known, huge_offset(known))
     return len(np.unique(values)) == len(values) and np.array_equal(values, np.round(values))
+
+
+def n_groups(name: str, column: pd.Series) -> int:
+    """The number of entries of a column whose name says that they group the rows, else 0.
+
+    Only many entries of few rows each count: few of many rows are a category like any other.
+    """
+    if not _GROUPS.fullmatch(name):
+        return 0
+    known = column.dropna()
+    entries = (known.astype(str) if known.dtype.kind == "O" else known).nunique()
+    if not MANY_LEVELS < entries > len(known) / _GROUP_ROWS:
+        return 0
+    if column.dtype.kind == "f" and not np.array_equal(known, np.round(known)):
+        return 0  # a measurement, such as an inner diameter
+    return entries
 
 
 def is_row_number(name: str, column: pd.Series) -> bool:

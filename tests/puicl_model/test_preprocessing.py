@@ -71,6 +71,37 @@ def test_row_numbers_are_left_out_in_whatever_form_they_come(form):
     assert fitted.dropped_ == {}
 
 
+PEOPLE = np.random.default_rng(1).permutation(np.repeat(np.arange(30), 4)) * 7 + 1000
+
+
+@pytest.mark.parametrize("name", ["patient_id", "ID", "shopId", "mrn", "user id"])
+@pytest.mark.parametrize("form", [int, float, "p{}".format])
+def test_columns_that_say_which_rows_belong_together_are_told_of(name, form):
+    sentence = f"not what they are like: {name} \\(30 entries\\); leave out columns that only"
+    with pytest.warns(UserWarning, match=sentence):
+        fitted, _ = fit(**{name: [form(person) for person in PEOPLE], "a": np.arange(120) % 7})
+    assert fitted.dropped_ == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("acid", PEOPLE),  # another word
+        ("id", PEOPLE + 0.5),  # measured
+        ("shop_id", PEOPLE % 20),  # few of many rows each
+        ("shop_id", np.resize(np.arange(21), 420)),
+    ],
+)
+def test_other_columns_are_not_taken_for_groups_of_rows(name, column, recwarn):
+    fit(**{name: column, "a": np.linspace(0, 1, len(column))})
+    assert not recwarn
+
+
+def test_a_declared_category_may_group_the_rows(recwarn):
+    TablePreprocessor(["shop_id"]).fit(pd.DataFrame({"shop_id": PEOPLE}))
+    assert not recwarn
+
+
 def test_categorical_features_may_be_a_mask():
     table = pd.DataFrame({"a": np.arange(N) % 4, "b": np.arange(N) % 5})
     fitted = TablePreprocessor(categorical_features=[False, True]).fit(table)
@@ -195,7 +226,7 @@ def test_numbers_that_may_name_rows_are_doubted_by_zeros_in_front_and_others_are
     twice = np.where(np.arange(N) == 1, IDS[0], IDS)
     TablePreprocessor().fit(
         pd.DataFrame(
-            {"paid": IDS, "valid": IDS + 1, "id": twice, "nr": IDS / 7, "no": IDS % 2 == 0}
+            {"paid": IDS, "valid": IDS + 1, "key": twice, "nr": IDS / 7, "no": IDS % 2 == 0}
         )
     )
     TablePreprocessor().fit(pd.DataFrame({"id": IDS[:19]}))
