@@ -87,6 +87,8 @@ def _facts(sample: Sample, numbers: dict[str, Any]) -> str:
         f"{numbers['tasks_sampled']:,} tasks; {numbers['tasks_scored']:,} of them scored",
         "Seed of the sampling": str(numbers["seed"]),
     }
+    if numbers["slice"] is not None:
+        facts["Slice"] = f"{numbers['slice']}; what is expected is of the whole plan"
     items = "\n".join(
         f"<dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd>" for k, v in facts.items()
     )

@@ -21,7 +21,7 @@ from prior_gen.preview.figure_tasks import draw_tasks
 from prior_gen.preview.page import build_page
 from prior_gen.preview.sample import Sample, take_sample
 from prior_gen.preview.style import house_style
-from prior_gen.preview.tags import extension_counts, tag_counts
+from prior_gen.preview.tags import TagCounts, extension_counts, tag_counts
 from prior_gen.structure import SOURCES
 from puicl_config import InputError, ProgressReport, nearest_there, write_atomically
 from shard_io import Store, told_as_shard_error
@@ -44,6 +44,7 @@ def write_preview(
     _check_out(folder, out)
     sample = take_sample(folder, seed)
     n_tasks = min(tasks, sample.n_tasks)
+    extensions = extension_counts(sample)
     # The number of threads could change the order of a sum, and with it the last digit.
     with ThreadpoolController().limit(limits=1), house_style():
         with ProgressReport("prior-gen preview", n_tasks, "tasks") as progress:
@@ -56,9 +57,9 @@ def write_preview(
             draw_difficulty(sample, scored),
             draw_tags(sample),
         ]
-        if extensions := extension_counts(sample):
+        if extensions:
             pictures.append(draw_extensions(extensions))
-    numbers = collect_numbers(sample, scored)
+    numbers = collect_numbers(sample, scored, extensions)
     files = {f"{picture.name}.png": picture.png for picture in pictures}
     files[NUMBERS] = (json.dumps(numbers, indent=1, allow_nan=False) + "\n").encode()
     files[PAGE] = build_page(sample, numbers, pictures).encode()
@@ -69,14 +70,17 @@ def write_preview(
     return numbers
 
 
-def collect_numbers(sample: Sample, scored: Sequence[ScoredTask]) -> dict[str, Any]:
+def collect_numbers(
+    sample: Sample, scored: Sequence[ScoredTask], extensions: TagCounts | None
+) -> dict[str, Any]:
     """Everything that the pictures show, as JSON values; an AUC that is NaN becomes null."""
     eta_rows, pi_rows = rows_outside(sample)
     groups = groups_of(sample, scored)
-    extensions = extension_counts(sample)
+    manifest = sample.reader.manifest
     return {
-        "plan_digest": sample.reader.manifest.plan_digest,
-        "split": sample.reader.manifest.split,
+        "plan_digest": manifest.plan_digest,
+        "split": manifest.split,
+        "slice": manifest.slice and manifest.slice.where,
         "seed": sample.seed,
         "stages": sample.published_stages,
         "stages_sampled": list(sample.stages),

@@ -52,7 +52,8 @@ def page(all_shards, tmp_path_factory):
 def numbers_of(folder, tasks, seed=0):
     """What preview.json would hold, without a picture drawn."""
     sample = take_sample(folder, seed)
-    return json.loads(json.dumps(collect_numbers(sample, score_tasks(sample, tasks, int))))
+    numbers = collect_numbers(sample, score_tasks(sample, tasks, int), extension_counts(sample))
+    return json.loads(json.dumps(numbers))
 
 
 def contents(folder):
@@ -138,6 +139,7 @@ def test_the_page_holds_every_figure_and_asks_for_nothing_else(page):
 
 
 def test_the_page_names_plan_stages_sample_and_seed(all_shards, page):
+    assert "Slice" not in (page / "index.html").read_text()
     html = (page / "index.html").read_text(encoding="utf-8")
     assert open_shards(all_shards).manifest.plan_digest in html
     assert "<dt>Stages in the folder</dt><dd>1-5</dd>" in html
@@ -293,7 +295,9 @@ def test_of_a_slice_the_survivors_alone_are_looked_at(all_shards, tmp_path):
     for seen, batch in zip(sample.seen, kept, strict=True):
         assert sample.read(seen).address == seen.address
         np.testing.assert_array_equal(sample.read(seen).x, batch.x)
-    write_preview(folder, tmp_path / "page", tasks=4)
+    assert write_preview(folder, tmp_path / "page", tasks=4)["slice"] == "d <= 3"
+    page = (tmp_path / "page/index.html").read_text()
+    assert "<dt>Slice</dt><dd>d &lt;= 3; what is expected is of the whole plan</dd>" in page
 
 
 def test_extended_microbatches_lie_in_ranges_of_their_own(tiny_yaml, tmp_path):
