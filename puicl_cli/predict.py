@@ -2,13 +2,16 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from puicl_cli.table_options import Decimal, Encoding, IdColumn, Separator, Sheet
 from puicl_config import InputError, write_atomically
 from puicl_config.speaking import speak
+
+if TYPE_CHECKING:
+    from puicl_model.files import Options
 
 
 def predict(
@@ -122,17 +125,7 @@ def predict(
     If --data is a folder, each table in it and in its subfolders is scored by itself, to a file of
     the same name in the folder --out. Run the same command again to resume.
     """
-    from puicl_model.files import (
-        STREAM,
-        Dialect,
-        Options,
-        check_target,
-        report_page,
-        score_table,
-        shown,
-        split_columns,
-        write_table,
-    )
+    from puicl_model.files import STREAM, Dialect, Options
 
     options = Options(
         label_column=label_column,
@@ -164,6 +157,23 @@ def predict(
         if given:
             raise InputError(f"{name} is for a folder of tables, but {data} is not a folder")
 
+    _score_file(data, out, options, report, save)
+
+
+def _score_file(
+    data: str, out: str, options: "Options", report: Path | None, save: Path | None
+) -> None:
+    """Score one table, and write its page and its classifier where they are asked for."""
+    from puicl_model.files import (
+        STREAM,
+        check_target,
+        report_page,
+        score_table,
+        shown,
+        split_columns,
+        write_table,
+    )
+
     name = "stdin" if data == STREAM else shown(data)
     table = options.read(data)
     split_columns(table, name, options)
@@ -173,14 +183,22 @@ def predict(
     try:
         if report is not None:
             page = report_page(
-                scored.classifier, scored.features, scored.scores, id_column, name, scored.doubts
+                scored.classifier,
+                scored.features,
+                scored.scores,
+                options.id_column,
+                name,
+                scored.doubts,
             )
             write_atomically(report, page.encode())
-        if save is not None:
-            scored.classifier.save(save)
         write_table(scored.scores, out)
     except OSError as error:
         raise InputError(f"the answer cannot be written: {error}") from None
+    if save is not None:
+        try:
+            scored.classifier.save(save)
+        except (OSError, ValueError) as error:  # ValueError: more text than the file can hold
+            raise InputError(f"--save {save}: {error}; the scores are written") from None
     for doubt in scored.doubts:
         speak(f"warning: {doubt}", sys.stderr)
     if out == STREAM:

@@ -145,3 +145,17 @@ def test_a_classifier_is_saved_beside_the_scores(predict, patients, tmp_path, op
     assert code == 2
     assert err.startswith(f"error: {sentence}")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["folder", "old.csv"]
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), ValueError("too long")])
+def test_a_classifier_that_cannot_be_saved_takes_no_scores_along(
+    predict, patients, tmp_path, monkeypatch, error
+):
+    def fail(*_):
+        raise error
+
+    patients.to_csv(tmp_path / "old.csv", index=False)
+    monkeypatch.setattr("puicl_model.saving.save_classifier", fail)
+    code, _, err = predict(data="old.csv", out="x.csv", save="c.puicl", **{"id-column": "patient"})
+    assert (code, err) == (2, f"error: --save c.puicl: {error}; the scores are written\n")
+    assert len(pd.read_csv(tmp_path / "x.csv")) == len(patients)
