@@ -40,6 +40,8 @@ class StageProgress:
         return self._say(max(part.stage for part in parts), now)
 
     def _say(self, stage: int, now: float) -> str:
+        if len(self._stages) == 1:
+            return f"stage {stage}"  # its progress is that of the whole
         done, total = self._done[stage], self._total[stage]
         elapsed = now - self._begun[stage]
         told = f"stage {stage}: {done}/{total}"

@@ -11,8 +11,6 @@ import prior_gen.estimate
 import prior_gen.generator
 from prior_gen import generate_microbatch
 from prior_gen.estimate import estimate, measure, room, worker_count
-from prior_gen.generator import generate_shards
-from prior_gen.watching import StageProgress
 from puicl_config import load_config
 from shard_io import Layout, PartId, open_shards, publish_part
 
@@ -135,23 +133,6 @@ def test_the_sample_of_a_dry_run_is_stored_as_the_run_would_store_it(tiny_yaml):
         parts = parts_of(config, [1])
         sizes[shard_format] = measure(config, parts, "train", estimate(config, parts, "train"))
     assert sizes["webdataset"].bytes > 1.5 * sizes["zarr"].bytes
-
-
-def test_a_run_says_how_far_it_is_and_in_which_stage(tiny, tmp_path, capsys):
-    generate_shards(tiny, tmp_path / "shards", [2], jobs=1)
-    told = capsys.readouterr().err
-    assert "prior-gen: 48/48 tasks (100%)" in told
-    assert "3/3 parts, stage 2: 48/48" in told
-
-
-def test_the_last_stage_begun_has_a_rate_and_a_time_left_of_its_own():
-    tasks = {PartId(stage, number): 10 for stage in (1, 2) for number in range(4)}
-    stages = StageProgress(tasks, now=100.0)
-    assert stages.advance([PartId(1, 0)], 105.0) == "stage 1: 10/40, 2/s, 15s left"
-    # Begun when the look before found nothing of it yet.
-    assert stages.advance([PartId(1, 1), PartId(2, 0)], 110.0) == "stage 2: 10/40, 2/s, 15s left"
-    assert stages.advance([PartId(1, 2), PartId(1, 3)], 115.0) == "stage 1: 40/40"
-    assert stages.advance([PartId(2, 1)], 125.0) == "stage 2: 20/40, 1/s, 20s left"
 
 
 @pytest.fixture
