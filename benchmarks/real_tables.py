@@ -1,9 +1,10 @@
 """Shared by scripts that measure on folders of real tables: reading, splits, and a CSV of results.
 
-A folder holds `index.json` (name to {"positive": value of the last column}) and `NAME.csv.gz`.
-Splits follow the benchmark's protocol (`pu_bench.split_pu`): each labels a third of at most 600
-positives and adds as many negatives as there are hidden positives. Split k holds other rows than
-split k of `puicl bench`, which sorts the rows of a table first.
+A folder is as for `puicl bench --data`: `index.json` (name to {"positive": value of the last
+column}) and `NAME.csv.gz` or `NAME.csv`. Splits follow the benchmark's protocol
+(`pu_bench.split_pu`): each labels a third of at most 600 positives and adds as many negatives as
+there are hidden positives. Split k holds other rows than split k of `puicl bench`, which sorts the
+rows of a table first.
 """
 
 import hashlib
@@ -19,7 +20,7 @@ from joblib import Parallel, delayed
 from where_to import output_file
 
 from pu_bench import split_pu
-from pu_bench.data.local import INDEX, read_index
+from pu_bench.data.local import INDEX, read_index, table_path
 from puicl_config import InputError, write_atomically
 from puicl_model import find_weights
 
@@ -33,9 +34,16 @@ def table_names(folder: Path, asked: Sequence[str] | None = None) -> list[str]:
     for name in asked or index:
         if name not in index:
             raise InputError(f"{folder} has no table {name!r}; it has {', '.join(sorted(index))}")
-        if not (folder / f"{name}.csv.gz").is_file():
-            raise InputError(f"{folder} has no {name}.csv.gz, which its {INDEX} names")
+        table_file(folder, name)
     return list(asked or sorted(index))
+
+
+def table_file(folder: Path, name: str) -> Path:
+    """The file of a table that the folder's index names; raises `InputError` if it is missing."""
+    path = table_path(folder, name)
+    if path is None:
+        raise InputError(f"{folder} has no {name}.csv or {name}.csv.gz, which its {INDEX} names")
+    return path
 
 
 def index_of(folder: Path) -> dict[str, dict[str, Any]]:
@@ -52,7 +60,7 @@ def read_tables(
     """Yield name, features and boolean positives of each table; raises as `table_names` does."""
     index = index_of(folder)
     for name in table_names(folder, names):
-        table = pd.read_csv(folder / f"{name}.csv.gz", keep_default_na=False, na_values=[""])
+        table = pd.read_csv(table_file(folder, name), keep_default_na=False, na_values=[""])
         target = table.pop(table.columns[-1])
         yield name, table, (target.astype(str) == str(index[name]["positive"])).to_numpy()
 
@@ -104,7 +112,7 @@ def with_range(model: Path, folder: Path, known: dict[str, Any]) -> Path:
 def data_digest(folder: Path, name: str) -> str:
     """The first digits of the SHA-256 of a table's file and its positive class."""
     positive = str(index_of(folder)[name]["positive"])
-    content = (folder / f"{name}.csv.gz").read_bytes() + positive.encode()
+    content = table_file(folder, name).read_bytes() + positive.encode()
     return hashlib.sha256(content).hexdigest()[:16]
 
 

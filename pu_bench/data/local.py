@@ -99,7 +99,7 @@ def indexed_table(folder: Path, name: str, facts: dict[str, Any]) -> Table:
     """
     path = table_path(folder, name)
     if path is None:
-        raise InputError(f"{folder} has no {name}.csv.gz, which its {INDEX} names")
+        raise InputError(f"{folder} has no {name}.csv or {name}.csv.gz, which its {INDEX} names")
     table = _canonical(path)
     categorical = facts.get("categorical", [])
     strangers = sorted(set(categorical) - set(table.columns))

@@ -1,5 +1,6 @@
 """What scripts of `benchmarks/` cannot work with is told in one sentence, before they measure."""
 
+import gzip
 import json
 
 import pandas as pd
@@ -23,15 +24,20 @@ def tables(tmp_path):
     return folder
 
 
-def test_a_folder_says_what_it_lacks(tables, tmp_path):
+def test_a_folder_says_what_it_lacks_and_may_hold_plain_or_compressed_files(tables, tmp_path):
     with pytest.raises(InputError, match=r"no folder of tables: there is no index\.json"):
         table_names(tmp_path / "nowhere")
     with pytest.raises(InputError, match=r"has no table 'other'; it has gone, there"):
         table_names(tables, ["other"])
-    with pytest.raises(InputError, match=r"has no gone\.csv\.gz, which its index\.json names"):
+    with pytest.raises(InputError, match=r"has no gone\.csv or gone\.csv\.gz, which its index"):
         table_names(tables)
     ((name, x, positive),) = read_tables(tables, ["there"])
     assert (name, list(x), positive.sum()) == ("there", ["a"], 4)
+    plain = gzip.decompress((tables / "there.csv.gz").read_bytes())
+    (tables / "there.csv.gz").unlink()
+    (tables / "there.csv").write_bytes(plain)
+    ((_, same, _),) = read_tables(tables, ["there"])
+    assert same.equals(x)
 
 
 @pytest.mark.parametrize(
