@@ -48,7 +48,8 @@ def load_collection(data: Path | None = None, names: Sequence[str] | None = None
     if data is not None and index is None and not any(table_path(data, name) for name in TASKS):
         raise InputError(
             f"{data} holds none of the {len(TASKS)} tables ({next(iter(TASKS))}.csv.gz, ...); for "
-            f"tables of your own an {INDEX} must say which they are (docs/benchmark.md)"
+            f'tables of your own, write {data / INDEX}, such as {{"NAME": {{"positive": "yes"}}}} '
+            "for a NAME.csv whose last column is target"
         )
     wanted = [name for name in known if names is None or name in names]
     if data is not None and index is not None:
