@@ -10,6 +10,7 @@ from typing import Annotated
 
 import torch
 import typer
+from typer.core import TyperCommand
 
 from puicl_config import USERS_TO_MEND, Config, InputError, from_home, load_config
 from puicl_config.speaking import drop_unheard, speak
@@ -28,7 +29,19 @@ _NO_PLACE = {
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown")
 
 
-@app.command()
+class _Command(TyperCommand):
+    """The trainer's command. Overrides with `--set`, as `prior-gen` takes them, get a hint."""
+
+    def parse_args(self, ctx, args):
+        if any(arg.partition("=")[0] == "--set" for arg in args):
+            raise InputError(
+                "--set is an option of prior-gen; the trainer takes overrides without it, such as "
+                "train.sampler=shuffled"
+            )
+        return super().parse_args(ctx, args)
+
+
+@app.command(cls=_Command)
 def train(
     overrides: Annotated[
         list[str] | None,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from puicl_config import TrainConfig, load_config, run_digest
+from puicl_config import InputError, TrainConfig, load_config, run_digest
 from puicl_model import weights_digest
 from puicl_model.precision import computed_in, multiplies_bfloat16
 from shard_io import open_shards
@@ -229,6 +229,12 @@ def test_threads_and_algorithms_are_set_before_the_first_step(tiny_yaml, tmp_pat
     assert done.pop() == "fit"
     threads, algorithms = ("set_num_threads", 3), ("use_deterministic_algorithms", False)
     assert {threads, algorithms, "freed memory", "torchrun"} <= set(done)
+
+
+@pytest.mark.parametrize("words", [["--set", "train.seed=1"], ["--set=train.seed=1"]])
+def test_overrides_as_prior_gen_takes_them_get_a_hint(words):
+    with pytest.raises(InputError, match="the trainer takes overrides without it, such as train"):
+        cli.app(words, standalone_mode=False)
 
 
 def test_a_run_lies_where_it_is_asked_for_or_under_its_name(tiny_yaml, tmp_path, monkeypatch):
