@@ -38,8 +38,8 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     Nothing is trained on the table (except the students of `blend`): `fit` reads it as the
     network's context. A table larger than the network reads at once is split: its rows into random
     contexts, its columns into subsets. Run time grows linearly with the number of rows. Besides the
-    table itself, memory holds one context, or a batch of small contexts with up to 30,000 cells in
-    total (2,000,000 on a GPU).
+    table itself, memory holds one context, or several with up to 120,000 cells in total (2,000,000
+    on a GPU).
 
     Parameters
     ----------
@@ -141,7 +141,17 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
     preprocessor_ : transformer or None
         The fitted transformer from table to numbers.
     report_ : dict
-        Sizes, kinds of columns, class prior, and `warnings`: reasons not to trust the result.
+        Plain data about the fit:
+
+        - `warnings`: reasons not to trust the result;
+        - `n_labeled`, `n_unlabeled`: numbers of rows;
+        - `class_prior`, `class_prior_interval`, `class_prior_given`: as above, and what `fit` got;
+        - `columns`: kind of each column; `network_columns`: names of the preprocessed columns;
+        - `separation`: cross-validated AUC of a linear discriminant between labelled and unlabelled
+          rows, NaN with few rows; `column_separation`: |2 AUC - 1| of each preprocessed column;
+        - `forward_passes`, `largest_context`, `blend` (None if the table was not blended).
+    network_, model_card_ : PUICL, dict
+        The network, and the card of its weights.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """

@@ -54,6 +54,13 @@ def test_classes_prior_and_sizes_are_what_the_docstring_says(fitted):
     assert not hasattr(fitted, "feature_names_in_")
 
 
+def test_the_docstring_names_all_that_a_fit_leaves(fitted):
+    public = {name for name in vars(fitted) if name.endswith("_") and not name.startswith("_")}
+    told = PUICLClassifier.__doc__
+    assert {name for name in public | {"feature_names_in_"} if name not in told} == set()
+    assert {key for key in fitted.report_ if f"`{key}`" not in told} == set()
+
+
 def test_predict_proba_of_an_unlabelled_row_is_its_unlabeled_proba_exactly(fitted):
     x = table()
     both = fitted.predict_proba(x)
