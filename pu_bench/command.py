@@ -136,6 +136,8 @@ def sweep(
     """
     if name != "all" and name not in SWEEPS:
         raise InputError(f"there is no sweep {name!r}; there are {', '.join(SWEEPS)}, and all")
+    # First, since tables may have to be downloaded.
+    synthetic, digest = ([], None) if shards is None else shard_pools(shards)
     plan = make_plan(data, methods or _rivals(model), tasks, repeats, model, jobs)
     pools = table_pools(plan.collection.tables.values())
     drawn_from = {pool.name for pool in pools}
@@ -148,12 +150,9 @@ def sweep(
         )
     for table in small:
         print(visible(f"table {table} is left out of the sweep: fewer than 1,000 rows of a class"))
-    digest = None
     if shards is None:
         print(f"no synthetic tasks; make some with `{COMMAND}` and give --shards shards/bench")
-    else:
-        synthetic, digest = shard_pools(shards)
-        pools += synthetic
+    pools += synthetic
     if not pools:
         raise InputError(
             "no table has 1,000 rows of each class, and there are no shards: nothing to draw from"

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from pu_bench.data import Table
 from pu_bench.protocol import PUTask
 from puicl_config import InputError
-from shard_io import open_shards
+from shard_io import NoShards, open_shards
 
 # Tables with fewer rows of a class are too small for some values of a sweep.
 FEWEST_OF_A_CLASS = 1000
@@ -105,9 +105,13 @@ def shard_pools(shards: str) -> tuple[list[Pool], str]:
     """A pool for every task in a folder of held-out shards, and the digest of their plan.
 
     Labelled and hidden positives of a task have the same distribution, so a pool merges them.
-    Raises `InputError` for shards of the training split, and if no part is published.
+    Raises `InputError` for a folder without shards, for shards of the training split, and if no
+    part is published.
     """
-    reader = open_shards(shards)
+    try:
+        reader = open_shards(shards)
+    except NoShards as error:
+        raise InputError(f"{error}; make some with: {COMMAND}") from None
     if reader.manifest.split != "heldout":
         raise InputError(
             f"{shards} holds the split {reader.manifest.split!r}, which networks are trained on; "

@@ -1,11 +1,13 @@
 """Sweeps: tasks of the composition asked for, from pools, the same for every method."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
 from little_runs import make_pool
 
+from pu_bench import command
 from pu_bench.data import Table
 from pu_bench.run.cells import rows_digest
 from pu_bench.sweeps import (
@@ -126,6 +128,13 @@ def test_pools_of_shards_hold_every_row_of_every_task(heldout):
 def test_shards_that_networks_are_trained_on_are_refused(all_shards):
     with pytest.raises(InputError, match="trained on"):
         shard_pools(str(all_shards))
+
+
+def test_missing_shards_are_told_with_their_command_before_any_table_is_looked_for(monkeypatch):
+    monkeypatch.setattr(command, "make_plan", None)
+    options = (None, "nowhere", None, None, 1, Path("out"), None, None)
+    with pytest.raises(InputError, match=r"nowhere holds no shards: .*; make some with: prior"):
+        command.sweep("pi", *options)
 
 
 def test_the_committed_config_gives_enough_rows_and_features_for_every_sweep():
