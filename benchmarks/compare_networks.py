@@ -57,7 +57,8 @@ def main() -> None:
     measure_one = partial(measure, arguments.data, models)
     frame = measured(arguments.out, KEY, FIGURES, cells, measure_one, arguments.jobs)
     frame = frame.set_index(KEY).loc[cells].reset_index()
-    print("| network | passes |", " | ".join(FIGURES), "|\n|---|---|" + "---|" * len(FIGURES))
+    print("| network | passes | AUC | accuracy | error of the share | Brier score |")
+    print("|---|---|" + "---|" * len(FIGURES))
     for n in arguments.passes:
         for line in lines(frame[frame["passes"] == n], models):
             print(f"| {line[0]} | {n} |", " | ".join(line[1:]), "|")
