@@ -29,6 +29,7 @@ class ModelConfig(Section):
     layers: Positive = 6
     heads: Positive = 8
     feedforward_size: Positive = 256
+    # Columns are standardised by mean and deviation of these rows, then clipped to +-feature_clip.
     standardize_by: Literal["labeled", "all"] = "labeled"
     feature_clip: PositiveFloat = 100.0
 
@@ -36,8 +37,10 @@ class ModelConfig(Section):
     norm: Literal["layernorm", "rmsnorm"] = "layernorm"
     feature_heads: Positive | None = None  # heads of the attention within rows; None: `heads`
     row_heads: Positive | None = None  # heads of the attention within columns; None: `heads`
-    thinking_rows: int = Field(default=0, ge=0)
+    thinking_rows: int = Field(default=0, ge=0)  # learnt rows in front of the table's
+    # A column is embedded together with those that many places to its right; (0,): by itself.
     feature_group: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Distinct] = (0,)
+    # A token for negatives, which train.reveal_negatives and train.reveal=both need.
     reveals_negatives: bool = False
     scalable_softmax: bool = False  # in the attention within columns
 
