@@ -248,19 +248,33 @@ def plain_cells(column: pd.Series) -> pd.Series:
     numbers, and Python none of zero width. Later code can rely on `isna` alone.
     """
     if isinstance(column.dtype, pd.CategoricalDtype):
-        levels = column.cat.categories
-        return column.cat.remove_categories(levels[_are_nothing(levels)])
+        return _plain_levels(column)
     if isinstance(column.dtype, pd.StringDtype):
         column = column.astype(object)
     if column.dtype != object:
         return column
-    cells = [
-        (None if (text := cell.strip(_AROUND)) in NOTHING else text)
-        if isinstance(cell, str)
-        else cell
-        for cell in column.tolist()
-    ]
-    return pd.Series(cells, column.index, dtype=object)
+    return pd.Series([_plain_cell(cell) for cell in column.tolist()], column.index, dtype=object)
+
+
+def _plain_cell(cell: Any) -> Any:
+    """A cell as `plain_cells` gives it back."""
+    if not isinstance(cell, str):
+        return cell
+    text = cell.strip(_AROUND)
+    return None if text in NOTHING else text
+
+
+def _plain_levels(column: pd.Series) -> pd.Series:
+    """`plain_cells` of a categorical: levels that become equal are one, where the first was."""
+    levels = column.cat.categories
+    plain = [_plain_cell(level) for level in levels]
+    kept = list(dict.fromkeys(level for level in plain if level is not None))
+    if kept == levels.tolist():
+        return column
+    code_of = {level: code for code, level in enumerate(kept)} | {None: -1}
+    codes = np.array([code_of[level] for level in plain] + [-1])[column.cat.codes.to_numpy()]
+    levels = pd.Index(kept, dtype=levels.dtype)
+    return pd.Series(pd.Categorical.from_codes(codes, levels, column.cat.ordered), column.index)
 
 
 def is_missing(column: pd.Series) -> np.ndarray:
@@ -277,4 +291,4 @@ def is_missing(column: pd.Series) -> np.ndarray:
 
 
 def _are_nothing(cells: Iterable[Any]) -> np.ndarray:
-    return np.array([isinstance(v, str) and v.strip() in NOTHING for v in cells], dtype=bool)
+    return np.array([_plain_cell(cell) is None for cell in cells], dtype=bool)

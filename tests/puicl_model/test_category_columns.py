@@ -180,6 +180,19 @@ def test_what_files_write_for_nothing_is_missing_in_a_categorical_too(ordered):
             np.testing.assert_array_equal(fitted.transform(pd.DataFrame({"job": levels})), out)
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+def test_what_cannot_be_seen_around_a_level_of_a_categorical_is_ignored_as_in_text(ordered):
+    order = ["high\u200b", "low", "\ufeffhigh", "\u200bNA"]
+    words = pd.Series(np.resize(order, N), dtype=object)
+    by_words, out = fit(grade=words)
+    by_levels, _ = fit(grade=pd.Categorical(words, order, ordered=ordered))
+    assert set(by_words.levels_["grade"]) == {"high", "low"}
+    assert by_levels.levels_["grade"] == (["high", "low"] if ordered else by_words.levels_["grade"])
+    if not ordered:
+        same = by_levels.transform(pd.DataFrame({"grade": pd.Categorical(words)}))
+        np.testing.assert_array_equal(same, out)
+
+
 @pytest.mark.parametrize("container", ["arrow table", "arrow columns", "polars"])
 def test_a_categorical_is_one_in_every_container(container):
     grades = ["low", "middle", "high"]
