@@ -36,6 +36,7 @@ from puicl_config import (
     idle_in_prior,
     plan_digest,
     version_printer,
+    volume,
 )
 from puicl_config.workers import check_backend, stops_with, take_sigterm_for_ctrl_c
 from shard_io import Store, as_ranges, folder_of, open_shards
@@ -158,7 +159,7 @@ def _show_result(out: str, result: GenerationResult) -> None:
     size = sum(entry.n_bytes for entry in result.written)
     already = f", {result.skipped} parts were there" if result.skipped else ""
     print(
-        f"{out}: wrote {len(result.written)} parts with {tasks} tasks, {size / 1e6:.1f} MB, in "
+        f"{out}: wrote {len(result.written)} parts with {tasks} tasks, {volume(size)}, in "
         f"{duration(result.seconds)} ({tasks / result.seconds:.0f} tasks/s){already}"
     )
 
@@ -197,7 +198,7 @@ def _show_estimate(
     print(
         f"plan {plan_digest(settings.prior)[:16]}: stages {spoken_ranges(stages)}, {size.parts:,} "
         f"parts, {size.microbatches:,} microbatches, {size.tasks:,} tasks, about "
-        f"{_sampled(size.rows)} rows, {_sampled(size.cells)} cells, {size.bytes / 1e9:.3g} GB "
+        f"{_sampled(size.rows)} rows, {_sampled(size.cells)} cells, {volume(size.bytes)} "
         "uncompressed"
     )
     if todo.present:
@@ -216,11 +217,11 @@ def _show_estimate(
     else:
         print(
             f"from {cost.sampled} microbatches made here: about "
-            f"{duration(cost.seconds / (workers or 1))} with {who}, about {cost.bytes / 1e9:.3g} "
-            f"GB on disk as {settings.shards.format}"
+            f"{duration(cost.seconds / (workers or 1))} with {who}, about {volume(cost.bytes)} "
+            f"on disk as {settings.shards.format}"
         )
     if not isinstance(folder, Path):
         print(f"{folder}: free space cannot be checked behind a URL")
         return
     check_space(folder, compressed(size, cost))
-    print(f"{folder}: {free_space(folder) / 1e9:.3g} GB are free there")
+    print(f"{folder}: {volume(free_space(folder))} are free there")

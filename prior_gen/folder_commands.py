@@ -17,7 +17,7 @@ from prior_gen.rebuild import rebuild_manifest
 from prior_gen.regenerate import regenerate_parts
 from prior_gen.settings import Overrides, read_settings
 from prior_gen.stages import parse_stages
-from puicl_config import InputError, plan_digest, visible
+from puicl_config import InputError, plan_digest, visible, volume
 from puicl_config.workers import stops_with
 from shard_io import (
     BELONGS_NOWHERE,
@@ -94,7 +94,7 @@ def info(
     add("missing parts of these", _some(facts["missing_parts"]) or "none")
     for key in ("parts", "microbatches", "tasks", "rows", "cells"):
         add(key, f"{facts[key]:,}")
-    add("bytes on disk", f"{facts['bytes'] / 1e6:,.1f} MB")
+    add("bytes on disk", volume(facts["bytes"]))
     for name, values in facts["tags"].items():
         add(name, ", ".join(f"{key} {_short(count)}" for key, count in values.items()))
     if facts["parts"] and not facts["tags"]:
@@ -228,7 +228,7 @@ def convert(
     result = convert_shards(folder_of(source), folder_of(out), shard_format, jobs)
     size = sum(entry.n_bytes for entry in result.written)
     already = f", {result.skipped} were there" if result.skipped else ""
-    print(f"{out}: stored {len(result.written)} parts, {size / 1e6:.1f} MB{already}")
+    print(f"{out}: stored {len(result.written)} parts, {volume(size)}{already}")
 
 
 @stops_with("run the same command again to go on")

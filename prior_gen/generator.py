@@ -15,7 +15,7 @@ from prior_gen.estimate import room, worker_count
 from prior_gen.microbatch import generate_microbatch
 from prior_gen.stages import WHOLE, PartRange, share_of
 from prior_gen.watching import watching
-from puicl_config import Config, PriorConfig, Split, nearest_there
+from puicl_config import Config, PriorConfig, Split, nearest_there, volume
 from puicl_config.workers import (
     Backend,
     check_backend,
@@ -232,8 +232,8 @@ def check_space(folder: Path, needed: float) -> None:
     free = free_space(folder)
     if needed > free:
         raise ShardError(
-            f"these shards need about {needed / 1e9:.3g} GB and the disk of {folder} has "
-            f"{free / 1e9:.3g} GB free; make room, or generate fewer stages"
+            f"these shards need about {volume(needed)} and the disk of {folder} has "
+            f"{volume(free)} free; make room, or generate fewer stages"
         )
 
 

@@ -22,7 +22,7 @@ from puicl_config.home import from_home, nearest_there
 from puicl_config.idle import idle_in_prior, idle_in_run
 from puicl_config.loading import config_yaml, find_config, load_config, parse_config
 from puicl_config.prior import ACTIVATIONS, PriorConfig, Split
-from puicl_config.progress import ProgressReport, duration
+from puicl_config.progress import ProgressReport, duration, volume
 from puicl_config.schema import Config, ModelConfig, ShardsConfig
 from puicl_config.surroundings import cpu_name, git_commit
 from puicl_config.train import (
@@ -76,5 +76,6 @@ __all__ = [
     "sha256_of",
     "version_printer",
     "visible",
+    "volume",
     "write_atomically",
 ]

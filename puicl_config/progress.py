@@ -19,6 +19,14 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
 
 
+def volume(n_bytes: float) -> str:
+    """A number of bytes as `42 bytes`, `1.5 kB`, `512 MB` or `37.6 GB`, to three digits."""
+    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if n_bytes >= 0.9995 * factor:
+            return f"{float(f'{n_bytes / factor:.3g}'):,g} {unit}"
+    return f"{n_bytes:.0f} bytes"
+
+
 class ProgressReport:
     """Count `unit`s up to `total` and show the rate, the time left and a note.
 

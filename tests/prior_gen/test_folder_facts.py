@@ -8,7 +8,7 @@ import pytest
 
 from prior_gen import folder_commands
 from prior_gen.generator import generate_shards
-from puicl_config import InputError, load_config, sha256_of
+from puicl_config import InputError, load_config, sha256_of, volume
 from shard_io import PartId, open_shards, slice_shards
 from shard_io.files import LOCK
 
@@ -42,7 +42,7 @@ def test_the_table_of_a_folder_says_what_its_numbers_say(own_shards, told):
     assert (rows["stages"], rows["stages not begun"]) == ("1-4", "5")
     assert rows["missing parts of these"] == "stage-0002-part-001"
     assert rows["tasks"] == f"{facts['tasks']:,}"
-    assert rows["bytes on disk"] == f"{facts['bytes'] / 1e6:.1f} MB"
+    assert rows["bytes on disk"] == volume(facts["bytes"])
     eta = facts["tags"]["eta"]
     assert rows["eta"] == f"min {eta['min']:.3g}, mean {eta['mean']:.3g}, max {eta['max']:.3g}"
     causal = facts["tags"]["causal"]
@@ -176,8 +176,8 @@ def test_what_is_stored_in_another_format_is_told_with_its_size_and_what_was_the
     said = told(*words)
     size = sum(path.stat().st_size for path in out.rglob("*.tar"))
     parts = len(open_shards(own_shards).published_parts())
-    assert said == f"{out}: stored {parts} parts, {size / 1e6:.1f} MB\n"
-    assert told(*words) == f"{out}: stored 0 parts, 0.0 MB, {parts} were there\n"
+    assert said == f"{out}: stored {parts} parts, {volume(size)}\n"
+    assert told(*words) == f"{out}: stored 0 parts, 0 bytes, {parts} were there\n"
     array = ("--stages", "1-3", "--shares", 2)
     assert told("info", own_shards, *array) == f"{own_shards}: nothing is missing of stages 1-3\n"
 

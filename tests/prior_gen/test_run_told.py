@@ -10,7 +10,7 @@ from prior_gen.cli import _show_result
 from prior_gen.estimate import Cost, Estimate, compressed, estimate, measure
 from prior_gen.generator import GenerationResult, generate_shards
 from prior_gen.microbatch import generate_microbatch
-from puicl_config import load_config
+from puicl_config import load_config, volume
 from shard_io import Layout, open_shards, publish_part
 
 # Every microbatch is as large as every other.
@@ -66,12 +66,12 @@ def test_an_override_of_two_lines_is_told_to_be_one_of_the_config(prior_gen_comm
     assert "is not a command; to override the config, give --set train.where=d < 3\n" in said
 
 
-def test_what_was_made_is_told_in_parts_tasks_megabytes_and_tasks_a_second(all_shards, capsys):
+def test_what_was_made_is_told_in_parts_tasks_bytes_and_tasks_a_second(all_shards, capsys):
     reader = open_shards(all_shards)
     entries = [reader.entry(part) for part in reader.published_parts()]
-    size = sum(entry.n_bytes for entry in entries) / 1e6
+    size = sum(entry.n_bytes for entry in entries)
     _show_result("there", GenerationResult(written=entries, skipped=0, seconds=54.0))
-    said = f"there: wrote 15 parts with 216 tasks, {size:.1f} MB, in 54s (4 tasks/s)"
+    said = f"there: wrote 15 parts with 216 tasks, {volume(size)}, in 54s (4 tasks/s)"
     assert capsys.readouterr().out == f"{said}\n"
     _show_result("there", GenerationResult(written=entries, skipped=7, seconds=54.0))
     assert capsys.readouterr().out == f"{said}, 7 parts were there\n"
@@ -99,7 +99,7 @@ def cost(monkeypatch):
 def test_a_dry_runs_time_is_shared_by_the_workers_it_knows_of(told, cost, options, who):
     cost(Cost(16, 100.0, 5.25e6))
     said = told("--stages", "1-5", "--dry-run", *options)
-    assert f"from 16 microbatches made here: about {who} about 0.00525 GB on disk as zarr" in said
+    assert f"from 16 microbatches made here: about {who} about 5.25 MB on disk as zarr" in said
 
 
 def test_a_dry_runs_sizes_are_the_estimates(told, cost, tiny, monkeypatch):
@@ -109,7 +109,7 @@ def test_a_dry_runs_sizes_are_the_estimates(told, cost, tiny, monkeypatch):
     for found in (Cost(16, 100.0, size.bytes / 2), None):
         cost(found)
         said = told("--stages", "1-2", "--dry-run")
-        assert f" cells, {size.bytes / 1e9:.3g} GB uncompressed\n" in said
+        assert f" cells, {volume(size.bytes)} uncompressed\n" in said
     assert asked == [pytest.approx(1.1 * size.bytes / 2), size.bytes]
     each = size.cells / size.microbatches
     assert f"a microbatch holds about {each:.3g} cells: too many to make some" in said
