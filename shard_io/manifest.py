@@ -96,8 +96,9 @@ class Manifest:
 def read_manifest(folder: Path | Store) -> Manifest:
     """Read and check a folder's manifest.
 
-    Raises `NoShards` if there is none, `ManifestLost` if it is damaged, and `ShardError` if it
-    cannot be read, or if another version of the format or of the prior's algorithm wrote it.
+    Raises `NoShards` if there are no shards, `ManifestLost` if it is damaged or, on this machine,
+    missing beside entries of parts, and `ShardError` if it cannot be read, or if another version of
+    the format or of the prior's algorithm wrote it.
     """
     path = folder / MANIFEST
     try:
@@ -111,7 +112,13 @@ def read_manifest(folder: Path | Store) -> Manifest:
         prior, storage = header["plan"]["prior"], {**_BEFORE, **header["storage"]}
         split, canary, software = header["split"], header["canary"], header["software"]
     except FileNotFoundError:
-        raise NoShards(f"{folder} holds no shards: there is no {MANIFEST}") from None
+        orphans = sorted((folder / ENTRIES).glob("*.json")) if isinstance(folder, Path) else []
+        if not orphans:
+            raise NoShards(f"{folder} holds no shards: there is no {MANIFEST}") from None
+        # Another writer may just have begun the folder; it made the manifest first.
+        if store_of(folder).present([MANIFEST]):
+            return read_manifest(folder)
+        raise ManifestLost(_parts_without_manifest(folder, orphans[0].stem)) from None
     except NotADirectoryError:
         raise ShardError(f"{folder} is a file; give a folder of shards") from None
     except OSError as error:
@@ -160,6 +167,14 @@ def recorded_config(folder: Path | Store) -> Config | None:
     return config
 
 
+def _parts_without_manifest(folder: Path | Store, name: str) -> str:
+    """A sentence about a folder that lost its manifest and still has the part `name`."""
+    return (
+        f"{folder} holds parts ({name}, ...) and no manifest: rebuild it with "
+        f"{repairing(folder, ' --config CONFIG')}"
+    )
+
+
 def claim_folder(folder: Path | Store, manifest: Manifest) -> Manifest:
     """Begin a folder of this plan, or check that `folder` is one already.
 
@@ -198,9 +213,8 @@ def check_claim(folder: Path | Store, manifest: Manifest) -> Manifest | None:
             return None
         if MANIFEST not in store.names():
             raise ShardError(
-                f"{folder} holds parts ({Path(orphans[0]).stem}, ...) and no manifest: rebuild it "
-                f"with {repairing(folder, ' --config CONFIG')}, or give an empty folder, where "
-                "the plan's parts are made again with the same digests"
+                f"{_parts_without_manifest(folder, Path(orphans[0]).stem)}, or give an empty "
+                "folder, where the plan's parts are made again with the same digests"
             )
     present = read_manifest(folder)
     differences = describe_differences(manifest.header(), present.header())

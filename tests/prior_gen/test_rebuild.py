@@ -132,6 +132,13 @@ def test_without_a_plan_or_parts_there_is_nothing_to_make_it_from(own_shards, ti
     refused(tmp_path / "nowhere", "holds no shards", tiny)
 
 
+def test_whoever_reads_parts_without_a_manifest_is_told_how_to_rebuild_it(own_shards):
+    (own_shards / "manifest.json").unlink()
+    told = r"holds parts \(stage-0001-part-000, ...\) and no manifest: rebuild it with `prior-gen"
+    with pytest.raises(ShardError, match=told):
+        open_shards(own_shards)
+
+
 def test_entries_that_name_no_plan_or_several_are_adopted_by_none(own_shards, tiny, tmp_path):
     (own_shards / "manifest.json").unlink()
     path = own_shards / PartId(2, 1).entry_path
