@@ -31,6 +31,7 @@ from puicl_config import (
     Config,
     InputError,
     Split,
+    counted,
     duration,
     exit_on_input_error,
     idle_in_prior,
@@ -157,10 +158,11 @@ def main() -> None:
 def _show_result(out: str, result: GenerationResult) -> None:
     tasks = sum(entry.n_tasks for entry in result.written)
     size = sum(entry.n_bytes for entry in result.written)
-    already = f", {result.skipped} parts were there" if result.skipped else ""
+    already = f", {counted(result.skipped, 'part')} there already" if result.skipped else ""
     print(
-        f"{out}: wrote {len(result.written)} parts with {tasks} tasks, {volume(size)}, in "
-        f"{duration(result.seconds)} ({tasks / result.seconds:.0f} tasks/s){already}"
+        f"{out}: wrote {counted(len(result.written), 'part')} with {counted(tasks, 'task')}, "
+        f"{volume(size)}, in {duration(result.seconds)} "
+        f"({tasks / result.seconds:.0f} tasks/s){already}"
     )
 
 
@@ -208,7 +210,7 @@ def _show_estimate(
         return
     cost = measure(settings, parts, split, size)
     workers = None if address else worker_count(jobs, len(parts), size.tasks)
-    who = f"{workers} {'worker' if workers == 1 else 'workers'}" if workers else "one worker"
+    who = f"{counted(workers, 'worker')}" if workers else "one worker"
     if cost is None:
         print(
             f"a microbatch holds about {size.cells / size.microbatches:.3g} cells: too many to "

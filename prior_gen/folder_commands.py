@@ -17,7 +17,7 @@ from prior_gen.rebuild import rebuild_manifest
 from prior_gen.regenerate import regenerate_parts
 from prior_gen.settings import Overrides, read_settings
 from prior_gen.stages import parse_stages
-from puicl_config import InputError, plan_digest, visible, volume
+from puicl_config import InputError, counted, plan_digest, visible, volume
 from puicl_config.workers import stops_with
 from shard_io import (
     BELONGS_NOWHERE,
@@ -146,7 +146,7 @@ def verify(
         unseen = "; extra files were not looked for, as a web server does not list its folders"
     if count:
         mend = _how_to_mend(folder, count, options) if can_be_written(folder) else ""
-        print(f"{folder}: {count} {'problem' if count == 1 else 'problems'}{mend}{unseen}")
+        print(f"{folder}: {counted(count, 'problem')}{mend}{unseen}")
         sys.exit(1)
     print(f"{folder}: {len(parts)} parts are whole and match their digests{again}{unseen}")
 
@@ -188,7 +188,7 @@ def repair(
         print(f"{folder}: the manifest says again what the parts' own entries say")
     for problem in stray_files(folder):
         print(visible(f"left alone: {problem}"))
-    print(f"{folder}: made {len(result.written)} parts again")
+    print(f"{folder}: made {counted(len(result.written), 'part')} again")
 
 
 def _rebuild_if_lost(folder: Path | Store, config: str | None, overrides: list[str]) -> None:
@@ -228,7 +228,7 @@ def convert(
     result = convert_shards(folder_of(source), folder_of(out), shard_format, jobs)
     size = sum(entry.n_bytes for entry in result.written)
     already = f", {result.skipped} were there" if result.skipped else ""
-    print(f"{out}: stored {len(result.written)} parts, {volume(size)}{already}")
+    print(f"{out}: stored {counted(len(result.written), 'part')}, {volume(size)}{already}")
 
 
 @stops_with("run the same command again to go on")
@@ -267,9 +267,9 @@ def preview(
     numbers = write_preview(folder_of(place), out, tasks, seed)
     missing = len(numbers["missing_parts"])
     print(
-        f"{out / 'index.html'}: {len(numbers['stages_sampled'])} stages of plan "
+        f"{out / 'index.html'}: {counted(len(numbers['stages_sampled']), 'stage')} of plan "
         f"{numbers['plan_digest'][:16]}, {numbers['microbatches_sampled']:,} microbatches sampled, "
-        f"{numbers['tasks_scored']:,} tasks scored"
+        f"{counted(numbers['tasks_scored'], 'task')} scored"
         + (f"; {missing:,} parts of the stages begun are missing" if missing else "")
     )
 

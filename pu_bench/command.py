@@ -22,7 +22,7 @@ from pu_bench.sweeps import (
     table_pools,
     write_sweep_report,
 )
-from puicl_config import InputError, duration, visible
+from puicl_config import InputError, counted, duration, visible
 from puicl_model import find_weights
 
 # The strongest methods of the published run that take at most two seconds a task (VPU takes five).
@@ -52,8 +52,9 @@ def bench(
     collapsed = sum(bool(record["collapsed"]) for record in records)
     busy = sum(record["seconds"] for record in records)
     print(
-        f"{out}: {len(records)} cells, {failed} failed, {collapsed} with one score for all rows; "
-        f"{_news(records, computed)}, {duration(busy)} of computing in all; report: {page}"
+        f"{out}: {counted(len(records), 'cell')}, {failed} failed, {collapsed} with one score for "
+        f"all rows; {_news(records, computed)}, {duration(busy)} of computing in all; "
+        f"report: {page}"
     )
     if failed == len(records):
         one = records[0]
@@ -179,8 +180,8 @@ def sweep(
     failed = sum(record["error"] is not None for record in records)
     page = write_sweep_report(out)
     print(
-        f"{out}: {len(records)} cells of {len(pools)} pools, {failed} failed; "
-        f"{_news(records, computed)}; report: {page}"
+        f"{out}: {counted(len(records), 'cell')} of {counted(len(pools), 'pool')}, {failed} "
+        f"failed; {_news(records, computed)}; report: {page}"
     )
 
 

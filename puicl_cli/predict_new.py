@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from puicl_cli.table_options import Decimal, Encoding, IdColumn, Separator, Sheet
-from puicl_config import InputError
+from puicl_config import InputError, counted
 from puicl_config.speaking import speak
 
 
@@ -63,5 +63,5 @@ def predict_new(
     for doubt in scored.doubts:
         speak(f"warning: {doubt}", sys.stderr)
     where = "stdout" if out == STREAM else out
-    sentence = f"{where}: {len(table)} new {'row' if len(table) == 1 else 'rows'} scored"
+    sentence = f"{where}: {counted(len(table), 'new row')} scored"
     speak(sentence, sys.stderr if out == STREAM else sys.stdout)

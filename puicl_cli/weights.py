@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from puicl_config import Config, InputError, visible
+from puicl_config import Config, InputError, counted, visible
 
 weights = typer.Typer(
     no_args_is_help=True,
@@ -130,7 +130,7 @@ def _verify_origin(card: dict, folder: Path, do_replay: bool, checkpoint: Path |
     same = "the same bits"
     if gave_bits_up(config):
         same = "the same losses up to rounding: the run gave up exact bits (train.deterministic)"
-    print(f"replay: {len(card['recorded']['ledger'])} steps, {same}")
+    print(f"replay: {counted(len(card['recorded']['ledger']), 'step')}, {same}")
 
 
 def _why_shards_differ(config: Config, card: dict) -> str:

@@ -1,5 +1,6 @@
 """Common ground of all packages: the typed configuration, its digests, and tools for commands."""
 
+from puicl_config.amounts import counted, duration, volume
 from puicl_config.atomic import write_atomically
 from puicl_config.differences import differences, first_of
 from puicl_config.digests import (
@@ -22,7 +23,7 @@ from puicl_config.home import from_home, nearest_there
 from puicl_config.idle import idle_in_prior, idle_in_run
 from puicl_config.loading import config_yaml, find_config, load_config, parse_config
 from puicl_config.prior import ACTIVATIONS, PriorConfig, Split
-from puicl_config.progress import ProgressReport, duration, volume
+from puicl_config.progress import ProgressReport
 from puicl_config.schema import Config, ModelConfig, ShardsConfig
 from puicl_config.surroundings import cpu_name, git_commit
 from puicl_config.train import (
@@ -57,6 +58,7 @@ __all__ = [
     "TrainConfig",
     "canonical_json",
     "config_yaml",
+    "counted",
     "cpu_name",
     "differences",
     "duration",

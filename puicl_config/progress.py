@@ -6,25 +6,8 @@ import time
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from puicl_config.amounts import duration
 from puicl_config.speaking import heard_or_not, is_terminal, speak
-
-
-def duration(seconds: float) -> str:
-    """Seconds as `42s`, `3m05s` or `2h07m`."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m{whole % 60:02d}s"
-    return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
-
-
-def volume(n_bytes: float) -> str:
-    """A number of bytes as `42 bytes`, `1.5 kB`, `512 MB` or `37.6 GB`, to three digits."""
-    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if n_bytes >= 0.9995 * factor:
-            return f"{float(f'{n_bytes / factor:.3g}'):,g} {unit}"
-    return f"{n_bytes:.0f} bytes"
 
 
 class ProgressReport:

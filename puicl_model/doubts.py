@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logit
 
+from puicl_config import counted
 from puicl_model.class_prior import at_the_limit
 from puicl_model.preprocessing.column_doubts import COPIES
 from puicl_model.separation import Telltale
@@ -123,11 +124,10 @@ def in_percent(given: Sequence[float]) -> str:
 
 
 def _few_positives(n_labeled: int, answer: Answer) -> str:
-    positives = "positive" if n_labeled == 1 else "positives"
     guess = ", and the estimated share of positives is little more than a guess"
     return (
-        f"only {n_labeled} labelled {positives}: with fewer than {FEW_POSITIVES} the scores "
-        f"depend on which ones they happen to be{'' if answer.is_told_the_share else guess}"
+        f"only {counted(n_labeled, 'labelled positive')}: with fewer than {FEW_POSITIVES} the "
+        f"scores depend on which ones they happen to be{'' if answer.is_told_the_share else guess}"
     )
 
 

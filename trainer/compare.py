@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from puicl_config import Config, InputError, load_config
+from puicl_config import Config, InputError, counted, load_config
 from trainer.checkpoint import checkpoints, read_state
 from trainer.environment import environment_differences
 from trainer.ledger import read_ledger
@@ -73,7 +73,7 @@ def compare_runs(run_a: Path, run_b: Path) -> Comparison:
         )
         sentence += _say_circumstances(run_a, run_b, step - 1)
         return Comparison(False, common, sentence, step - 1, "average")
-    compared = f"{digests} {'digest' if digests == 1 else 'digests'} of the weights"
+    compared = f"{counted(digests, 'digest')} of the weights"
     if step is not None:
         compared += " and their moving averages"
     sentence = (

@@ -9,7 +9,7 @@ from pu_bench.report.blocks import Block, Heading, Paragraph, to_html, to_markdo
 from pu_bench.report.results import Results, load_results
 from pu_bench.report.statistics import FEWEST_TASKS, friedman
 from pu_bench.report.style import Picture
-from puicl_config import write_atomically
+from puicl_config import counted, write_atomically
 
 MARKDOWN, PAGE, PICTURES = "report.md", "report.html", "figures"
 
@@ -22,8 +22,8 @@ def write_report(folder: Path) -> Path:
     results = load_results(folder)
     blocks = report_blocks(results)
     title = (
-        f"PU benchmark: {len(results.methods) + len(results.references)} methods on "
-        f"{len(results.tasks)} tasks"
+        f"PU benchmark: {counted(len(results.methods) + len(results.references), 'method')} on "
+        f"{counted(len(results.tasks), 'task')}"
     )
     (folder / PICTURES).mkdir(exist_ok=True)
     for block in blocks:
@@ -142,8 +142,9 @@ def _left_out(results: Results) -> list[Block]:
 
 def _too_few(results: Results) -> list[Block]:
     tasks, methods = results.judged_auc().shape
-    few = f"{methods} methods on {tasks} tasks: paired tests need two methods and {FEWEST_TASKS} "
-    return [*_left_out(results), Paragraph(f"{few}tasks.")]
+    few = f"{counted(methods, 'method')} on {counted(tasks, 'task')}"
+    needed = f"paired tests need two methods and {FEWEST_TASKS} tasks"
+    return [*_left_out(results), Paragraph(f"{few}: {needed}.")]
 
 
 def _environment(results: Results) -> list[Block]:

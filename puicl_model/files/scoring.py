@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from puicl_config import InputError
+from puicl_config import InputError, counted
 from puicl_model.classifier import PUICLClassifier
 from puicl_model.files.csv_files import Dialect
 from puicl_model.files.decimals import plain_label
@@ -124,8 +124,8 @@ class Scored:
         if low == high:
             what, interval = "share", ", as given"
         return (
-            f"{where}: {len(self.scores) - labeled} unlabelled rows scored from {labeled} labelled "
-            f"positives; {what} of positives among the unlabelled: "
+            f"{where}: {counted(len(self.scores) - labeled, 'unlabelled row')} scored from "
+            f"{counted(labeled, 'labelled positive')}; {what} of positives among the unlabelled: "
             f"{self.classifier.class_prior_:.3f}{interval}"
         )
 
