@@ -108,11 +108,14 @@ def test_any_two_swapped_files_are_found(folder):
 
 @pytest.mark.parametrize(
     "name",
-    ["x", "entries/x.json", "parts/x", "parts/deep/x", "parts/manifest.json", ".hidden"],
+    [
+        *("x", "entries/x.json", "parts/x", "parts/deep/x", "parts/manifest.json", ".hidden"),
+        "other/shards/manifest.json",  # `other` has no manifest of its own
+    ],
 )
 def test_an_extra_file_or_link_is_found_wherever_it_lies(folder, name):
     path = folder / name
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("")
     assert found(folder) == [f"{path} belongs to no published part"]
     path.unlink()
@@ -168,7 +171,9 @@ def test_a_manifest_merged_while_another_writer_publishes_leaves_nothing_out(fol
 def test_an_entry_that_points_outside_its_part_is_refused(folder):
     path = folder / PartId(1, 0).entry_path
     name = open_shards(folder).entry(PartId(1, 0)).files[0]["path"]
-    for wrong in ("../" * 2 + name, "/etc/hostname", "parts/../" + name, "manifest.json"):
+    home = "/".join(name.split("/")[:2])
+    inside = ("parts/../" + name, home + "/../../manifest.json", home + "//etc/hostname")
+    for wrong in ("../" * 2 + name, "/etc/hostname", "manifest.json", *inside):
         content = path.read_text()
         path.write_text(content.replace(name, wrong))
         with pytest.raises(ShardError, match="is not a file of this part"):
