@@ -40,6 +40,19 @@ def test_whatever_a_killed_writer_left_is_swept(tmp_path, left):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_live_writers_folder_keeps_no_dead_one_from_being_swept(tmp_path, monkeypatch):
+    dead, iterdir = tmp_path / ".staging" / "dead", Path.iterdir
+    with staging_folder(tmp_path) as live:
+        dead.mkdir()
+        (dead / LOCK).touch()
+        monkeypatch.setattr(
+            Path, "iterdir", lambda self: iter(sorted(iterdir(self), key=lambda path: path != live))
+        )
+        sweep_staging(tmp_path)
+        assert live.is_dir()
+        assert not dead.exists()
+
+
 @pytest.mark.parametrize("link", [".staging", ".staging/dead"])
 def test_a_sweep_follows_no_link_out_of_the_folder(tmp_path, link):
     elsewhere, shards = tmp_path / "elsewhere", tmp_path / "shards"
