@@ -9,6 +9,7 @@ from launched import launch
 from prior_gen import generator
 from prior_gen.generator import generate_shards
 from shard_io import open_shards, problems_of
+from shard_io.store import LocalStore
 
 
 def finish(runs):
@@ -54,6 +55,21 @@ def test_what_another_run_publishes_before_the_folder_is_claimed_is_not_made_aga
     monkeypatch.setattr(generator, "claim_folder", overtaken)
     result = generate_shards(tiny, folder, [1, 2], jobs=1)
     assert ({entry.stage for entry in result.written}, result.skipped) == ({2}, 3)
+
+
+def test_a_folder_that_another_run_begins_while_it_is_looked_at_is_gone_on_with(
+    tiny, tmp_path, monkeypatch
+):
+    folder, names = tmp_path / "shards", LocalStore.names
+
+    def overtaken(store):
+        seen = names(store)
+        monkeypatch.setattr(LocalStore, "names", names)
+        generate_shards(tiny, folder, [1], jobs=1)
+        return seen
+
+    monkeypatch.setattr(LocalStore, "names", overtaken)
+    assert generate_shards(tiny, folder, [1], jobs=1).skipped == 3
 
 
 def test_a_part_that_two_runs_make_at_once_is_published_whole_whoever_is_last(
