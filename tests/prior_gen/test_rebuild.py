@@ -12,7 +12,7 @@ import prior_gen.rebuild
 from prior_gen.convert import convert_shards
 from prior_gen.generator import generate_shards, write_part
 from prior_gen.rebuild import rebuild_manifest
-from puicl_config import canonical_json
+from puicl_config import canonical_json, load_config
 from shard_io import PartId, ShardError, entries_of, open_shards, problems_of, slice_shards
 
 
@@ -69,6 +69,16 @@ def test_what_a_damaged_manifest_still_says_of_the_plan_is_enough(
     alter(path, before, after)
     assert repair(own_shards)[0] == 0
     assert folder_bytes(own_shards) == whole
+
+
+def test_a_damaged_manifest_from_before_a_setting_says_enough_too(tiny_yaml, tmp_path, repair):
+    folder = tmp_path / "old"
+    generate_shards(load_config(tiny_yaml, ["shards.shuffle=bits"]), folder, [1], jobs=1)
+    assert "shuffle" not in json.loads((folder / "manifest.json").read_text())["storage"]
+    whole = folder_bytes(folder)
+    alter(folder / "manifest.json", '"header_digest": "', '"header_digest": "0')
+    assert repair(folder)[0] == 0
+    assert folder_bytes(folder) == whole
 
 
 def test_the_split_is_the_entries(tiny, tiny_yaml, tmp_path, repair):
