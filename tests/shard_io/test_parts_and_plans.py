@@ -13,6 +13,7 @@ from shard_io import (
     PartId,
     PlanId,
     ShardError,
+    bad_parts,
     open_shards,
     problems_of,
     publish_part,
@@ -176,6 +177,17 @@ def test_a_record_of_the_manifest_that_an_older_entry_contradicts_stays_until_se
     assert list(problems_of(own_shards)) == []
     repaired = folder_bytes(own_shards)
     assert all(repaired[path] == whole[path] for path in whole if path.startswith("parts/"))
+
+
+def test_a_part_that_was_packed_again_is_no_contradiction(own_shards):
+    part, reader = PartId(2, 1), open_shards(own_shards)
+    batches = [reader.part(part)[position] for position in reader.positions(part)]
+    smaller = reader.manifest.storage.model_copy(update={"zstd_level": 9})
+    packed = publish_part(own_shards, part, batches, smaller, reader.manifest.plan_id)
+    assert packed.files != reader.entry(part).files
+    assert bad_parts(own_shards) == []
+    refresh_manifest(own_shards)
+    assert list(problems_of(own_shards)) == []
 
 
 def test_what_verify_finds_by_the_seeds_the_repair_that_it_names_mends(own_shards, command):
