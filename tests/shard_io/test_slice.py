@@ -231,6 +231,16 @@ def test_the_trainer_needs_only_the_parts_that_hold_survivors(tiny, all_shards, 
     assert last_trainable_step(tiny, reader, 0, 18) == 18
 
 
+def test_a_filtered_reader_has_the_parts_and_positions_of_the_slice(all_shards, out):
+    where, first = "stage != 2 or index == 0 and step == 0", PartId(2, 0)
+    slice_shards(all_shards, where, out)
+    filtered = FilteredReader(all_shards, where)
+    filtered.survivors(2)
+    for reader in (open_shards(out), filtered):
+        assert reader.parts_of_stage(2) == [first]
+        assert reader.positions(first) == [0]
+
+
 def test_the_trainer_says_that_a_slice_lacks_a_stage(tiny, own_shards, out):
     for path in [*own_shards.glob("entries/stage-0002*"), *own_shards.glob("entries/stage-0004*")]:
         path.unlink()

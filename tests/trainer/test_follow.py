@@ -158,6 +158,17 @@ def test_survivors_are_waited_for_by_whole_stages(own_shards):
     assert filtered.awaited_parts((2, 0, 0)) == []
 
 
+def test_what_was_read_or_counted_is_not_looked_for_again(own_shards, monkeypatch):
+    """Behind a URL, each look costs requests."""
+    from shard_io import FilteredReader
+    from shard_io.store import LocalStore
+
+    readers = open_shards(own_shards), FilteredReader(own_shards, "d >= 2")
+    looks = [reader[2, 0, 0] and reader.awaited_parts for reader in readers]
+    monkeypatch.setattr(LocalStore, "present", None)
+    assert [look((2, 0, 0)) for look in looks] == [[], []]
+
+
 def test_shards_that_are_not_begun_are_waited_for(own_shards, tmp_path):
     said: list[str] = []
     alone, nowhere = World(0, 1, torch.device("cpu")), tmp_path / "nowhere"
