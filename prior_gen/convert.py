@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import Literal
 
 from prior_gen.estimate import room
-from prior_gen.generator import GenerationResult, check_space, free_space, write_parts
+from prior_gen.generator import (
+    TASKS,
+    GenerationResult,
+    check_space,
+    free_space,
+    write_parts,
+)
 from puicl_config import Config
 from puicl_config.workers import drop_if_told
 from shard_io import (
@@ -57,7 +63,9 @@ def convert_shards(
         lacking = _lacking(out, published) if begun else published
         check_space(out, room(ours.config, lacking, ours.split, free_space(out)))
     manifest = claim_folder(out, ours)
-    if manifest.canary != theirs.canary:
+    samples = {one.software.get(TASKS) for one in (manifest, theirs)}
+    # Older versions did not record the digest of tasks.
+    if manifest.canary != theirs.canary or len(samples - {None}) > 1:
         raise ShardError(
             f"{out} was begun on a machine that produces different bits from those in {source}; "
             "give another folder"

@@ -98,19 +98,44 @@ def test_too_little_room_is_told_before_anything_is_written(own_shards, tmp_path
     assert not (tmp_path / "tars").exists()
 
 
-def test_what_another_machine_began_is_not_added_to(own_shards, tmp_path, monkeypatch):
+def test_what_a_killed_conversion_left_behind_is_swept(generated, tmp_path):
+    dead = tmp_path / "tars" / ".staging" / "dead"
+    dead.mkdir(parents=True)
+    for name in ("lock", "half"):
+        (dead / name).touch()
+    convert_shards(generated["zarr"], tmp_path / "tars", "webdataset", jobs=1)
+    assert not dead.parent.exists()
+
+
+def change_header(folder, change):
+    manifest = folder / "manifest.json"
+    raw = json.loads(manifest.read_text())
+    header = {key: raw[key] for key in raw if key not in ("parts", "header_digest")}
+    change(header)
+    manifest.write_text(json.dumps({**raw, **header, "header_digest": sha256_of(header)}))
+
+
+@pytest.mark.parametrize("differs", ["canary", "sample"])
+def test_what_another_machine_began_is_not_added_to(own_shards, tmp_path, differs):
     folder = tmp_path / "tars"
     convert_shards(own_shards, folder, "webdataset", jobs=1)
     shutil.rmtree(folder / "entries")
-    manifest = own_shards / "manifest.json"
-    raw = json.loads(manifest.read_text())
-    header = {key: raw[key] for key in raw if key not in ("parts", "header_digest")}
-    header["canary"] = "0" * 64
-    manifest.write_text(json.dumps({**raw, **header, "header_digest": sha256_of(header)}))
+    other = {"canary": lambda header: header, "sample": lambda header: header["software"]}[differs]
+    change_header(own_shards, lambda header: other(header).update({differs: "0" * 64}))
     before = folder_bytes(folder)
     with pytest.raises(ShardError, match=r"begun on a machine that produces different bits from"):
         convert_shards(own_shards, folder, "webdataset", jobs=1)
     assert folder_bytes(folder) == before
+
+
+def test_a_source_from_before_samples_were_recorded_is_added_to_what_was_begun_since(
+    own_shards, tmp_path
+):
+    folder = tmp_path / "tars"
+    convert_shards(own_shards, folder, "webdataset", jobs=1)
+    (folder / PartId(2, 1).entry_path).unlink()
+    change_header(own_shards, lambda header: header["software"].pop("sample"))
+    assert len(convert_shards(own_shards, folder, "webdataset", jobs=1).written) == 1
 
 
 def test_an_entry_that_names_no_plan_names_none_after_conversion(own_shards, tmp_path):
