@@ -24,14 +24,18 @@ ROOT = Path(__file__).resolve().parents[2]
 PLANS = {
     "paper": PriorConfig(arithmetic="portable"),
     "extended": PriorConfig(arithmetic="portable", extensions={"share": 1.0, "warped": 0.5}),
+    "small": PriorConfig(
+        arithmetic="portable", n_labeled=(10, 90), tasks_per_microbatch=3, tail_steps=7
+    ),
 }
 OLD = PriorConfig(extensions={"share": 1.0, "warped": 0.5})
 # What any x86-64 processor must find; another value means other shards, and another plan by name.
 CANARIES = {
     "paper": "d6e268d4cbb0586e77c48bf2283a11171dde0dd4c1d90cc9dd30fea544cecc48",
     "extended": "a4db0e9827236436619d2838274d0c2441f67ba15ad22defb92f727a5fbe4cd1",
+    "small": "d6e268d4cbb0586e77c48bf2283a11171dde0dd4c1d90cc9dd30fea544cecc48",
 }
-SAMPLES = {"paper": "c7884250762072f2", "extended": "ea98cdc831b87c19"}
+SAMPLES = {"paper": "c7884250762072f2", "extended": "ea98cdc831b87c19", "small": "585f5b5e73694887"}
 CLAMP = np.float32(1e6)
 on_x86 = pytest.mark.skipif(
     platform.machine() not in ("x86_64", "AMD64"), reason="the bits are promised for x86-64"
@@ -197,6 +201,12 @@ def test_the_canary_has_the_bits_of_every_processor(plan):
 def test_the_sample_of_a_plan_is_the_one_that_manifests_have_written_down(plan):
     """Of another sample a folder would say that this machine makes other bits."""
     assert tasks_digest(PLANS[plan])[:16] == SAMPLES[plan]
+
+
+def test_a_processor_that_has_no_more_than_numpys_least_is_described(monkeypatch):
+    least = {"SIMD Extensions": {"baseline": ["SSE", "SSE2"]}}
+    monkeypatch.setattr(np, "show_config", lambda mode: least)
+    assert software()["simd"] == "SSE SSE2"
 
 
 def simd() -> str:
