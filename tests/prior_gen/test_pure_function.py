@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import prior_gen.extensions.pool as pool_module
 import prior_gen.microbatch as microbatch_module
 from prior_gen import generate_microbatch
+from prior_gen.canary import canary_digest
 from prior_gen.factors import draw_architecture, draw_factors
 from prior_gen.scm import draw_scm
 from prior_gen.seeding import microbatch_generator, stage_generator, task_generator
@@ -90,7 +91,7 @@ def test_another_process_with_other_threads_and_hash_seed_gives_the_same_bytes(d
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
-def test_blas_has_one_thread_while_tasks_are_made(share, monkeypatch):
+def test_blas_has_one_thread_while_tasks_and_canary_are_made(share, monkeypatch):
     seen = []
 
     def spy(*arguments):
@@ -103,6 +104,7 @@ def test_blas_has_one_thread_while_tasks_are_made(share, monkeypatch):
     config = Config(prior={**SMALL, "extensions": {"share": share, "missing": 1.0}})
     with threadpool_limits(2, "blas"):
         generate_microbatch(config, 100, 0, 0)
+        canary_digest(config.prior)
     if not seen:
         pytest.skip("numpy's BLAS is none whose threads can be counted")
     assert {*seen} == {1}
