@@ -81,6 +81,14 @@ def test_a_damaged_manifest_from_before_a_setting_says_enough_too(tiny_yaml, tmp
     assert folder_bytes(folder) == whole
 
 
+def test_the_packing_of_parts_to_come_is_the_configs(tiny_yaml, own_shards, repair):
+    (own_shards / "manifest.json").unlink()
+    code, told = repair(own_shards, "--config", tiny_yaml, "--set", "shards.zstd_level=7")
+    assert (code, told.splitlines()[-1]) == (0, f"{own_shards}: made 0 parts again")
+    assert open_shards(own_shards).manifest.storage.zstd_level == 7
+    assert list(problems_of(own_shards)) == []
+
+
 def test_the_split_is_the_entries(tiny, tiny_yaml, tmp_path, repair):
     folder = tmp_path / "heldout"
     generate_shards(tiny, folder, [1], "heldout", jobs=1)
