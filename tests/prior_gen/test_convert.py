@@ -88,14 +88,20 @@ def test_another_plans_folder_and_the_source_itself_are_refused(
         convert_shards(generated["webdataset"], own_shards, "webdataset", jobs=1)
     with pytest.raises(ShardError, match="cannot be converted into itself"):
         convert_shards(own_shards, own_shards, "zarr", jobs=1)
+    (tmp_path / "link").symlink_to(own_shards)
+    with pytest.raises(ShardError, match="cannot be converted into itself"):
+        convert_shards(own_shards, tmp_path / "link", "webdataset", jobs=1)
 
 
 def test_too_little_room_is_told_before_anything_is_written(own_shards, tmp_path, monkeypatch):
     usage = namedtuple("usage", "total used free")(100, 99, 1)
+    convert_shards(own_shards, tmp_path / "whole", "webdataset", jobs=1)
     monkeypatch.setattr(prior_gen.generator.shutil, "disk_usage", lambda path: usage)
     with pytest.raises(ShardError, match=r"need about .* and the disk of .* has .* free"):
         convert_shards(own_shards, tmp_path / "tars", "webdataset", jobs=1)
     assert not (tmp_path / "tars").exists()
+    # What is stored already needs no room.
+    assert convert_shards(own_shards, tmp_path / "whole", "webdataset", jobs=1).written == ()
 
 
 def test_what_a_killed_conversion_left_behind_is_swept(generated, tmp_path):

@@ -150,6 +150,9 @@ def test_a_slice_and_the_whole_plan_or_another_slice_never_share_a_folder(
         slice_shards(all_shards, "d > 2", out)
     with pytest.raises(ShardError, match="the whole plan there, the slice where 'd > 2' wanted"):
         slice_shards(all_shards, "d > 2", own_shards)
+    (out.parent / "link").symlink_to(out)
+    with pytest.raises(ShardError, match="cannot be sliced into itself"):
+        slice_shards(out, WHERE, out.parent / "link")
     with pytest.raises(ShardError, match="cannot be sliced into itself"):
         slice_shards(all_shards, WHERE, all_shards)
     assert (out / "manifest.json").read_bytes() == before
