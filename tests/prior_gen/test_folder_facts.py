@@ -3,11 +3,13 @@
 import json
 import re
 import shutil
+from collections import Counter
 
 import pytest
 
 from prior_gen import folder_commands
 from prior_gen.generator import generate_shards
+from prior_gen.info import describe_shards
 from puicl_config import InputError, load_config, sha256_of, volume
 from shard_io import PartId, open_shards, slice_shards
 from shard_io.files import LOCK
@@ -48,6 +50,32 @@ def test_the_table_of_a_folder_says_what_its_numbers_say(own_shards, told):
     causal = facts["tags"]["causal"]
     assert rows["causal"] == ", ".join(f"{key} {count}" for key, count in causal.items())
     assert "slice of this plan" not in rows
+
+
+def test_the_numbers_of_a_folder_are_those_of_its_microbatches(all_shards):
+    reader, facts = open_shards(all_shards), describe_shards(all_shards)
+    parts = [reader.part(part) for part in reader.published_parts()]
+    batches = [part[position] for part in parts for position in range(len(part))]
+    shapes = [batch.x.shape for batch in batches]
+    assert (facts["parts"], facts["microbatches"]) == (len(parts), len(batches))
+    assert facts["tasks"] == sum(tasks for tasks, _, _ in shapes)
+    assert facts["rows"] == sum(tasks * rows for tasks, rows, _ in shapes)
+    assert facts["cells"] == sum(batch.x.size for batch in batches)
+    files = [path for path in (all_shards / "parts").rglob("*") if path.is_file()]
+    assert facts["bytes"] == sum(path.stat().st_size for path in files)
+    for name, values in {
+        "n_features": [columns for _, _, columns in shapes],
+        "n_labeled": [batch.n_labeled for batch in batches],
+        "n_unlabeled": [batch.y.shape[1] for batch in batches],
+        "eta": [batch.tags["eta"] for batch in batches],
+        "pi": [pi for batch in batches for pi in batch.tags["pi"]],
+    }.items():
+        mean = pytest.approx(sum(values) / len(values))
+        assert facts["tags"][name] == {"min": min(values), "mean": mean, "max": max(values)}
+    names = [name for batch in batches for name in batch.tags["activations"]]
+    assert facts["tags"]["activations"] == Counter(names)
+    for name in ("source", "sigma_noise", "hidden_width", "label_position"):
+        assert facts["tags"][name] == Counter(str(batch.tags[name]) for batch in batches)
 
 
 def test_a_whole_folder_lacks_none_and_a_slice_is_told_as_one(all_shards, tmp_path, told):
