@@ -1,6 +1,7 @@
 """What `prior-gen` says of a run: its options, what it made, and the numbers of a dry run."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 
@@ -149,16 +150,19 @@ def test_what_is_made_for_an_estimate_is_from_all_stages_and_ends_in_time(tiny, 
 
 
 def test_of_equal_microbatches_time_is_told_exactly(tiny_yaml, monkeypatch):
-    """Half a second to make one; to publish, a second a part and a tenth a microbatch."""
+    """Half a second to make one; to publish, a second a part and a tenth a microbatch.
+
+    The first of either takes a minute, for what is compiled or loaded once.
+    """
     config = load_config(tiny_yaml, [f"prior.{override}" for override in EQUAL])
-    now = [0.0]
+    now, compiling, loading = [0.0], iter([60.0]), iter([60.0])
 
     def made(*address):
-        now[0] += 0.5
+        now[0] += next(compiling, 0.5)
         return generate_microbatch(*address)
 
     def published(folder, part, microbatches, *rest, **more):
-        now[0] += 1.0 + 0.1 * len(microbatches)
+        now[0] += next(loading, 1.0) + 0.1 * len(microbatches)
         return publish_part(folder, part, microbatches, *rest, **more)
 
     monkeypatch.setattr(prior_gen.estimate.time, "perf_counter", lambda: now[0])
@@ -173,3 +177,18 @@ def test_of_equal_microbatches_time_is_told_exactly(tiny_yaml, monkeypatch):
     larger = measure(config, parts, "train", dataclasses.replace(size, cells=2 * size.cells))
     assert larger.seconds == pytest.approx(15 * 1.0 + 2 * 72 * (0.5 + 0.1))
     assert larger.bytes == pytest.approx(2 * cost.bytes)
+
+
+def test_a_part_takes_no_less_than_no_time_although_the_disk_was_held_up(tiny, monkeypatch):
+    """Of the three parts that are published, the last and largest waits for the disk."""
+    now, entry = [0.0], SimpleNamespace(n_cells=1, n_bytes=1)
+
+    def published(folder, part, microbatches, *rest, **more):
+        now[0] += 16.0 if len(microbatches) > 1 else 0.25
+        return entry
+
+    monkeypatch.setattr(prior_gen.estimate.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(prior_gen.estimate, "publish_part", published)
+    parts = parts_of(tiny, range(1, 6))
+    size = dataclasses.replace(estimate(tiny, parts, "train"), cells=1.0)
+    assert measure(tiny, parts, "train", size).seconds == (16.0 - 0.25) / 15 * 16
