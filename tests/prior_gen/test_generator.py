@@ -8,10 +8,10 @@ import pytest
 from folders import folder_bytes
 
 import prior_gen.generator
-from prior_gen.generator import generate_shards
+from prior_gen.generator import generate_shards, write_part
 from prior_gen.stages import parse_stages
 from puicl_config import InputError, PriorConfig, load_config
-from shard_io import ShardError, open_shards, stray_files, verify_part
+from shard_io import PartId, ShardError, open_shards, stray_files, verify_part
 
 CODE = "from prior_gen.cli import main; main()"
 
@@ -130,6 +130,13 @@ def test_a_machine_that_sums_small_products_in_another_order_refuses_to_write(
     # The manifest of an older version says nothing of it.
     prior_gen.generator.check_canary(replace(manifest, software=software))
     here.cache_clear()
+
+
+def test_a_worker_on_a_machine_that_makes_other_bits_writes_no_part(own_shards, tmp_path):
+    manifest = replace(open_shards(own_shards).manifest, canary="0" * 64)
+    with pytest.raises(ShardError, match="this machine produces different bits"):
+        write_part(manifest, tmp_path / "new", PartId(1, 0))
+    assert not (tmp_path / "new").exists()
 
 
 def test_too_little_room_is_told_before_anything_is_generated(tiny, tmp_path, monkeypatch):

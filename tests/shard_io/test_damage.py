@@ -394,6 +394,17 @@ def test_a_full_disk_leaves_only_whole_parts_and_one_sentence(
     assert len(open_shards(folder).published_parts()) == 9
 
 
+def test_a_full_disk_is_told_although_an_entry_is_damaged(tiny, own_shards, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (own_shards / PartId(5, 0).entry_path).unlink()
+    (own_shards / PartId(1, 0).entry_path).write_text("{}")
+    monkeypatch.setattr(shard_io.store, "publish_files", full)
+    with pytest.raises(ShardError, match="is full after 0 of 1 parts"):
+        generate_shards(tiny, own_shards, [5], jobs=1)
+
+
 def sealed_again(path, raw):
     """A manifest whose header has its own digest, as another version would write it."""
     header = {key: raw[key] for key in raw if key not in ("parts", "header_digest")}

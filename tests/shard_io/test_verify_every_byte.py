@@ -196,6 +196,12 @@ def test_a_forged_part_with_digests_of_its_own_is_found_by_regenerating(folder):
     assert unlike == [victim]
 
 
+def test_a_part_whose_entry_is_damaged_is_not_said_to_differ_from_its_seeds(folder):
+    (folder / PartId(2, 1).entry_path).write_text("{}")
+    chosen, unlike = regenerate_parts(folder, count=100, seed=0, jobs=1)
+    assert (PartId(2, 1) in chosen, unlike) == (True, [])
+
+
 def test_which_parts_are_regenerated_is_a_function_of_the_seed_alone(folder):
     state = random.getstate()
     picks = [regenerate_parts(folder, 2, seed, jobs=1)[0] for seed in (0, 0, 1, 2, 3)]
