@@ -47,6 +47,17 @@ def test_what_is_read_is_what_was_generated(kind, tiny, all_shards, tar_shards):
         assert stored.n_labeled == made.tags["n_labeled"]
 
 
+def test_of_the_parts_that_are_open_the_one_read_longest_ago_is_closed(all_shards, monkeypatch):
+    monkeypatch.setattr("shard_io.reader._OPEN_PARTS", 2)
+    reader = open_shards(all_shards)
+    one, two, three = reader.layout.parts_of_stage(1)
+    first, second = reader.part(one), reader.part(two)
+    assert reader.part(one) is first
+    reader.part(three)
+    assert reader.part(one) is first
+    assert reader.part(two) is not second
+
+
 def test_both_formats_have_the_same_content_digests(all_shards, tar_shards):
     for stage in range(1, 6):
         for number in range(3):

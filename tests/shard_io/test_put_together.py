@@ -25,6 +25,7 @@ OTHERWISE = {
     "shards.format=webdataset": "lists .*stage-0001-part-001.tar, and .* is stored as zarr",
     "shards.x_dtype=float32": "holds x as float32, and shards.x_dtype of .* is float16",
     "shards.parts_per_stage=2": "is of 8 microbatches, and with shards.parts_per_stage=3 .* has 5",
+    "shards.parts_per_stage=4": "is of 4 microbatches, and with shards.parts_per_stage=3 .* has 5",
 }
 
 
