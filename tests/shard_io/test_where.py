@@ -39,6 +39,7 @@ BATCH = {
         ("sigma_noise > -1", True),
         ("  (stage == 3)\n", True),
         ("causal or source < 3", True),
+        ("not causal and source < 3", False),
         ("causal == 1 and 0 != causal", True),
         ("causal == (d > 5) == True", True),
         ("source in 'clique or subset'", True),
