@@ -1,5 +1,7 @@
 """Grouped rows: who belongs to whom, how near they are, and what they share."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from extended import extended_by, microbatches, with_labels
@@ -34,6 +36,10 @@ def test_one_row_and_groups_larger_than_the_pool_are_no_trouble():
     np.testing.assert_array_equal(heads_of(0, n=1), [0])
     np.testing.assert_array_equal(heads_of(0, n=5, size=30.0, alone=0.0), np.zeros(5))
     np.testing.assert_array_equal(heads_of(0, n=5, alone=1.0), np.arange(5))
+    drawn = iter([np.zeros(4), np.array([0.1, 0.9, 0.9, 0.1])])
+    rng = SimpleNamespace(random=lambda n: next(drawn))  # the first and the last row are alone
+    heads = group_heads(rng, {"size": 30.0, "alone": 0.5}, 4)
+    np.testing.assert_array_equal(heads, [0, 1, 1, 3])
 
 
 def test_of_the_difference_from_the_head_the_spread_is_left():

@@ -18,6 +18,7 @@ from prior_gen.extensions import (
     duplicated,
     factor_model,
     factorial,
+    few_labeled,
     graph,
     grouped,
     independent,
@@ -32,6 +33,7 @@ from prior_gen.extensions import (
     two_sided,
     warped,
 )
+from prior_gen.extensions.drawn import some_columns
 from prior_gen.factors import draw_factors
 
 
@@ -201,6 +203,24 @@ def test_the_share_of_columns_is_the_configured_one(module, low, high):
     counts = [len(parameters[key]) for parameters in draws(module, d=100)]
     assert (min(counts), max(counts)) == (100 * low, 100 * high)
     assert np.mean(counts) == pytest.approx(50 * (low + high), rel=0.05)
+
+
+@pytest.mark.parametrize(("share", "count"), [(0.01, 1), (0.5, 2), (0.99, 3)])
+def test_of_some_columns_at_least_one_is_drawn_and_one_is_left(share, count):
+    rng, columns = np.random.default_rng(0), np.array([1, 3, 4, 6])
+    chosen = some_columns(rng, (share, share), columns)
+    assert len({*chosen} & {*columns.tolist()}) == len(chosen) == count
+    assert some_columns(rng, (share, share), columns[:1]) == []
+
+
+def test_few_labelled_rows_are_as_often_either_end_as_log_uniform_counts_are():
+    wanted = config(few_labeled=1.0, few_labeled_rows=(4, 6)).prior.extensions
+    rng = np.random.default_rng(0)
+    drawn = [few_labeled.draw(rng, wanted)["n_labeled"] for _ in range(3000)]
+    shares = np.diff(np.log([3.5, 4.5, 5.5, 6.5])) / np.log(6.5 / 3.5)
+    found = np.bincount(drawn, minlength=7)[4:]
+    assert found.sum() == 3000
+    assert stats.chisquare(found, 3000 * shares).pvalue > ALPHA
 
 
 def test_blanks_are_in_some_columns_by_shares_of_their_own():
