@@ -57,6 +57,12 @@ def test_a_bad_extension_is_refused_in_one_sentence_that_names_it(override, sent
     assert "\n" not in str(caught.value)
 
 
+def test_shares_of_label_sources_may_sum_to_one_but_for_rounding():
+    sources = {"tree_labels": 0.33, "rule_labels": 0.56, "cluster_labels": 0.11}
+    assert 1 < 0.33 + 0.56 + 0.11 < 1 + 1e-15
+    assert ExtensionsConfig(share=1.0, **sources).cluster_labels == 0.11
+
+
 def test_independent_columns_without_labels_from_columns_are_refused():
     with pytest.raises(InputError, match="independent needs tree_labels or rule_labels above 0"):
         parse_config({"prior": {"extensions": {"share": 1, "independent": 1}}}, where="here")
