@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from prior_gen.preview import difficulty, write_preview
 from prior_gen.preview.curriculum import realised, rows_outside, wilson
 from prior_gen.preview.difficulty import score_tasks
 from prior_gen.preview.examples import first_components
-from prior_gen.preview.sample import evenly, missing_in_words, ranges_in_words, take_sample
+from prior_gen.preview.sample import Seen, evenly, missing_in_words, ranges_in_words, take_sample
 from prior_gen.preview.tags import extension_counts, tag_counts
 from prior_gen.preview.write import collect_numbers
 from puicl_config import InputError, load_config
@@ -87,6 +88,20 @@ def test_the_realised_curriculum_is_what_the_shards_say_counted_by_hand(all_shar
             assert [found[key] for key in names] == pytest.approx(list(quartiles))
     assert 0 <= numbers["rows_outside_the_plan"]["eta"] < 1
     assert 0 <= numbers["rows_outside_the_plan"]["pi"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("n_unlabeled", "negatives", "outside"),
+    [
+        (100, (50, 50), (0, 0)),
+        *((96, (48,), (4, 0)), (104, (52,), (4, 0))),
+        *((100, (50, 45), (0, 5)), (100, (57, 50), (0, 7))),
+    ],
+)
+def test_rows_outside_the_plan_are_told_on_either_side(tiny, n_unlabeled, negatives, outside):
+    """In the first stage eta is 1 and pi a half."""
+    seen = Seen((1, 0, 0), {}, 100, n_unlabeled, negatives)
+    assert rows_outside(SimpleNamespace(prior=tiny.prior, seen=(seen,))) == outside
 
 
 def test_pi_is_taken_from_the_labels_and_not_from_the_tag(all_shards, monkeypatch):
