@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import prior_gen.preview.sample as sampling
-from prior_gen.factors import draw_architecture
+from prior_gen.factors import draw_architecture, draw_factors
 from prior_gen.generator import generate_shards
 from prior_gen.info import describe_shards
 from prior_gen.preview import difficulty, write_preview
@@ -124,6 +124,21 @@ def test_counts_of_tags_are_those_of_the_shards(all_shards, page):
     assert sum(tags["L_g"]["counts"]) == sum(tags["h"]["counts"]) == 5
 
 
+def test_a_stages_width_is_that_of_the_microbatches_that_did_not_raise_it(tiny_yaml):
+    small = ("hidden_layers=[2, 2]", "hidden_width=[4, 4]", "n_features=[8, 8]")
+    prior = load_config(tiny_yaml, [f"prior.{override}" for override in small]).prior
+    drawn = [draw_factors(prior, 3, step, index).tags() for step in range(4) for index in range(4)]
+    drawn.sort(key=lambda tags: -tags["hidden_width"])
+    assert (drawn[0]["hidden_width"], drawn[-1]["hidden_width"]) == (9, 4)
+    seen = tuple(Seen((3, 0, 0), tags, 10, 10, (5,)) for tags in drawn)
+    widths = next(
+        tag
+        for tag in tag_counts(SimpleNamespace(prior=prior, seen=seen, stages=(3,)))
+        if tag.name == "h"
+    )
+    assert (widths.values, widths.counts) == ((4,), (1,))
+
+
 def test_a_folder_and_a_seed_give_the_same_bytes_of_every_file(all_shards, page, tmp_path):
     np.random.seed(7)  # noqa: NPY002 (global state must not matter, nor be moved)
     before = np.random.get_state()[1].copy()  # noqa: NPY002
@@ -208,6 +223,13 @@ def test_a_large_folder_is_sampled_within_bounds_and_evenly(all_shards, monkeypa
     entry = open_shards(all_shards).entry(PartId(1, 0))
     monkeypatch.setattr(sampling, "MAX_BYTES", 3 * entry.n_bytes)
     assert take_sample(all_shards, seed=0).stages in {(1, 5), (1, 3, 5), (1, 2, 4, 5)}
+
+
+def test_what_is_missing_of_stages_that_are_not_sampled_is_named_too(own_shards, monkeypatch):
+    (own_shards / PartId(2, 1).entry_path).unlink()
+    monkeypatch.setattr(sampling, "MAX_BYTES", 1)
+    sample = take_sample(own_shards, 0)
+    assert (sample.stages, sample.missing) == ((5,), (PartId(2, 1),))
 
 
 def test_a_tasks_auc_does_not_depend_on_how_many_others_are_scored(all_shards, page):
