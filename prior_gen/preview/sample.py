@@ -117,11 +117,12 @@ def take_sample(folder: Path | Store, seed: int) -> Sample:
     rng = generator(seed, PURPOSES["microbatches"])
     seen = []
     for number, part_id in enumerate(parts):
+        # At least 1, since at most `MAX_MICROBATCHES` parts are chosen.
         quota = MAX_MICROBATCHES * (number + 1) // len(parts)
         quota -= MAX_MICROBATCHES * number // len(parts)
         positions = np.array(reader.positions(part_id), dtype=int)
         if len(positions) > quota:
-            positions = np.sort(rng.choice(positions, max(quota, 1), replace=False))
+            positions = np.sort(rng.choice(positions, quota, replace=False))
         part = reader.part(part_id)
         seen += [_look(part[int(position)]) for position in positions]
     begun = sorted({part.stage for part in published})
