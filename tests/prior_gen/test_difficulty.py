@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from prior_gen.preview.difficulty import BASELINES, pu_auc
+from prior_gen.preview import difficulty
+from prior_gen.preview.difficulty import BASELINES, cross_fitted_scores, pu_auc
 
 
 @pytest.mark.parametrize("baseline", BASELINES)
@@ -26,3 +27,20 @@ def test_labels_made_by_one_feature_give_an_auc_near_one_and_noise_one_near_a_ha
 def test_a_task_too_small_to_be_cross_fitted_has_no_auc():
     assert np.isnan(pu_auc("logistic", np.zeros((5, 2)), np.ones(4, dtype=np.uint8), 0))
     assert np.isnan(pu_auc("logistic", np.zeros((8, 2)), np.ones(4, dtype=np.uint8), 0))
+
+
+def test_the_few_rows_that_a_large_task_is_fitted_to_are_of_both_classes(monkeypatch):
+    monkeypatch.setattr(difficulty, "MAX_TRAINING_ROWS", 6)
+    fitted = []
+
+    class Noted:
+        def fit(self, x, s):
+            fitted.append(s.tolist())
+
+        def predict_proba(self, x):
+            return np.zeros((len(x), 2))
+
+    s = (np.arange(60) < 4).astype(int)
+    cross_fitted_scores(lambda seed: Noted(), np.zeros((60, 1)), s, seed=0)
+    assert len(fitted) == difficulty.FOLDS
+    assert all({*classes} == {0, 1} and len(classes) <= 6 for classes in fitted)
