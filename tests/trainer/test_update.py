@@ -80,6 +80,46 @@ def test_the_loss_is_the_mean_cross_entropy_of_the_unlabelled_rows(settings, all
     assert vector[-1].item() == pytest.approx(sum(per_task) / len(per_task), abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("override", "share"),
+    [
+        ("train.seed=0", 0.0),
+        ("model.reveals_negatives=true", 0.5),
+        ("train.self_distillation={weight: 0.5, passes: 2}", 0.0),
+    ],
+)
+def test_tasks_that_pass_in_slices_have_the_loss_and_gradient_of_all_at_once(
+    tiny_yaml, all_shards, override, share
+):
+    settings = _resolve(load_config(tiny_yaml, [override]), "cpu")
+    state = TrainState(settings, CPU)
+    batch = load(open_shards(all_shards), (3, 0, 0))
+    assert len(batch.x) == 3
+    whole, *sliced = (
+        microbatch_gradient(
+            state, batch, settings.train.model_copy(update={"tasks_per_forward": tasks}), share
+        )
+        for tasks in (3, 2, 1)
+    )
+    for vector in sliced:  # of two tasks and one, and of one each
+        torch.testing.assert_close(vector, whole, atol=1e-6, rtol=1e-4)
+
+
+def test_a_task_of_which_every_row_is_shown_adds_nothing_to_the_loss(tiny_yaml, all_shards):
+    settings = _resolve(load_config(tiny_yaml, ["model.reveals_negatives=true"]), "cpu")
+    state = TrainState(settings, CPU)
+    batch = load(open_shards(all_shards), (3, 0, 0))
+    y = batch.y.clone()
+    y[0] = 0  # rows that were cut down may be of one class
+    shown = y == 0
+    vector = microbatch_gradient(state, batch._replace(y=y), settings.train, share=1.0)
+    with torch.no_grad():
+        losses = -state.model(batch.x, batch.n_labeled, shown).log_softmax(-1)[..., 1]
+    means = [task[~mask].mean() for task, mask in zip(losses[1:], shown[1:], strict=True)]
+    assert vector.isfinite().all()
+    assert vector[-1].item() == pytest.approx(sum(means).item() / len(y), abs=1e-6)
+
+
 @pytest.fixture
 def bfloat16_everywhere(monkeypatch):
     """Computed in bfloat16 on whatever processor tests run."""
