@@ -11,7 +11,7 @@ from trainer.state import TrainState
 SETTINGS = (
     *("train.beta1=0.6", "train.beta2=0.8", "train.adam_epsilon=0.01", "train.weight_decay=0.2"),
     *("train.clip_norm=0.5", "train.ema_decay=0.7"),
-    *("train.muon_momentum=0.8", "train.muon_lr_ratio=3"),
+    *("train.muon_momentum=0.9", "train.muon_lr_ratio=3"),
 )
 RATE = 0.05
 
@@ -49,7 +49,7 @@ def test_two_updates_are_those_of_the_configs_numbers(state):
         for (name, w), part in zip(weights.items(), parts, strict=True):
             g = part.reshape(w.shape)
             if name in theirs:
-                m[name] = 0.8 * m[name] + 0.2 * g
+                m[name] = 0.9 * m[name] + 0.1 * g
                 weights[name] = copied(state.parameters)[name]  # of PyTorch's own, on a CPU
             else:
                 m[name] = 0.6 * m[name] + 0.4 * g
@@ -77,7 +77,7 @@ def test_without_a_gradient_every_weight_decays_by_its_optimizers_rate(state):
 def test_on_a_cpu_muons_matrices_have_the_bits_of_pytorchs_own(state):
     """Runs on a CPU go on to the bits they had before there were batches of matrices."""
     theirs = {name: state.parameters[name].detach().clone() for name in of_muon(state)}
-    alone = torch.optim.Muon(theirs.values(), lr=RATE * 3, momentum=0.8, weight_decay=0.2)
+    alone = torch.optim.Muon(theirs.values(), lr=RATE * 3, momentum=0.9, weight_decay=0.2)
     for t in (1, 2):
         gradient = torch.randn(state.gradient.shape, generator=torch.Generator().manual_seed(t))
         state.update(gradient, RATE)
