@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from prior_gen import generate_shards
@@ -17,6 +18,7 @@ from trainer.cli import _resolve
 from trainer.fit import fit
 from trainer.heldout import HeldoutFigures, HeldoutSet, _digest, auc
 from trainer.ledger import read_ledger
+from trainer.loader import load
 from trainer.metrics import Metrics
 from trainer.state import TrainState
 from trainer.world import World
@@ -48,6 +50,22 @@ def test_heldout_figures_do_not_depend_on_the_number_of_processes(config, monkey
         for rank, size in ((0, 1), (1, 2), (0, 2))
     )
     assert shared == alone
+
+
+def test_figures_are_means_over_tasks_that_lie_evenly_spaced_in_the_folder(config):
+    state, reader = TrainState(config, CPU), open_shards(config.train.heldout)
+    losses, hits, aucs = [], [], []
+    for step, index in ((0, 0), (0, 3), (1, 2), (2, 1), (3, 0)):  # every third of four times four
+        batch = load(reader, (2, step, index))
+        with torch.no_grad():
+            says = state.model(batch.x, batch.n_labeled).double().softmax(-1)[..., 1].numpy()
+        for p, y in zip(says, batch.y.numpy(), strict=True):
+            losses.append(log_loss(y, p, labels=(0, 1)))
+            hits.append(accuracy_score(y, p > 0.5))
+            aucs.append(roc_auc_score(y, p))
+    found = HeldoutSet(config, World(0, 1, CPU)).evaluate(state.ema)
+    assert (found.accuracy, found.auc) == pytest.approx((np.mean(hits), np.mean(aucs)))
+    assert found.loss == pytest.approx(np.mean(losses), rel=1e-5)
 
 
 def test_figures_are_computed_in_the_runs_precision(config, monkeypatch):
