@@ -12,6 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from prior_gen import generate_shards
 from puicl_config import InputError, load_config
+from puicl_model import load_model
 from shard_io import open_shards
 from trainer import step
 from trainer.cli import _resolve
@@ -217,6 +218,16 @@ def test_what_a_run_waits_for_data_is_counted(config, all_shards, tmp_path, monk
     options = {"heldout": None, "log_every": 1, "max_steps": 2, "follow": True}
     lines = trained(config, all_shards, tmp_path, **options)
     assert [line["data_wait_seconds"] for line in lines if "loss" in line] == [13, 26]
+
+
+def test_a_runs_figures_are_of_its_moving_average(config, all_shards, tmp_path):
+    run = tmp_path / "run"
+    lines = trained(config, all_shards, run, max_steps=3, heldout_every=3)
+    (line,) = (line for line in lines if "heldout_loss" in line)
+    weights, _ = load_model(run / "model.safetensors")
+    expected = HeldoutSet(config, World(0, 1, CPU)).evaluate(dict(weights.named_parameters()))
+    assert line["step"] == 3
+    assert {name: line[f"heldout_{name}"] for name in vars(expected)} == vars(expected)
 
 
 def test_a_set_has_no_task_twice_however_many_are_asked_for(config):
