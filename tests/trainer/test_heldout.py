@@ -220,6 +220,13 @@ def test_what_a_run_waits_for_data_is_counted(config, all_shards, tmp_path, monk
     assert [line["data_wait_seconds"] for line in lines if "loss" in line] == [13, 26]
 
 
+def test_a_logged_loss_is_the_mean_since_the_last_one_that_was_logged(config, all_shards, tmp_path):
+    lines = trained(config, all_shards, tmp_path, heldout=None, max_steps=5, log_every=2)
+    losses = [float.fromhex(line["loss"]) for line in read_ledger(tmp_path / "ledger.jsonl")]
+    told = {line["step"]: line["loss"] for line in lines if "loss" in line}
+    assert told == pytest.approx({2: np.mean(losses[:2]), 4: np.mean(losses[2:4])}, rel=1e-12)
+
+
 def test_a_runs_figures_are_of_its_moving_average(config, all_shards, tmp_path):
     run = tmp_path / "run"
     lines = trained(config, all_shards, run, max_steps=3, heldout_every=3)
