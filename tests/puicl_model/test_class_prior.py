@@ -118,6 +118,33 @@ def test_the_fitted_interval_covers_as_it_says_and_is_wider_where_classes_overla
     assert (high - low)[weak].mean() > 1.5 * (high - low)[~weak].mean()
 
 
+def test_what_covers_is_told_by_tasks_that_were_left_out_of_a_fit():
+    rng = np.random.default_rng(0)
+    drawn = (drawn_task(rng, strength) for strength in rng.uniform(0.5, 4, size=200))
+    tasks = [task for task in drawn if 0.3 < task[1] < 0.7][:30]  # of one band of shares
+    n_labeled, apart = rng.integers(20, 200, size=30), np.arange(30) % 10
+
+    def fitted(some):
+        log_odds, true = zip(*(tasks[task] for task in some), strict=True)
+        return fit_interval(list(log_odds), n_labeled[some], np.array(true), 1.0)
+
+    needed = []
+    for fold in range(10):
+        interval = fitted(np.flatnonzero(apart != fold)) | {"quantile": 0.0}
+        for task in np.flatnonzero(apart == fold):
+            log_odds, true = tasks[task]
+            alone = widened(interval, [log_odds], n_labeled[[task]], np.array([true]))
+            needed.append(alone["quantile"])
+    assert fitted(np.arange(30))["quantile"] == pytest.approx(max(needed))
+
+
+def test_an_estimate_that_no_share_moves_is_as_wide_as_one_that_moves_by_a_twentieth():
+    card = {"class_prior_interval": INTERVAL | {"quantile": 0.5}}
+    half = 0.5 / np.sqrt(400) / 0.05
+    expected = [0.5, expit(-half), expit(half)]
+    np.testing.assert_allclose(estimate(np.zeros(400), 50, card), expected)
+
+
 def test_an_interval_is_widened_until_it_covers_other_tasks_and_never_narrowed():
     rng = np.random.default_rng(1)
     tasks = [drawn_task(rng, strength) for strength in rng.uniform(0.5, 4, size=400)]
