@@ -34,7 +34,6 @@ def cut_rows(batch: Batch) -> Batch:
     if kept == rows:
         return batch
     n_labeled = min(max(1, round(batch.n_labeled * kept / rows)), kept - 1)
-    n_labeled = max(n_labeled, kept - batch.y.shape[1])
     n_unlabeled = kept - n_labeled
     unlabeled = batch.x[:, batch.n_labeled : batch.n_labeled + n_unlabeled]
     x = torch.cat([batch.x[:, :n_labeled], unlabeled], dim=1)
