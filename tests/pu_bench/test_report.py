@@ -162,6 +162,17 @@ def test_a_method_that_failed_on_a_task_heads_no_table_for_it(results_folder):
     assert "**0.990**" in row
 
 
+def test_a_method_is_not_best_on_a_task_by_the_cells_that_did_not_fail_there(results_folder):
+    table = pd.read_csv(results_folder / RESULTS)
+    table.loc[(table.method == "empu") & table.error.isna(), "accuracy"] = 0.99
+    table.to_csv(results_folder / RESULTS, index=False)
+    told = by_task(load_results(results_folder), "accuracy")
+    place = list(told.head).index("EMPU")
+    # It failed in both repeats of the first task and in one of the second.
+    assert [row[place].text for row in told.rows] == ["–"] + ["0.990"] * 7
+    assert [row[place].bold for row in told.rows] == [False] * 2 + [True] * 6
+
+
 def test_a_run_of_which_every_cell_failed_has_a_report(results_folder):
     results = without(results_folder, lambda t: (t.method != "empu") | (t.task != "diabetes"))
     assert results.count("empu") == {"cells": 2, "failed": 2, "collapsed": 0, "tasks": 0}
