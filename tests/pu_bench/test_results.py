@@ -206,6 +206,22 @@ def test_the_mean_elsewhere_weighs_tasks_alike_whatever_their_repeats(results_fo
     assert results.auc_elsewhere("empu") == pytest.approx(np.mean(levels))
 
 
+def test_methods_are_in_the_order_of_means_that_weigh_tasks_alike_whatever_their_repeats(
+    results_folder,
+):
+    first = next(iter(TASKS))
+    table = pd.read_csv(results_folder / RESULTS)
+    puicl, logistic = table.method == "puicl", table.method == "logistic"
+    table.loc[puicl, "auc"] = np.where(table.task[puicl] == first, 0.1, 0.9)
+    table.loc[logistic, "auc"] = 0.75
+    table.to_csv(results_folder / RESULTS, index=False)
+    results = without(
+        results_folder, lambda t: (t.method == "puicl") & (t.task != first) & (t.repeat == 1)
+    )
+    assert results.mean_and_sd("puicl", "auc")[0] == pytest.approx((0.1 + 7 * 0.9) / 8)
+    assert results.methods == ["puicl", "logistic", "empu"]  # the last failed on a task
+
+
 def test_failed_cells_are_counted_in_whole_numbers_where_a_task_is_not_there_yet(results_folder):
     last = list(TASKS)[7]
     results = without(results_folder, lambda t: (t.task == last) & (t.method != "puicl"))
