@@ -24,7 +24,10 @@ def batch_of(n_labeled: int, n_unlabeled: int, d: int = 3) -> Batch:
 
 @pytest.mark.parametrize(
     ("n_labeled", "n_unlabeled", "kept"),
-    [(9, 6, 15), (20, 12, 32), (30, 49, 64), (100, 539, 512), (1, 120, 112), (110, 5, 112)],
+    [
+        *((9, 6, 15), (20, 12, 32), (30, 45, 64), (30, 49, 64)),
+        *((100, 539, 512), (1, 120, 112), (110, 5, 112)),
+    ],
 )
 def test_rows_of_both_kinds_are_cut_in_proportion(n_labeled, n_unlabeled, kept):
     batch = batch_of(n_labeled, n_unlabeled)
@@ -34,7 +37,7 @@ def test_rows_of_both_kinds_are_cut_in_proportion(n_labeled, n_unlabeled, kept):
     assert kept >= 0.8 * rows or rows < 64
     assert cut.n_labeled >= 1
     assert cut.y.shape[1] >= 1
-    assert abs(cut.n_labeled - n_labeled * kept / rows) <= 1
+    assert abs(cut.n_labeled - n_labeled * kept / rows) <= 0.5  # the nearest number
     torch.testing.assert_close(cut.x[:, : cut.n_labeled], batch.x[:, : cut.n_labeled])
     unlabeled = batch.x[:, n_labeled : n_labeled + cut.y.shape[1]]
     torch.testing.assert_close(cut.x[:, cut.n_labeled :], unlabeled)
