@@ -74,6 +74,15 @@ def test_scores_too_large_for_exp_are_shifted_by_their_rows_largest(spread):
         torch.testing.assert_close(actual.double(), wanted, rtol=1e-3, atol=1e-3 * spread)
 
 
+def test_scores_so_low_that_every_exp_vanishes_are_shifted_too():
+    q, k, v = (x.detach() for x in heads(6, 6, 16, torch.float32))
+    inputs = [x.requires_grad_() for x in (-3 - q.abs(), 3 + k.abs(), v)]
+    assert (inputs[0] @ inputs[1].transpose(-1, -2)).exp().max() == 0
+    expected = with_gradients(plain, [x.detach().double().requires_grad_() for x in inputs])
+    for actual, wanted in zip(with_gradients(attend, inputs), expected, strict=True):
+        torch.testing.assert_close(actual.double(), wanted, rtol=1e-3, atol=1e-3)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_pieces_and_recomputed_weights_change_no_bit(monkeypatch, dtype):
     inputs = heads(20, 20, 16, dtype)
