@@ -1,5 +1,7 @@
 """Attention and norms written out: equal to PyTorch's, in value and gradient, in every type."""
 
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -81,6 +83,16 @@ def test_scores_so_low_that_every_exp_vanishes_are_shifted_too():
     expected = with_gradients(plain, [x.detach().double().requires_grad_() for x in inputs])
     for actual, wanted in zip(with_gradients(attend, inputs), expected, strict=True):
         torch.testing.assert_close(actual.double(), wanted, rtol=1e-3, atol=1e-3)
+
+
+def test_scores_of_long_axes_are_shifted_though_queries_and_keys_are_short():
+    inputs = heads(40, 40, 16, torch.bfloat16, spread=2.5)
+    q, k, _ = (x.detach().double() for x in inputs)
+    assert k.shape[-2] > kernels.SHORT
+    assert (q.norm(dim=-1).amax() + k.norm(dim=-1).amax()) < kernels.SAFE_SCORE
+    assert (q @ k.transpose(-1, -2)).max() > math.log(torch.finfo(torch.bfloat16).max)
+    expected = plain(*(x.detach().double() for x in inputs))
+    assert relative_error(attend(*inputs).detach(), expected) < 0.15  # scores, too, are rounded
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
