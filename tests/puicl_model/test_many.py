@@ -43,6 +43,20 @@ def odd_tables() -> list[tuple]:
     ]
 
 
+def test_the_weights_card_counts_for_every_table(untrained_weights):
+    interval = {"center": [0.0, 1.0], "spread": [-3.0, 0.0, 0.0, 0.0, 0.0], "quantile": 1.0}
+    card = {"class_prior_interval": interval, "trained_range": {"n_unlabeled": 10}}
+    classifier = PUICLClassifier(untrained_weights(card), n_estimators=1)
+    tables = [numbers(0), numbers(1)]
+    for table, found in zip(tables, fit_many(tables, classifier), strict=True):
+        expected = clone(classifier).fit(*table)
+        assert found.report_["forward_passes"] == expected.report_["forward_passes"] == 3
+        np.testing.assert_allclose(
+            found.class_prior_interval_, expected.class_prior_interval_, **CLOSE
+        )
+        assert np.ptp(found.class_prior_interval_) > 0
+
+
 @pytest.mark.parametrize("blend", [None, "trees"])
 def test_every_table_has_the_answer_of_a_fit_of_its_own(classifier, blend, monkeypatch):
     monkeypatch.setattr("puicl_model.trees._TREES", 10)  # of 8 tables, and each of them again
