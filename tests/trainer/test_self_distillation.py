@@ -14,7 +14,7 @@ from puicl_model.process_settings import threads
 from shard_io import open_shards
 from trainer.cli import _resolve
 from trainer.gradient import microbatch_gradient
-from trainer.loader import load
+from trainer.loader import Batch, load
 from trainer.state import TrainState
 from trainer.teacher import Averaged, soft_targets
 
@@ -211,3 +211,21 @@ def test_the_bits_are_the_same_on_two_processes_and_resumed(
 def test_a_weight_that_leaves_nothing_of_the_classes_is_refused(weight):
     with pytest.raises(ValueError, match=r"self_distillation\.weight"):
         TrainConfig(self_distillation={"weight": weight})
+
+
+@pytest.mark.parametrize(("n_labeled", "n_unlabeled"), [(30, 2), (1, 300)])
+def test_the_teacher_reads_a_task_as_a_whole_whatever_its_composition(n_labeled, n_unlabeled):
+    """Where the classifier, which never saw a table like it, would read a part or several."""
+    seen = []
+
+    class Teacher:
+        unlabeled_token, orders_matter = torch.zeros(1), True
+
+        def __call__(self, x, n_labeled):
+            seen.append((n_labeled, x.shape[1]))
+            return torch.zeros(len(x), x.shape[1] - n_labeled, 2)
+
+    x = torch.randn(1, n_labeled + n_unlabeled, 3, generator=torch.Generator().manual_seed(0))
+    whole = Batch(ADDRESS, x, torch.zeros(1, n_unlabeled), n_labeled)
+    soft_targets(Teacher(), whole, TrainConfig(self_distillation={"weight": 0.5, "passes": 2}))
+    assert set(seen) == {(n_labeled, n_labeled + n_unlabeled)}
