@@ -24,6 +24,14 @@ from pu_bench.run.files import DETAILS
 PUBLISHED = Path(__file__).resolve().parents[2] / "results" / "published"
 
 
+def test_a_whole_repeat_is_run_before_the_next(collection):
+    cells = list(plan_of(collection, CHEAP, repeats=2).cells())
+    every = {(task, method) for task in collection.tables for method in CHEAP}
+    for repeat, half in enumerate((cells[: len(every)], cells[len(every) :])):
+        assert {cell.repeat for cell in half} == {repeat}
+        assert {(cell.task, cell.method) for cell in half} == every
+
+
 def test_every_registered_method_sees_identical_rows(monkeypatch, collection, tmp_path):
     handed: dict[tuple, set] = {}
 
