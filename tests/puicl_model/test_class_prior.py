@@ -167,6 +167,14 @@ def test_an_interval_is_widened_until_it_covers_other_tasks_and_never_narrowed()
     assert widened(known, near, n_labeled, np.array([expit(x).mean() for x in near])) == known
 
 
+def test_few_tasks_of_rare_positives_are_covered_as_often_as_many_others():
+    true = np.repeat([0.1, 0.5], [5, 95])
+    log_odds = [sure(0.2, 400)] * 5 + [sure(0.5, 400)] * 95
+    wide = widened(INTERVAL | {"quantile": 0.0}, log_odds, np.full(100, 50), true)
+    spread = 1 / np.sqrt(400)
+    assert wide["quantile"] == pytest.approx((logit(0.2) - logit(0.1)) / spread)
+
+
 def test_the_classifier_takes_the_interval_from_the_card_and_a_given_share_moves_it(
     tmp_path, monkeypatch
 ):
