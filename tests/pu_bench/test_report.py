@@ -338,6 +338,16 @@ def test_dots_stand_beside_their_tasks_name(results_folder, drawn):
     assert told == {results.task_title(task): pytest.approx(auc[task]) for task in results.tasks}
 
 
+def test_dots_stand_in_tasks_from_easy_to_hard(results_folder, drawn):
+    results = changed(results_folder, auc=lambda t: 1 - t.auc)
+    figures.dots_by_task(results)
+    (axes,) = drawn[0].axes
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    means = results.by_task("auc").mean(axis=1).rename(results.task_title).to_dict()
+    assert names == sorted(means, key=means.get, reverse=True) != list(means)
+    assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first one is on top
+
+
 def test_a_calibration_curve_is_the_share_of_positives_over_the_mean_score(results_folder, drawn):
     figures_probability.calibration(load_results(results_folder))
     for axes in drawn[0].axes[:4]:
