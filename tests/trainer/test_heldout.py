@@ -56,8 +56,8 @@ def test_heldout_figures_do_not_depend_on_the_number_of_processes(config, monkey
 def test_figures_are_means_over_tasks_that_lie_evenly_spaced_in_the_folder(config):
     state, reader = TrainState(config, CPU), open_shards(config.train.heldout)
     losses, hits, aucs = [], [], []
-    for step, index in ((0, 0), (0, 3), (1, 2), (2, 1), (3, 0)):  # every third of four times four
-        batch = load(reader, (2, step, index))
+    for at, index in ((0, 0), (0, 3), (1, 2), (2, 1), (3, 0)):  # every third of four times four
+        batch = load(reader, (2, at, index))
         with torch.no_grad():
             says = state.model(batch.x, batch.n_labeled).double().softmax(-1)[..., 1].numpy()
         for p, y in zip(says, batch.y.numpy(), strict=True):
