@@ -198,9 +198,10 @@ def _show_estimate(
     parts = todo.missing
     size = estimate(settings, parts, split)
     print(
-        f"plan {plan_digest(settings.prior)[:16]}: stages {spoken_ranges(stages)}, {size.parts:,} "
-        f"parts, {size.microbatches:,} microbatches, {size.tasks:,} tasks, about "
-        f"{_sampled(size.rows)} rows, {_sampled(size.cells)} cells, {volume(size.bytes)} "
+        f"plan {plan_digest(settings.prior)[:16]}: stages {spoken_ranges(stages)}, "
+        f"{counted(size.parts, 'part')}, {counted(size.microbatches, 'microbatch')}, "
+        f"{counted(size.tasks, 'task')}, about {_sampled(size.rows)} rows, "
+        f"{_sampled(size.cells)} cells, {volume(size.bytes)} "
         "uncompressed"
     )
     if todo.present:

@@ -7,13 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from prior_gen.estimate import room
-from prior_gen.generator import (
-    TASKS,
-    GenerationResult,
-    check_space,
-    free_space,
-    write_parts,
-)
+from prior_gen.generator import GenerationResult, check_space, free_space, write_parts
 from puicl_config import Config
 from puicl_config.workers import drop_if_told
 from shard_io import (
@@ -23,6 +17,7 @@ from shard_io import (
     ShardError,
     Store,
     check_claim,
+    check_same_bits,
     claim_folder,
     content_digest,
     open_shards,
@@ -63,13 +58,7 @@ def convert_shards(
         lacking = _lacking(out, published) if begun else published
         check_space(out, room(ours.config, lacking, ours.split, free_space(out)))
     manifest = claim_folder(out, ours)
-    samples = {one.software.get(TASKS) for one in (manifest, theirs)}
-    # Older versions did not record the digest of tasks.
-    if manifest.canary != theirs.canary or len(samples - {None}) > 1:
-        raise ShardError(
-            f"{out} was begun on a machine that produces different bits from those in {source}; "
-            "give another folder"
-        )
+    check_same_bits(out, manifest, source, theirs)
     if isinstance(out, Path):
         sweep_staging(out)
     parts = _lacking(out, published)

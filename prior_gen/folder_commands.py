@@ -116,8 +116,8 @@ def _show_shares(folder: Path | Store, stages: str, shares: int, as_json: bool) 
         print(f"{folder}: nothing is missing of stages {spoken_ranges(wanted)}")
         return
     print(
-        f"{folder}: {sum(owed.values())} parts of stages {spoken_ranges(wanted)} are missing, of "
-        f"{len(owed)} shares: --array={as_ranges(owed)}"
+        f"{folder}: stages {spoken_ranges(wanted)} lack {counted(sum(owed.values()), 'part')}, of "
+        f"{counted(len(owed), 'share')}: --array={as_ranges(owed)}"
     )
     for i in owed if can_be_written(folder) else ():
         print(command_for(folder, wanted, f" --part-range {i}/{shares}"))

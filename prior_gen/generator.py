@@ -24,6 +24,7 @@ from puicl_config.workers import (
     signals_deferred,
 )
 from shard_io import (
+    TASKS,
     Manifest,
     Microbatch,
     PartEntry,
@@ -39,9 +40,6 @@ from shard_io import (
     sweep_staging,
     told_as_shard_error,
 )
-
-# Key of `tasks_digest` in a manifest's `software`.
-TASKS = "sample"
 
 MakePart = Callable[[Manifest, Path | Store, PartId], PartEntry]
 

@@ -64,8 +64,8 @@ def _print_table(
         )
         shown.add_row(
             name,
-            f"{np.mean(auc):.3f} ± {np.std(auc):.3f}",
-            f"{np.mean(hits):.3f} ± {np.std(hits):.3f}",
+            f"{np.mean(auc):.3f} ± {np.std(auc, ddof=1):.3f}",
+            f"{np.mean(hits):.3f} ± {np.std(hits, ddof=1):.3f}",
         )
         means[name] = float(np.mean(auc)), float(np.mean(hits))
     Console(width=100).print(shown)

@@ -21,4 +21,5 @@ def volume(n_bytes: float) -> str:
 
 def counted(number: int, noun: str) -> str:
     """A number of things, such as `1 part` or `14,400 tasks`; `noun` is the singular."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    ending = "" if number == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{number:,} {noun}{ending}"

@@ -12,8 +12,10 @@ from shard_io.files import sweep_staging
 from shard_io.filtered import FilteredReader
 from shard_io.layout import MANIFEST, PARTS, Layout, PartId, PlanId
 from shard_io.manifest import (
+    TASKS,
     Manifest,
     check_claim,
+    check_same_bits,
     claim_folder,
     describe_differences,
     read_manifest,
@@ -40,6 +42,7 @@ __all__ = [
     "BELONGS_NOWHERE",
     "MANIFEST",
     "PARTS",
+    "TASKS",
     "FilteredReader",
     "Layout",
     "Manifest",
@@ -58,6 +61,7 @@ __all__ = [
     "bad_parts",
     "cache_folder",
     "check_claim",
+    "check_same_bits",
     "claim_folder",
     "command_for",
     "content_digest",

@@ -30,6 +30,8 @@ FORMAT_VERSION = 1
 _BEFORE = {"shuffle": "bits"}
 # Settings that do not change the content: a folder keeps its first writer's choice.
 _PACKING = {"zstd_level", "shuffle"}
+# Key in `software` of the digest of some tasks of the plan; older versions did not record it.
+TASKS = "sample"
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,11 @@ class Manifest:
     def layout(self) -> Layout:
         """How the plan is divided into parts here."""
         return Layout(self.config.prior, self.storage.parts_per_stage)
+
+    def made_as(self, other: "Manifest") -> bool:
+        """Whether the machines that began two folders of one plan produced the same bits."""
+        samples = {self.software.get(TASKS), other.software.get(TASKS)} - {None}
+        return self.canary == other.canary and len(samples) <= 1
 
     def header(self) -> dict[str, Any]:
         """The manifest without the merged entries, as plain data."""
@@ -223,6 +230,17 @@ def check_claim(folder: Path | Store, manifest: Manifest) -> Manifest | None:
             f"{folder} holds other shards: {first_of(differences)}; give another folder"
         )
     return present
+
+
+def check_same_bits(
+    folder: Path | Store, manifest: Manifest, source: Path | Store, theirs: Manifest
+) -> None:
+    """Raise `ShardError` if parts of `source` would get among other bits in `folder`."""
+    if not manifest.made_as(theirs):
+        raise ShardError(
+            f"{folder} was begun on a machine that produces different bits from those in {source}; "
+            "give another folder"
+        )
 
 
 def describe_differences(wanted: dict[str, Any], present: dict[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ from shard_io.errors import ShardError, told_as_shard_error
 from shard_io.files import publish_files, replace_whole, staging_folder, sweep_staging
 from shard_io.filtered import joined, surviving_numbers
 from shard_io.layout import MANIFEST, PARTS
-from shard_io.manifest import Manifest, claim_folder, read_manifest
+from shard_io.manifest import Manifest, check_same_bits, claim_folder, read_manifest
 from shard_io.merge import refresh_manifest
 from shard_io.parts import PartEntry, publish_entry
 from shard_io.reader import ShardReader
@@ -42,7 +42,7 @@ def slice_shards(source: Path | Store, where: str, out: Path) -> Manifest:
         with contextlib.suppress(ShardError):
             if _grows(read_manifest(out), manifest):
                 replace_whole(out, MANIFEST, manifest.to_bytes({}))
-        claim_folder(out, manifest)
+        check_same_bits(out, claim_folder(out, manifest), source, manifest)
         sweep_staging(out)
         slice_reader = ShardReader(out)
         for part in slice_reader.missing_parts(index.survivors):

@@ -1,13 +1,12 @@
 """A place that cannot be used is one clear sentence and exit 2, and nothing is left behind."""
 
 import errno
-import json
 from pathlib import Path
 
 import pytest
+from sealed import change_manifest
 
 import shard_io.store
-from puicl_config import sha256_of
 from shard_io import open_shards
 
 
@@ -127,12 +126,10 @@ def test_a_folder_begun_elsewhere_is_refused_by_name_of_library_and_instruction_
     fails, tiny_yaml, own_shards
 ):
     path = own_shards / "manifest.json"
-    content = json.loads(path.read_text())
-    content["canary"] = "0" * 64
-    content["software"].update({"numpy": "0.9", "simd": "SSE2"})
-    header = {key: content[key] for key in content if key not in ("parts", "header_digest")}
-    content["header_digest"] = sha256_of(header)
-    path.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+    elsewhere = {"numpy": "0.9", "simd": "SSE2"}
+    change_manifest(
+        own_shards, lambda m: m.update(canary="0" * 64, software=m["software"] | elsewhere)
+    )
     (own_shards / "entries" / "stage-0001-part-000.json").unlink()
     before = path.read_bytes()
     makes = ["--config", tiny_yaml, "--stages", "1", "--out", own_shards]

@@ -6,12 +6,13 @@ from collections import namedtuple
 
 import pytest
 from folders import folder_bytes
+from sealed import change_manifest
 
 import prior_gen.generator
 import prior_gen.microbatch
 from prior_gen.convert import convert_shards
 from prior_gen.generator import generate_shards
-from puicl_config import canonical_json, load_config, sha256_of
+from puicl_config import canonical_json, load_config
 from shard_io import PartId, ShardError, entries_of, open_shards, problems_of
 
 CODE = "from prior_gen.cli import main; main()"
@@ -113,21 +114,13 @@ def test_what_a_killed_conversion_left_behind_is_swept(generated, tmp_path):
     assert not dead.parent.exists()
 
 
-def change_header(folder, change):
-    manifest = folder / "manifest.json"
-    raw = json.loads(manifest.read_text())
-    header = {key: raw[key] for key in raw if key not in ("parts", "header_digest")}
-    change(header)
-    manifest.write_text(json.dumps({**raw, **header, "header_digest": sha256_of(header)}))
-
-
 @pytest.mark.parametrize("differs", ["canary", "sample"])
 def test_what_another_machine_began_is_not_added_to(own_shards, tmp_path, differs):
     folder = tmp_path / "tars"
     convert_shards(own_shards, folder, "webdataset", jobs=1)
     shutil.rmtree(folder / "entries")
     other = {"canary": lambda header: header, "sample": lambda header: header["software"]}[differs]
-    change_header(own_shards, lambda header: other(header).update({differs: "0" * 64}))
+    change_manifest(own_shards, lambda header: other(header).update({differs: "0" * 64}))
     before = folder_bytes(folder)
     with pytest.raises(ShardError, match=r"begun on a machine that produces different bits from"):
         convert_shards(own_shards, folder, "webdataset", jobs=1)
@@ -140,7 +133,7 @@ def test_a_source_from_before_samples_were_recorded_is_added_to_what_was_begun_s
     folder = tmp_path / "tars"
     convert_shards(own_shards, folder, "webdataset", jobs=1)
     (folder / PartId(2, 1).entry_path).unlink()
-    change_header(own_shards, lambda header: header["software"].pop("sample"))
+    change_manifest(own_shards, lambda header: header["software"].pop("sample"))
     assert len(convert_shards(own_shards, folder, "webdataset", jobs=1).written) == 1
 
 

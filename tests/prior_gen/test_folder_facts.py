@@ -6,11 +6,12 @@ import shutil
 from collections import Counter
 
 import pytest
+from sealed import change_manifest
 
 from prior_gen import folder_commands
 from prior_gen.generator import generate_shards
 from prior_gen.info import describe_shards
-from puicl_config import InputError, load_config, sha256_of, volume
+from puicl_config import InputError, load_config, volume
 from shard_io import PartId, open_shards, slice_shards
 from shard_io.files import LOCK
 
@@ -88,11 +89,7 @@ def test_a_whole_folder_lacks_none_and_a_slice_is_told_as_one(all_shards, tmp_pa
 def test_what_a_folder_is_called_and_says_of_itself_gives_no_orders(all_shards, tmp_path, told):
     folder = tmp_path / "a[red]b[/x] :bug:"
     slice_shards(all_shards, "d <= 3", folder)
-    manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["slice"]["where"] = "\x1b[2J[bold]d[/bold]"
-    header = {key: manifest[key] for key in manifest.keys() - {"parts", "header_digest"}}
-    manifest["header_digest"] = sha256_of(header)
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    change_manifest(folder, lambda m: m["slice"].update(where="\x1b[2J[bold]d[/bold]"))
     out = told("info", folder)
     assert "a[red]b[/x] :bug:" in out
     assert rows_of(out)["slice of this plan"] == r"\x1b[2J[bold]d[/bold]"
@@ -191,7 +188,7 @@ def test_repair_checks_that_seeds_give_the_same_here_if_there_is_anything_to_mak
         assert not entry.exists()
     assert told("repair", own_shards, "--jobs", 1).splitlines() == [
         left,
-        f"{own_shards}: made 1 parts again",
+        f"{own_shards}: made 1 part again",
     ]
     assert f"{own_shards}: 1 problem; remove what " in told("verify", own_shards, code=1)
 

@@ -77,8 +77,8 @@ def test_the_commands_that_info_prints_make_what_is_missing(
     told = run("info", str(folder), "--stages", "1-3", "--shares", "4")
     facts = json.loads(run("info", str(folder), "--stages", "1-3", "--shares", "4", "--json"))
     assert f"--array={facts['array']}" in told
-    assert f" {sum(facts['missing_parts'].values())} parts of stages" in told
-    assert "7 parts of stages 1-3 are missing, of 3 shares: --array=1,3-4" in told
+    assert f"lack {sum(facts['missing_parts'].values())} parts, of" in told
+    assert "stages 1-3 lack 7 parts, of 3 shares: --array=1,3-4" in told
     commands = [line for line in told.splitlines() if line.startswith("prior-gen ")]
     assert len(commands) == 3
     for command in commands[:2]:

@@ -75,7 +75,7 @@ def test_what_was_made_is_told_in_parts_tasks_bytes_and_tasks_a_second(all_shard
     said = f"there: wrote 15 parts with 216 tasks, {volume(size)}, in 54s (4 tasks/s)"
     assert capsys.readouterr().out == f"{said}\n"
     _show_result("there", GenerationResult(written=entries, skipped=7, seconds=54.0))
-    assert capsys.readouterr().out == f"{said}, 7 parts were there\n"
+    assert capsys.readouterr().out == f"{said}, 7 parts there already\n"
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import tarfile
 import numpy as np
 import pytest
 from folders import folder_bytes
+from sealed import write_sealed
 
 import shard_io.store
 from prior_gen.generator import generate_shards
@@ -242,7 +243,7 @@ def test_a_truncated_or_missing_file_is_found_and_repair_makes_the_same_bytes(
     assert victim.name in told
     code, told = command("repair", own_shards, "--jobs", 1)
     assert code == 0
-    assert "made 1 parts again" in told
+    assert "made 1 part again" in told
     assert folder_bytes(own_shards) == before
 
 
@@ -405,12 +406,6 @@ def test_a_full_disk_is_told_although_an_entry_is_damaged(tiny, own_shards, monk
         generate_shards(tiny, own_shards, [5], jobs=1)
 
 
-def sealed_again(path, raw):
-    """A manifest whose header has its own digest, as another version would write it."""
-    header = {key: raw[key] for key in raw if key not in ("parts", "header_digest")}
-    path.write_text(json.dumps({**raw, "header_digest": sha256_of(header)}))
-
-
 def test_a_folder_of_another_version_of_the_prior_is_refused(own_shards):
     path = own_shards / "manifest.json"
     raw = json.loads(path.read_text())
@@ -424,13 +419,13 @@ def test_a_folder_of_another_version_of_the_prior_is_refused(own_shards):
         ),
     ):
         plan = {**raw["plan"], **change}
-        sealed_again(path, {**raw, "plan": plan, "plan_digest": sha256_of(plan)})
+        write_sealed(path, {**raw, "plan": plan, "plan_digest": sha256_of(plan)})
         with pytest.raises(ShardError, match=rf"another version of the prior \({said}"):
             open_shards(own_shards)
 
 
 def test_a_folder_of_another_version_of_the_format_is_refused(own_shards):
     path = own_shards / "manifest.json"
-    sealed_again(path, {**json.loads(path.read_text()), "format_version": 2})
+    write_sealed(path, {**json.loads(path.read_text()), "format_version": 2})
     with pytest.raises(ShardError, match="has format version 2; this code reads 1"):
         open_shards(own_shards)

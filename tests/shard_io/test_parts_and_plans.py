@@ -205,7 +205,7 @@ def test_what_verify_finds_by_the_seeds_the_repair_that_it_names_mends(own_shard
     advice = f"prior-gen repair {own_shards} --regenerate 50 --seed 3"
     assert f"`{advice}` mends bad parts" in told
     assert command("repair", own_shards)[1].endswith("made 0 parts again\n")
-    assert command(*advice.split()[1:], "--jobs", 1)[1].endswith("made 1 parts again\n")
+    assert command(*advice.split()[1:], "--jobs", 1)[1].endswith("made 1 part again\n")
     assert folder_bytes(own_shards) == whole
 
 

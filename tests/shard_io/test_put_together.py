@@ -71,7 +71,7 @@ def test_a_part_that_is_stored_otherwise_is_read_by_nobody_and_made_again_by_rep
     assert "were put together" in verify_part(own_shards, STRANGER)
     assert bad_parts(own_shards) == [STRANGER]
     assert command("verify", own_shards)[0] == 1
-    assert command("repair", own_shards, "--jobs", 1)[1].endswith("made 1 parts again\n")
+    assert command("repair", own_shards, "--jobs", 1)[1].endswith("made 1 part again\n")
     # The other format's file is nobody's now, and left alone.
     (own_shards / STRANGER.data_path("webdataset")).unlink(missing_ok=True)
     assert folder_bytes(own_shards) == whole

@@ -134,7 +134,7 @@ def test_verify_of_a_web_server_says_that_extra_files_are_unseen(own_shards, ser
     assert "stage-0005-part-000 is missing" in told
     assert "repair" not in told.splitlines()[-1]
     _, told = command("info", url, "--stages", "1-5", "--shares", "2")
-    assert "1 parts of stages 1-5 are missing, of 1 shares: --array=1" in told
+    assert "stages 1-5 lack 1 part, of 1 share: --array=1" in told
     assert "prior-gen" not in told  # nobody can write there
 
 
@@ -169,7 +169,7 @@ def test_a_dry_run_into_a_bucket_knows_what_is_there_and_writes_nothing(
     before = objects(bucket)
     code, told = command("--config", plan, "--stages", "1-5", "--out", remote, "--dry-run")
     assert code == 0
-    assert "1 parts, " in told
+    assert "1 part, " in told
     assert "4 more parts exist already" in told
     assert "free space cannot be checked behind a URL" in told
     assert objects(bucket) == before

@@ -9,6 +9,8 @@ import shutil
 
 import numpy as np
 import pytest
+from folders import folder_bytes
+from sealed import change_manifest
 
 from prior_gen.convert import convert_shards
 from prior_gen.generator import generate_shards, write_parts
@@ -185,6 +187,18 @@ def test_slicing_goes_on_where_it_was_stopped_and_follows_a_growing_folder(
     slice_shards(source, WHERE, out)
     assert (out / "manifest.json").read_bytes() == (sliced / "manifest.json").read_bytes()
     assert list(problems_of(out)) == []
+
+
+@pytest.mark.parametrize("differs", ["canary", "sample"])
+def test_parts_of_a_machine_of_other_bits_are_not_added_to_a_slice(own_shards, out, differs):
+    slice_shards(own_shards, WHERE, out)
+    next((out / "entries").iterdir()).unlink()
+    other = {"canary": lambda m: m, "sample": lambda m: m["software"]}[differs]
+    change_manifest(own_shards, lambda m: other(m).update({differs: "0" * 64}))
+    before = folder_bytes(out)
+    with pytest.raises(ShardError, match=r"begun on a machine that produces different bits from"):
+        slice_shards(own_shards, WHERE, out)
+    assert folder_bytes(out) == before
 
 
 def test_a_slice_of_a_slice_is_the_slice_by_both(all_shards, sliced, tmp_path):
