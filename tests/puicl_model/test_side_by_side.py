@@ -9,6 +9,7 @@ import weakref
 from collections import deque
 from concurrent.futures import Future
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -384,6 +385,14 @@ def test_the_cells_of_the_largest_batch_bound_how_many_are_computed_at_a_time(
     answers = inference.log_odds(Network(), jobs)
     assert asked == [2 * 5 * 3]  # two tables for each of four threads; the other has 7 * 3
     assert [len(answer) for answer in answers] == 8 * [4] + [6]
+
+
+def test_the_docs_state_the_most_cells_that_are_held():
+    guide = Path(__file__).resolve().parents[2] / "docs" / "user_guide.md"
+    for text in (PUICLClassifier.__doc__, guide.read_text(encoding="utf-8")):
+        told = " ".join(text.split())
+        assert f"up to {side_by_side._CELLS_AT_ONCE:,} cells" in told
+        assert f"{inference._CELLS_ON_GPU:,} on a GPU" in told
 
 
 def test_what_is_held_of_the_largest_context_bounds_how_many_are_read_at_a_time(
