@@ -31,6 +31,8 @@ class ProgressReport:
                 TimeRemainingColumn(),
                 TextColumn("{task.fields[note]}"),
                 console=Console(stderr=True),
+                # The bar's own lines are on stderr: what goes to a file must stay there.
+                redirect_stdout=is_terminal(sys.stdout),
             )
             self._task = self._bar.add_task(label, total=total, completed=done, note="")
             self._bar.start()

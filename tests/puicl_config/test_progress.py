@@ -55,6 +55,16 @@ def test_a_terminal_has_a_bar_that_ends_with_the_work(monkeypatch, capsys):
         assert not thread.is_alive()
 
 
+def test_results_reach_their_file_although_a_terminal_has_a_bar(monkeypatch, capsys):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with ProgressReport("bench", 10, "cells"):
+        print("a result")
+    assert capsys.readouterr().out == "a result\n"
+    assert "a result" not in terminal.getvalue()
+
+
 def test_what_is_said_gives_no_orders_and_what_is_wrong_is_not_lost():
     stream = io.StringIO()
     speak("a \x1b[2J", stream)
