@@ -17,7 +17,7 @@ from prior_gen.rebuild import rebuild_manifest
 from prior_gen.regenerate import regenerate_parts
 from prior_gen.settings import Overrides, read_settings
 from prior_gen.stages import parse_stages
-from puicl_config import InputError, counted, plan_digest, visible, volume
+from puicl_config import InputError, ProgressReport, counted, plan_digest, visible, volume
 from puicl_config.workers import stops_with
 from shard_io import (
     BELONGS_NOWHERE,
@@ -135,7 +135,9 @@ def verify(
     """Re-read and re-hash every file; exit with 1 if anything is wrong."""
     folder = folder_of(place)
     parts = open_shards(folder).published_parts()
-    count, again, options = _print_all(problems_of(folder)), "", ""
+    with ProgressReport("prior-gen verify", len(parts), "parts") as progress:
+        count = _print_all(problems_of(folder, progress.advance))
+    again, options = "", ""
     if regenerate:
         chosen, unlike = regenerate_parts(folder, regenerate, seed, jobs)
         count += _print_all(f"{part.name} differs from what its seeds give" for part in unlike)
@@ -179,7 +181,9 @@ def repair(
     if isinstance(folder, Path):
         sweep_staging(folder)
     unlike = regenerate_parts(folder, regenerate, seed, jobs)[1] if regenerate else []
-    parts = sorted({*bad_parts(folder), *absent_parts(folder), *unlike})
+    with ProgressReport("prior-gen repair", len(reader.published_parts()), "parts") as progress:
+        bad = bad_parts(folder, progress.advance)
+    parts = sorted({*bad, *absent_parts(folder), *unlike})
     if parts:
         check_canary(reader.manifest)
     before = store_of(folder).read(MANIFEST)

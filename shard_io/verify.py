@@ -1,7 +1,7 @@
 """Verification: reading and hashing everything in a folder again, here or behind a URL."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,12 @@ from shard_io.strangers import open_own, own_entry
 BELONGS_NOWHERE = "belongs to no published part"
 
 
-def problems_of(folder: Path | Store) -> Iterator[str]:
+def problems_of(
+    folder: Path | Store, checked: Callable[[], object] = lambda: None
+) -> Iterator[str]:
     """Everything that is wrong with a folder, one sentence per problem.
+
+    `checked` is called after each published part.
 
     Every byte of the folder is covered except a README.md, a .gitignore, the content of .staging
     and subfolders with their own manifest. If the folder cannot be listed (a web server), files
@@ -28,6 +32,7 @@ def problems_of(folder: Path | Store) -> Iterator[str]:
     reader = ShardReader(folder)
     for part in reader.published_parts():
         problem = verify_part(folder, part, reader.manifest)
+        checked()
         if problem:
             yield problem
     for part in absent_parts(folder):
@@ -60,20 +65,21 @@ def verify_part(folder: Path | Store, part: PartId, manifest: Manifest | None = 
     return None
 
 
-def bad_parts(folder: Path | Store) -> list[PartId]:
-    """Published parts that must be made again, in order.
+def bad_parts(folder: Path | Store, checked: Callable[[], object] = lambda: None) -> list[PartId]:
+    """Published parts that must be made again, in order; `checked` is called after each part.
 
     These are the parts that `verify_part` complains about, and those whose content digest in the
     manifest differs from that in the entry: only the seeds can tell which of the two is right.
     """
     reader = ShardReader(folder)
     merged = merged_entries(folder)
-    return [
-        part
-        for part in reader.published_parts()
-        if verify_part(folder, part, reader.manifest)
-        or is_disputed(merged.get(part.name), reader.entry(part))
-    ]
+    bad = []
+    for part in reader.published_parts():
+        problem = verify_part(folder, part, reader.manifest)
+        checked()
+        if problem or is_disputed(merged.get(part.name), reader.entry(part)):
+            bad.append(part)
+    return bad
 
 
 def absent_parts(folder: Path | Store) -> list[PartId]:

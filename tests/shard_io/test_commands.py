@@ -52,6 +52,14 @@ def test_what_mends_a_folder_with_spaces_in_its_path_can_be_pasted(own_shards, c
     assert told_commands(str(refusal.value)) == lost
 
 
+@pytest.mark.parametrize("name", ["verify", "repair"])
+def test_reading_all_parts_says_how_far_it_is(name, own_shards, prior_gen_command):
+    n_parts = len(open_shards(own_shards).published_parts())
+    _, results, said = prior_gen_command(name, str(own_shards))
+    assert f"prior-gen {name}: {n_parts}/{n_parts} parts (100%), " in said
+    assert "%" not in results
+
+
 def test_a_share_names_what_others_owe_by_a_command_to_be_pasted(tiny_yaml, tmp_path, command):
     words = ["--config", str(tiny_yaml), "--stages", "1", "--out", str(tmp_path / "h a")]
     status, out = command(*words, "--part-range", "1/2", "--jobs", "1")
