@@ -10,7 +10,16 @@ from pu_bench.methods import METHODS
 from pu_bench.report import write_report
 from pu_bench.run import Cell, Plan, run_benchmark, run_only, usable_methods
 from pu_bench.run.cells import cell_of
-from pu_bench.run.files import CELLS, RESULTS, SWEEP_RESULTS, read_results, to_six_digits
+from pu_bench.run.environment import other_than_here
+from pu_bench.run.files import (
+    CELLS,
+    ENVIRONMENT,
+    RESULTS,
+    SWEEP_RESULTS,
+    read_environments,
+    read_results,
+    to_six_digits,
+)
 from pu_bench.run.metrics import METRICS
 from pu_bench.run.store import CellLog, Record
 from pu_bench.sweeps import (
@@ -106,6 +115,8 @@ def only(text: str, data: Path | None, model: Path | None, out: Path) -> bool:
     keys = (*METRICS, "rows_seen", "collapsed", "reliability", "error")
     differing = [key for key in keys if before[key] != record[key]]
     told = ", ".join(f"{key} {before[key]}" for key in differing)
+    if differing and (others := other_than_here(read_environments(out / ENVIRONMENT))):
+        told += f"; sums round differently elsewhere, and some of its cells were run with {others}"
     print(
         visible(
             f"{out} holds other figures for {cell}: {told}"

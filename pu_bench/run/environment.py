@@ -2,6 +2,7 @@
 
 import os
 import platform
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -10,6 +11,8 @@ import torch
 from puicl_config import cpu_name, git_commit
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "joblib", "pulearn", "tabpfn", "tabicl")
+# Entries that change no figure, or say nothing of why one changes.
+_NO_CAUSE = ("cpus", "jobs", "git_commit")
 
 
 def describe_environment(jobs: int) -> dict[str, Any]:
@@ -24,6 +27,20 @@ def describe_environment(jobs: int) -> dict[str, Any]:
         "jobs": jobs,
         "git_commit": git_commit(),
     }
+
+
+def other_than_here(recorded: Sequence[dict[str, Any]]) -> str:
+    """Software and hardware in the `recorded` environments that is not that of this one, as text.
+
+    "" if there is none. Entries that a record lacks are ignored: older versions recorded fewer.
+    """
+    others: dict[str, None] = {}  # in order, each once
+    for key, here in describe_environment(jobs=1).items():
+        if key not in _NO_CAUSE:
+            others |= {
+                f"{key} {each[key]}": None for each in recorded if each.get(key, here) != here
+            }
+    return ", ".join(others)
 
 
 def _version(name: str) -> str | None:

@@ -170,7 +170,13 @@ def test_only_says_where_a_recorded_cell_has_other_figures(bench, tmp_path):
     cells.write_text(json.dumps({**record, "auc": 0.123}) + "\n")
     code, out, _ = bench("--only", "monk1:logistic:0", "--out", tmp_path)
     assert code == 1
-    assert "holds other figures for monk1:logistic:0: auc 0.123" in out
+    assert out.endswith("holds other figures for monk1:logistic:0: auc 0.123\n")
+    environments = json.loads((tmp_path / "environment.json").read_text())
+    environments[0] |= {"cpu": "another", "jobs": 7, "densratio": "0.4"}
+    (tmp_path / "environment.json").write_text(json.dumps(environments))
+    code, out, _ = bench("--only", "monk1:logistic:0", "--out", tmp_path)
+    assert code == 1
+    assert out.endswith("elsewhere, and some of its cells were run with cpu another\n")
 
 
 def test_only_compares_with_a_published_folder_too_which_holds_six_digits(bench, tmp_path):
