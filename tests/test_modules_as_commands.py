@@ -35,5 +35,6 @@ def test_paragraphs_of_help_are_as_wide_as_the_terminal(app, words, monkeypatch)
 
 
 @pytest.mark.parametrize("package", ["prior_gen", "puicl_cli"])
-def test_workers_that_import_it_start_nothing(package):
+def test_workers_that_import_it_start_nothing(package, capsys):
     runpy.run_module(f"{package}.__main__", run_name="__mp_main__")
+    assert capsys.readouterr() == ("", "")

@@ -329,7 +329,8 @@ def test_numbers_that_are_digits_of_days_are_told_of(recwarn, form):
 
 @pytest.mark.filterwarnings("error")
 def test_numbers_of_any_size_may_be_far_from_each_other():
-    fit(a=np.append(numbers(), [1e308, -1e308]))
+    _, out = fit(a=np.append(numbers(), [1e308, -1e308]))
+    np.testing.assert_array_equal(out["a"], np.append(numbers(), [1e308, -1e308]))
 
 
 def test_points_that_may_part_thousands_are_told_of(recwarn):

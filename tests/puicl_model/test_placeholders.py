@@ -114,5 +114,6 @@ def test_row_numbers_and_identifiers_are_found_beside_placeholders():
 @pytest.mark.filterwarnings("error")
 def test_new_dates_with_placeholders_have_the_clock_of_the_fit():
     days = [f"2020-01-{1 + k % 28:02}T10:{k:02}:00Z" for k in range(N)]
-    fitted, _ = fit(d=with_holes(days, "unknown", [3]))
-    fitted.transform(pd.DataFrame({"d": [days[0], "-", "unknown"]}))
+    fitted, out = fit(d=with_holes(days, "unknown", [3]))
+    new = fitted.transform(pd.DataFrame({"d": [days[0], "-", "unknown"]}))
+    np.testing.assert_array_equal(new, out.to_numpy()[[0, 3, 3]])

@@ -336,6 +336,7 @@ def test_no_run_begins_among_shards(own_shards, inside):
 def test_beside_another_programs_manifest_a_run_may_begin(tmp_path):
     (tmp_path / "manifest.json").write_text("{}")
     run_folder.lock_run(tmp_path / "run", print).close()
+    assert (tmp_path / "run" / ".lock").read_text().startswith(f"process {os.getpid()} on ")
 
 
 def test_no_run_begins_where_a_link_leads_to_nothing(tmp_path):
@@ -375,3 +376,4 @@ def test_a_run_that_was_begun_among_shards_goes_on_there(own_shards):
     run.mkdir()
     (run / "config.yaml").write_text("name: x\n")
     run_folder.lock_run(run, print).close()
+    assert (run / ".lock").read_text().startswith(f"process {os.getpid()} on ")

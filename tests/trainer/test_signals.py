@@ -123,11 +123,15 @@ def test_the_end_of_what_started_it_stops_a_run_as_a_signal_does(monkeypatch):
 
 
 def test_what_the_trainer_says_may_be_lost(monkeypatch):
+    tried = []
+
     class Gone(io.StringIO):
-        def write(self, _):
+        def write(self, text):
+            tried.append(text)
             raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
     monkeypatch.setattr("sys.stdout", Gone())
     say(ALONE, "a step")
     sys.stdout.close()
     say(ALONE, "another")
+    assert tried == ["trainer: a step", "trainer: another"]
