@@ -54,14 +54,16 @@ def lacks_of(results: Results, method: str) -> str:
 def modelled_on(results: Results) -> str:
     """Say which tasks are left out of `auc_elsewhere`, and why; "" if none or all are."""
     there = [task for task in results.tasks if task in MODELLED_ON]
-    if not results.is_paper or len(there) in (0, len(results.tasks)):
+    others = len(results.tasks) - len(there)
+    if not results.is_paper or not there or not others:
         return ""
     *titles, last = (results.task_title(task) for task in there)
     named = f"{', '.join(titles)} and {last}" if titles else last
     return (
         f"Without {named}, whose classes are rules: the default weights' prior has many such tasks "
-        "because these tables had come out weak (none was trained on). The other "
-        f"{len(results.tasks) - len(there)} say more of tables like yours."
+        "because these tables had come out weak (none was trained on). "
+        f"{'The other one says' if others == 1 else f'The other {others} say'} more of tables like "
+        "yours."
     )
 
 

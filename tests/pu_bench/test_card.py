@@ -79,6 +79,7 @@ def test_blocks_hold_the_means_of_results_and_sweeps(tmp_path):
     text = with_blocks(MARKED, tmp_path)
     assert "| puicl_single | 0.750 | 0.700 | 0.700 |" in text
     assert "¹ Without MONK-1, whose classes are rules" in text
+    assert "The other one says more of tables like yours." in text
     assert "logistic" not in text
     assert "| 0.5 | 2 real | 0.800 | 0.700 | 0.200 |" in text
 
