@@ -18,11 +18,13 @@ from prior_gen.regenerate import regenerate_parts
 from prior_gen.settings import Overrides, read_settings
 from prior_gen.stages import parse_stages
 from puicl_config import InputError, ProgressReport, counted, plan_digest, visible, volume
+from puicl_config.speaking import speak
 from puicl_config.workers import stops_with
 from shard_io import (
     BELONGS_NOWHERE,
     MANIFEST,
     ManifestLost,
+    PartId,
     Store,
     absent_parts,
     as_ranges,
@@ -139,7 +141,7 @@ def verify(
         count = _print_all(problems_of(folder, progress.advance))
     again, options = "", ""
     if regenerate:
-        chosen, unlike = regenerate_parts(folder, regenerate, seed, jobs)
+        chosen, unlike = _generate_again(folder, regenerate, seed, jobs)
         count += _print_all(f"{part.name} differs from what its seeds give" for part in unlike)
         options = f" --regenerate {regenerate} --seed {seed}" if unlike else ""
         again = f"; {len(chosen)} of them, made again from their seeds, are the same"
@@ -180,7 +182,7 @@ def repair(
     reader = open_shards(folder)
     if isinstance(folder, Path):
         sweep_staging(folder)
-    unlike = regenerate_parts(folder, regenerate, seed, jobs)[1] if regenerate else []
+    unlike = _generate_again(folder, regenerate, seed, jobs)[1] if regenerate else []
     with ProgressReport("prior-gen repair", len(reader.published_parts()), "parts") as progress:
         bad = bad_parts(folder, progress.advance)
     parts = sorted({*bad, *absent_parts(folder), *unlike})
@@ -276,6 +278,14 @@ def preview(
         f"{counted(numbers['tasks_scored'], 'task')} scored"
         + (f"; {missing:,} parts of the stages begun are missing" if missing else "")
     )
+
+
+def _generate_again(
+    folder: Path | Store, count: int, seed: int, jobs: int | None
+) -> tuple[list[PartId], list[PartId]]:
+    """`regenerate_parts`, which may take minutes, after a line that says so."""
+    speak(f"making up to {counted(count, 'part')} again from their seeds", sys.stderr)
+    return regenerate_parts(folder, count, seed, jobs)
 
 
 def _how_to_mend(folder: Path | Store, count: int, options: str) -> str:
