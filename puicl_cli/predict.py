@@ -173,12 +173,16 @@ def _score_file(
         split_columns,
         write_table,
     )
+    from puicl_model.weights import find_weights
 
     name = "stdin" if data == STREAM else shown(data)
     table = options.read(data)
     split_columns(table, name, options)
     check_target(out, data)
-    _check_others({"--report": report, "--save": save}, data, out)
+    places = {"--model": find_weights(options.model)}
+    if out != STREAM:
+        places["--out"] = Path(out)
+    _check_others({"--report": report, "--save": save}, data, places)
     scored = score_table(table, name, options)
     try:
         if report is not None:
@@ -207,11 +211,13 @@ def _score_file(
         print(scored.says(out))
 
 
-def _check_others(others: dict[str, Path | None], data: str, out: str) -> None:
-    """Check the files to write beside the scores; raises `InputError` where one cannot be."""
+def _check_others(others: dict[str, Path | None], data: str, places: dict[str, Path]) -> None:
+    """Check the files to write beside the scores; raises `InputError` where one cannot be.
+
+    places: files that are taken already, by their options.
+    """
     from puicl_model.files import STREAM, check_target
 
-    places = {"--out": None if out == STREAM else Path(out)}
     for option, path in others.items():
         if path is None:
             continue
@@ -219,7 +225,7 @@ def _check_others(others: dict[str, Path | None], data: str, out: str) -> None:
             raise InputError(f"{option} needs a file: - is for --data and --out")
         check_target(str(path), data, option)
         for other, place in places.items():
-            if place is not None and path.resolve() == place.resolve():
+            if path.resolve() == place.resolve():
                 raise InputError(f"{option} and {other} are both {place}; give two files")
         places[option] = path
 

@@ -29,14 +29,14 @@ def score_new_rows(
     Columns are found by name, in any order; those that the classifier was not fitted with are left
     out. The scores have the columns of `scoring.score_table`, with labeled 0 throughout.
 
-    Raises `InputError` if the classifier was fitted without names of columns, if the table lacks
-    one of them or the id column, and for cells that the classifier cannot read.
+    Raises `InputError` if the classifier was fitted without names of columns that are text, if the
+    table lacks one of them or the id column, and for cells that the classifier cannot read.
     """
     names = getattr(classifier, "feature_names_in_", None)
     if names is None:
         raise InputError(
-            "the classifier was fitted to an array, without names of columns: score new rows with "
-            "it in Python"
+            "the classifier was fitted to an array, or to a frame whose names of columns are no "
+            "text: score new rows with it in Python"
         )
     refuse_name_of_scores(id_column)
     if id_column in names:

@@ -1,6 +1,7 @@
 """New rows from the shell: `puicl predict --save`, then `puicl predict-new`."""
 
 import io
+import shutil
 import sys
 
 import numpy as np
@@ -117,14 +118,17 @@ def test_what_cannot_be_scored_is_refused(saved, predict_new, tmp_path, options,
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
-def test_a_classifier_without_names_of_columns_is_for_python(saved, predict_new, weights, tmp_path):
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize("form", [np.asarray, lambda x: pd.DataFrame(x, columns=[2019, 2020])])
+def test_a_classifier_without_names_that_are_text_is_for_python(
+    saved, predict_new, weights, tmp_path, form
+):
+    table = form(np.random.default_rng(0).normal(size=(30, 2)))
     classifier = PUICLClassifier(weights, n_estimators=1)
-    classifier.fit(rng.normal(size=(30, 2)), np.arange(30) < 12).save(tmp_path / "array.puicl")
-    pd.DataFrame({"a": [1.0], "b": [2.0]}).to_csv("new.csv", index=False)
-    code, _, err = predict_new(classifier="array.puicl")
+    classifier.fit(table, np.arange(30) < 12).save(tmp_path / "nameless.puicl")
+    pd.DataFrame({"2019": [1.0], "2020": [2.0]}).to_csv("new.csv", index=False)
+    code, _, err = predict_new(classifier="nameless.puicl")
     assert code == 2
-    assert "the classifier was fitted to an array, without names of columns" in err
+    assert "fitted to an array, or to a frame whose names of columns are no text: score" in err
 
 
 @pytest.mark.parametrize(
@@ -134,17 +138,23 @@ def test_a_classifier_without_names_of_columns_is_for_python(saved, predict_new,
         ({"save": "old.csv"}, "--save old.csv would overwrite the data"),
         ({"save": "x.csv"}, "--save and --out are both x.csv; give two files"),
         ({"save": "p", "report": "p"}, "--save and --report are both p; give two files"),
+        ({"save": "w.safetensors", "model": "w.safetensors"}, "--save and --model are both w.safe"),
         ({"save": "nowhere/c.puicl"}, "the folder of nowhere/c.puicl does not exist"),
         ({"data": "folder", "out": "scores", "save": "c.puicl"}, "--save is for one table"),
     ],
 )
-def test_a_classifier_is_saved_beside_the_scores(predict, patients, tmp_path, options, sentence):
+def test_a_classifier_is_saved_beside_the_scores(
+    predict, patients, weights, tmp_path, options, sentence
+):
     (tmp_path / "folder").mkdir()
     patients.to_csv(tmp_path / "old.csv", index=False)
+    for ending in (".safetensors", ".json"):
+        shutil.copy(weights.with_suffix(ending), tmp_path / f"w{ending}")
+    before = {file.name: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
     code, _, err = predict(**{"data": "old.csv", "out": "x.csv", "id-column": "patient", **options})
     assert code == 2
     assert err.startswith(f"error: {sentence}")
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["folder", "old.csv"]
+    assert {file.name: file.stat().st_mtime_ns for file in tmp_path.iterdir()} == before
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), ValueError("too long")])
