@@ -198,13 +198,13 @@ def _score_file(
         write_table(scored.scores, out)
     except OSError as error:
         raise InputError(f"the answer cannot be written: {error}") from None
+    for doubt in scored.doubts:
+        speak(f"warning: {doubt}", sys.stderr)
     if save is not None:
         try:
             scored.classifier.save(save)
         except (OSError, ValueError) as error:  # ValueError: more text than the file can hold
             raise InputError(f"--save {save}: {error}; the scores are written") from None
-    for doubt in scored.doubts:
-        speak(f"warning: {doubt}", sys.stderr)
     if out == STREAM:
         speak(scored.says("stdout"), sys.stderr)
     else:

@@ -158,7 +158,7 @@ def test_a_classifier_is_saved_beside_the_scores(
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), ValueError("too long")])
-def test_a_classifier_that_cannot_be_saved_takes_no_scores_along(
+def test_a_classifier_that_cannot_be_saved_takes_neither_scores_nor_warnings_along(
     predict, patients, tmp_path, monkeypatch, error
 ):
     def fail(*_):
@@ -166,6 +166,9 @@ def test_a_classifier_that_cannot_be_saved_takes_no_scores_along(
 
     patients.to_csv(tmp_path / "old.csv", index=False)
     monkeypatch.setattr("puicl_model.saving.save_classifier", fail)
-    code, _, err = predict(data="old.csv", out="x.csv", save="c.puicl", **{"id-column": "patient"})
-    assert (code, err) == (2, f"error: --save c.puicl: {error}; the scores are written\n")
+    code, _, err = predict(data="old.csv", out="x.csv", save="c.puicl")
+    assert code == 2
+    warning, told = err.splitlines()
+    assert warning.startswith("warning: left out: patient")
+    assert told == f"error: --save c.puicl: {error}; the scores are written"
     assert len(pd.read_csv(tmp_path / "x.csv")) == len(patients)
