@@ -1,5 +1,6 @@
 """Follow mode: train on shards that `prior-gen` is still writing (`train.follow`)."""
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,7 +8,16 @@ from pathlib import Path
 import torch
 
 from puicl_config import duration
-from shard_io import MANIFEST, PartId, ShardError, ShardReader, folder_of, store_of
+from shard_io import (
+    MANIFEST,
+    NoShards,
+    PartId,
+    ShardError,
+    ShardReader,
+    folder_of,
+    read_manifest,
+    store_of,
+)
 from trainer.sampler import Address
 from trainer.world import World
 
@@ -36,6 +46,8 @@ def await_manifest(
         if not waits or stops:
             return not waits
         if late:
+            with contextlib.suppress(NoShards):
+                read_manifest(folder)  # raises where parts are there that lost it
             raise ShardError(
                 f"waited {duration(timeout)} and {folder} still holds no shards: is prior-gen "
                 "writing there?"

@@ -179,6 +179,9 @@ def test_shards_that_are_not_begun_are_waited_for(own_shards, tmp_path):
     assert said == [f"waiting for prior-gen to begin {nowhere}"]
     assert await_manifest(nowhere, alone, lambda: True, 60, said.append) is False
     assert await_manifest(own_shards, alone, lambda: True, 60, said.append) is True
+    (own_shards / "manifest.json").unlink()
+    with pytest.raises(InputError, match="and no manifest: rebuild it with"):
+        await_manifest(own_shards, alone, lambda: False, 0.1, said.append)
 
 
 def test_that_a_folder_is_waited_for_is_said_once(tmp_path, monkeypatch):
