@@ -171,7 +171,7 @@ def _show_what_others_owe(out: str, stages: list[int], shares: int) -> None:
     if missing:
         text = as_ranges(stages)
         print(
-            f"{out}: {len(missing)} parts of these stages are still missing; `prior-gen info "
+            f"{out}: these stages still lack {counted(len(missing), 'part')}; `prior-gen info "
             f"{shlex.quote(out)} --stages {text} --shares {shares}` names the shares that owe them"
         )
 
@@ -219,7 +219,7 @@ def _show_estimate(
         )
     else:
         print(
-            f"from {cost.sampled} microbatches made here: about "
+            f"from {counted(cost.sampled, 'microbatch')} made here: about "
             f"{duration(cost.seconds / (workers or 1))} with {who}, about {volume(cost.bytes)} "
             f"on disk as {settings.shards.format}"
         )

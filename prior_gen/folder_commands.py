@@ -144,7 +144,8 @@ def verify(
         chosen, unlike = _generate_again(folder, regenerate, seed, jobs)
         count += _print_all(f"{part.name} differs from what its seeds give" for part in unlike)
         options = f" --regenerate {regenerate} --seed {seed}" if unlike else ""
-        again = f"; {len(chosen)} of them, made again from their seeds, are the same"
+        same = "its seeds, is the same" if len(chosen) == 1 else "their seeds, are the same"
+        again = f"; {len(chosen)} of them, made again from {same}"
     unseen = ""
     if store_of(folder).listing() is None:
         unseen = "; extra files were not looked for, as a web server does not list its folders"
@@ -152,7 +153,8 @@ def verify(
         mend = _how_to_mend(folder, count, options) if can_be_written(folder) else ""
         print(f"{folder}: {counted(count, 'problem')}{mend}{unseen}")
         sys.exit(1)
-    print(f"{folder}: {len(parts)} parts are whole and match their digests{again}{unseen}")
+    whole = "is whole and matches its" if len(parts) == 1 else "are whole and match their"
+    print(f"{folder}: {counted(len(parts), 'part')} {whole} digests{again}{unseen}")
 
 
 @stops_with(HOW_TO_GO_ON)
@@ -274,9 +276,10 @@ def preview(
     missing = len(numbers["missing_parts"])
     print(
         f"{out / 'index.html'}: {counted(len(numbers['stages_sampled']), 'stage')} of plan "
-        f"{numbers['plan_digest'][:16]}, {numbers['microbatches_sampled']:,} microbatches sampled, "
+        f"{numbers['plan_digest'][:16]}, "
+        f"{counted(numbers['microbatches_sampled'], 'microbatch')} sampled, "
         f"{counted(numbers['tasks_scored'], 'task')} scored"
-        + (f"; {missing:,} parts of the stages begun are missing" if missing else "")
+        + (f"; the stages begun lack {counted(missing, 'part')}" if missing else "")
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from prior_gen.preview.sample import Sample, missing_in_words, ranges_in_words
 from prior_gen.preview.style import Picture
+from puicl_config import counted
 
 _CSS = """
 :root { color-scheme: light; }
@@ -100,8 +101,8 @@ def _missing(sample: Sample) -> str:
         return ""
     words = html.escape(missing_in_words(sample.missing))
     return (
-        f'<p class="missing">{len(sample.missing):,} parts of the stages begun are missing and '
-        f"not shown: {words}.</p>"
+        f'<p class="missing">The stages begun lack {counted(len(sample.missing), "part")}, which '
+        f"cannot be shown: {words}.</p>"
     )
 
 

@@ -157,9 +157,13 @@ def test_what_a_preview_left_out_is_told_and_its_seed_is_the_commands(tmp_path, 
     words = ("preview", tmp_path / "x", "--out", tmp_path / "y", "--tasks", 5, "--seed", 3)
     said = f"{tmp_path}/y/index.html: 2 stages of plan {'f' * 16}, 1,234 microbatches sampled, 5 "
     said += "tasks scored"
-    assert told(*words) == f"{said}; 2 parts of the stages begun are missing\n"
+    assert told(*words) == f"{said}; the stages begun lack 2 parts\n"
     assert asked == [(tmp_path / "x", tmp_path / "y", 5, 3)]
-    numbers["missing_parts"] = []
+    numbers |= {"missing_parts": ["a"], "microbatches_sampled": 1}
+    assert told(*words).endswith(
+        "1 microbatch sampled, 5 tasks scored; the stages begun lack 1 part\n"
+    )
+    numbers |= {"missing_parts": [], "microbatches_sampled": 1234}
     assert told(*words) == f"{said}\n"
 
 

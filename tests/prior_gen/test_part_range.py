@@ -111,7 +111,7 @@ def test_a_share_says_which_command_names_the_shares_that_owe_parts(
     monkeypatch.chdir(tmp_path)
     share = ("--stages", "2-3", "--part-range", "1/3")
     _, told, _ = prior_gen_command("--config", tiny_yaml, *share, "--jobs", 1)
-    assert "4 parts of these stages are still missing" in told
+    assert "these stages still lack 4 parts" in told
     assert "`prior-gen info shards --stages 2-3 --shares 3` names the shares" in told
 
 
@@ -163,6 +163,6 @@ def test_the_slurm_script_makes_every_part_when_each_task_has_run(tiny_yaml, all
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        told = "8 parts of these stages are still missing; `prior-gen info"
+        told = "these stages still lack 8 parts; `prior-gen info"
         assert (told in done.stdout) == (task == 2)
     assert folder_bytes(tmp_path / "shards") == folder_bytes(all_shards)

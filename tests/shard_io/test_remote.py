@@ -44,7 +44,7 @@ def test_worker_processes_of_the_command_write_to_a_bucket(
     code = "from prior_gen.cli import main; main()"
     done = run_command("-c", code, *arguments, "--jobs", "2", "--part-range", "1/2")
     assert "wrote 8 parts" in done.stdout
-    assert "7 parts of these stages are still missing" in done.stdout
+    assert "these stages still lack 7 parts" in done.stdout
     rest = generate_shards(tiny, folder_of(f"s3://{bucket[0]}/x"), range(1, 6), jobs=1)
     assert (len(rest.written), rest.skipped) == (7, 8)
     assert objects(bucket) == bytes_under(all_shards, "x/")

@@ -214,7 +214,8 @@ def test_which_parts_are_regenerated_is_a_function_of_the_seed_alone(folder):
 def test_the_command_says_what_it_made_again_and_exits_with_1_on_a_problem(folder, command):
     code, out = command("verify", folder, "--regenerate", "3", "--jobs", "1")
     assert code == 0
-    assert "4 parts are whole and match their digests; 3 of them, made again" in out
+    said = "4 parts are whole and match their digests; 3 of them, made again from their seeds, are"
+    assert said in out
     os.truncate(folder / "manifest.json", 100)
     assert command("verify", folder)[0] == 2
     shutil.copy(folder / PartId(1, 1).entry_path, folder / "copy")
@@ -227,3 +228,11 @@ def test_what_a_killed_writer_of_the_manifest_leaves_is_swept(folder):
     (folder / ".staging" / "dead" / "content").write_text("half")
     sweep_staging(folder)
     assert not (folder / ".staging").exists()
+
+
+def test_of_one_part_the_command_says_so_in_the_singular(tiny_yaml, tmp_path, command):
+    words = ("--config", tiny_yaml, "--set", "shards.parts_per_stage=1", "--stages", "1")
+    command(*words, "--out", tmp_path / "one", "--jobs", "1")
+    _, out = command("verify", tmp_path / "one", "--regenerate", "1", "--jobs", "1")
+    said = "1 part is whole and matches its digests; 1 of them, made again from its seeds, is the"
+    assert said in out
