@@ -75,7 +75,7 @@ def fit_doubts(
             for digits in (True, False)
         ),
         taken_for_numbers([name for name, said in told.items() if said.identifies]),
-        of_groups({name: said.n_groups for name, said in told.items() if said.n_groups}),
+        of_groups({name: told[name].n_groups for name in encoders if told[name].n_groups}),
         of_codes({name: said.code for name, said in told.items() if said.code}),
         of_two_clocks(name for name, each in dates.items() if each.zoned is None),
         of_nothing(nothing),

@@ -97,13 +97,14 @@ def may_identify(name: str, column: pd.Series, *, padded: bool) -> bool:
 def n_groups(name: str, column: pd.Series) -> int:
     """The number of entries of a column whose name says that they group the rows, else 0.
 
-    Only many entries of few rows each count: few of many rows are a category like any other.
+    Only many entries of few rows each count: few of many rows are a category like any other, and
+    where none repeats, there are no groups.
     """
     if not _GROUPS.fullmatch(name):
         return 0
     known = column.dropna()
     entries = (known.astype(str) if known.dtype.kind == "O" else known).nunique()
-    if not MANY_LEVELS < entries > len(known) / _GROUP_ROWS:
+    if entries == len(known) or not MANY_LEVELS < entries > len(known) / _GROUP_ROWS:
         return 0
     if column.dtype.kind == "f" and not np.array_equal(known, np.round(known)):
         return 0  # a measurement, such as an inner diameter

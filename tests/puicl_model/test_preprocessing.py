@@ -88,6 +88,8 @@ def test_columns_that_say_which_rows_belong_together_are_told_of(name, form):
     [
         ("acid", PEOPLE),  # another word
         ("id", PEOPLE + 0.5),  # measured
+        ("uuid", np.arange(120)[::-1] ** 2),  # one row each
+        ("visit_id", pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(120), unit="D")),
         ("shop_id", PEOPLE % 20),  # few of many rows each
         ("shop_id", np.resize(np.arange(21), 420)),
     ],
@@ -95,6 +97,13 @@ def test_columns_that_say_which_rows_belong_together_are_told_of(name, form):
 def test_other_columns_are_not_taken_for_groups_of_rows(name, column, recwarn):
     fit(**{name: column, "a": np.linspace(0, 1, len(column))})
     assert not recwarn
+
+
+def test_of_a_group_column_that_is_left_out_nothing_more_is_told(recwarn):
+    pairs = [f"p{i // 2}" for i in range(120)]
+    fitted, _ = fit(patient_id=pairs, a=np.linspace(0, 1, 120))
+    assert list(fitted.dropped_) == ["patient_id"]
+    assert len(recwarn) == 1
 
 
 def test_a_declared_category_may_group_the_rows(recwarn):
