@@ -1,6 +1,7 @@
 """Score the rows of a file with a saved classifier."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +9,7 @@ import pandas as pd
 
 from puicl_config import InputError
 from puicl_model.classifier import PUICLClassifier
+from puicl_model.files.decimals import POINTS
 from puicl_model.files.scoring import scores_of
 from puicl_model.files.wording import for_the_command, lacks, refusal, refuse_name_of_scores
 
@@ -56,4 +58,23 @@ def score_new_rows(
     scores["p_positive"] = proba
     left_out = [str(name) for name in table.columns if name not in {*names, id_column}]
     doubts = [for_the_command(str(w.message)) for w in told if w.category is UserWarning]
+    if unsure := _pointed(table, names):
+        doubts.append(
+            f"points in {', '.join(unsure)} are taken for marks of thousands (1.234 for 1234), "
+            "since --decimal is a comma: where they mark fractions, write commas"
+        )
     return NewScores(scores, left_out, doubts)
+
+
+def _pointed(table: pd.DataFrame, names: Sequence[str]) -> list[str]:
+    """Columns whose points were read as marks of thousands, though no comma beside them says so.
+
+    In the classifier's table, another cell such as 0.125 may have said that they mark fractions.
+    """
+    points = table.attrs.get(POINTS, {})
+    return [
+        name
+        for name in names
+        if points.get(name) == "thousands"
+        and (pd.to_numeric(table[name], errors="coerce").dropna() % 1 == 0).all()
+    ]

@@ -87,6 +87,20 @@ def test_what_a_new_row_holds_of_no_known_kind_is_told(saved, predict_new):
     assert err.startswith("error: new.csv, column age: ")
 
 
+def test_points_that_may_mark_fractions_although_the_decimal_mark_is_a_comma_are_told(
+    saved, predict_new
+):
+    _, patients, _ = saved
+    comma = {"separator": ";", "decimal": ","}
+    new = patients[READ].iloc[:2]
+    for crp in (["1.234", "2.000"], ["1.234", "2.000,5"], ["1,234", "2"], ["0.125", "1.234"]):
+        new.assign(crp=crp).to_csv("new.csv", index=False, sep=";")
+        code, _, err = predict_new(**comma)
+        assert code == 0
+        told = "warning: points in crp are taken for marks of thousands (1.234 for 1234), since"
+        assert err.startswith(told) if crp == ["1.234", "2.000"] else not err
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
