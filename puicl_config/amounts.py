@@ -16,7 +16,7 @@ def volume(n_bytes: float) -> str:
     for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if n_bytes >= 0.9995 * factor:
             return f"{float(f'{n_bytes / factor:.3g}'):,g} {unit}"
-    return f"{n_bytes:.0f} bytes"
+    return counted(round(n_bytes), "byte")
 
 
 def counted(number: int, noun: str) -> str:

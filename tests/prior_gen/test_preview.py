@@ -169,8 +169,8 @@ def test_the_page_holds_every_figure_and_asks_for_nothing_else(page):
 
 
 def test_the_page_names_plan_stages_sample_and_seed(all_shards, page):
-    assert "Slice" not in (page / "index.html").read_text()
     html = (page / "index.html").read_text(encoding="utf-8")
+    assert "Slice" not in html
     assert open_shards(all_shards).manifest.plan_digest in html
     assert "<dt>Stages in the folder</dt><dd>1-5</dd>" in html
     assert "72 microbatches, 216 tasks; 12 of them scored" in html
@@ -333,7 +333,7 @@ def test_of_a_slice_the_survivors_alone_are_looked_at(all_shards, tmp_path):
         assert sample.read(seen).address == seen.address
         np.testing.assert_array_equal(sample.read(seen).x, batch.x)
     assert write_preview(folder, tmp_path / "page", tasks=4)["slice"] == "d <= 3"
-    page = (tmp_path / "page/index.html").read_text()
+    page = (tmp_path / "page/index.html").read_text(encoding="utf-8")
     assert "<dt>Slice</dt><dd>d &lt;= 3; what is expected is of the whole plan</dd>" in page
 
 

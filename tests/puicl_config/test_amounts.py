@@ -12,6 +12,7 @@ def test_bytes_are_written_to_three_digits_in_the_unit_that_fits():
     told = [volume(n) for n in (0, 999, 999.6, 1000, 262_144, 999_960, 5.25e6, 3.7589e10, 4.2e13)]
     assert told[:5] == ["0 bytes", "999 bytes", "1 kB", "1 kB", "262 kB"]
     assert told[5:] == ["1 MB", "5.25 MB", "37.6 GB", "42,000 GB"]
+    assert volume(1) == "1 byte"
 
 
 def test_one_thing_is_in_the_singular():
