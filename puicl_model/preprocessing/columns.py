@@ -33,6 +33,7 @@ from puicl_model.preprocessing.odd_numbers import (
     stands_for_nothing,
 )
 from puicl_model.preprocessing.placeholders import without
+from puicl_model.preprocessing.reading import trimmed
 from puicl_model.preprocessing.spelling import Spelling
 
 _DAY = 86_400.0
@@ -269,8 +270,9 @@ class CategoryColumn(Column):
     def from_state(cls, state):
         """See `Column`."""
         encoder = super().from_state(state)
-        # Older versions distinguished 0.10 and 0.1, which `as_words` no longer does.
-        encoder.levels = [word(level) for level in encoder.levels]
+        # Older versions distinguished 0.10 and 0.1, which `as_words` no longer does, and kept
+        # invisible characters around the levels of a categorical, which are no longer read.
+        encoder.levels = [word(trimmed(level)) for level in encoder.levels]
         return encoder
 
     def transform(self, column):

@@ -260,8 +260,13 @@ def _plain_cell(cell: Any) -> Any:
     """A cell as `plain_cells` gives it back."""
     if not isinstance(cell, str):
         return cell
-    text = cell.strip(_AROUND)
+    text = trimmed(cell)
     return None if text in NOTHING else text
+
+
+def trimmed(text: str) -> str:
+    """`text` without the blanks, control and invisible characters around it."""
+    return text.strip(_AROUND)
 
 
 def _plain_levels(column: pd.Series) -> pd.Series:

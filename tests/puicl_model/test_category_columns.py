@@ -193,6 +193,16 @@ def test_what_cannot_be_seen_around_a_level_of_a_categorical_is_ignored_as_in_te
         np.testing.assert_array_equal(same, out)
 
 
+def test_levels_that_older_versions_saved_with_invisible_characters_are_found_again():
+    cells = pd.Categorical(np.resize(["high\u200b", "low", "\ufeffmiddle"], N))
+    fitted, out = fit(grade=cells)
+    older = fitted.state()
+    assert older["encoders"]["0"]["levels"] == ["low", "middle", "high"]
+    older["encoders"]["0"]["levels"] = ["low", "\ufeffmiddle", "high\u200b"]
+    loaded = TablePreprocessor.from_state(json.loads(json.dumps(older)))
+    np.testing.assert_array_equal(loaded.transform(pd.DataFrame({"grade": cells})), out)
+
+
 @pytest.mark.parametrize("container", ["arrow table", "arrow columns", "polars"])
 def test_a_categorical_is_one_in_every_container(container):
     grades = ["low", "middle", "high"]
