@@ -165,6 +165,6 @@ def _start(run: Path, config: Config) -> str:
 
 def _readable(field: str, value: object) -> str:
     if field in ("learning_rate", "loss", "gradient_norm"):
-        with contextlib.suppress(ValueError):  # of a damaged line, what it holds
+        with contextlib.suppress(ValueError, OverflowError):  # of a damaged line, what it holds
             return repr(float.fromhex(str(value)))
     return str(value)

@@ -117,9 +117,10 @@ def test_compare_names_a_line_that_lacks_a_field(tmp_path, field):
         compare_runs(*runs)
 
 
-def test_compare_shows_a_loss_that_is_no_number_as_it_is(tmp_path):
-    a, b = ledger_of(tmp_path / "a", {"loss": "lost"}), ledger_of(tmp_path / "b", {})
-    assert compare_runs(a, b).sentence.endswith("part at step 0 in the loss: lost, 0.25")
+@pytest.mark.parametrize("loss", ["lost", "0x1p+9999"])
+def test_compare_shows_a_loss_that_is_no_number_as_it_is(tmp_path, loss):
+    a, b = ledger_of(tmp_path / "a", {"loss": loss}), ledger_of(tmp_path / "b", {})
+    assert compare_runs(a, b).sentence.endswith(f"part at step 0 in the loss: {loss}, 0.25")
 
 
 def in_environments(run, *stretches):
