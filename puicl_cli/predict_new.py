@@ -51,7 +51,7 @@ def predict_new(
     check_target(out, data)
     if out != STREAM and Path(out).resolve() == classifier.resolve():
         raise InputError(f"--out {out} would overwrite the classifier; give another file")
-    fitted = PUICLClassifier.load(classifier)
+    fitted = PUICLClassifier.load(classifier, device="auto")  # its own may not be here
     table = read_table(data, id_column=id_column, dialect=dialect, sheet=sheet)
     scored = score_new_rows(fitted, table, name, id_column)
     try:

@@ -101,6 +101,15 @@ def test_points_that_may_mark_fractions_although_the_decimal_mark_is_a_comma_are
         assert err.startswith(told) if crp == ["1.234", "2.000"] else not err
 
 
+def test_a_classifier_of_a_machine_with_a_gpu_is_of_use_without_one(saved, predict_new):
+    path, patients, scores = saved
+    PUICLClassifier.load(path).set_params(device="cuda:77").save(path)
+    patients.iloc[1:3].to_csv("new.csv", index=False)
+    assert predict_new()[0] == 0
+    told = pd.read_csv("new_scores.csv").p_positive
+    np.testing.assert_array_equal(told, scores.p_positive[1:3])
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
