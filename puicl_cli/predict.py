@@ -166,7 +166,6 @@ def _score_file(
     """Score one table, and write its page and its classifier where they are asked for."""
     from puicl_model.files import (
         STREAM,
-        check_target,
         report_page,
         score_table,
         shown,
@@ -178,11 +177,8 @@ def _score_file(
     name = "stdin" if data == STREAM else shown(data)
     table = options.read(data)
     split_columns(table, name, options)
-    check_target(out, data)
-    places = {"--model": find_weights(options.model)}
-    if out != STREAM:
-        places["--out"] = Path(out)
-    _check_others({"--report": report, "--save": save}, data, places)
+    written = {"--out": None if out == STREAM else Path(out), "--report": report, "--save": save}
+    _check_targets(written, data, find_weights(options.model))
     scored = score_table(table, name, options)
     try:
         if report is not None:
@@ -211,14 +207,12 @@ def _score_file(
         print(scored.says(out))
 
 
-def _check_others(others: dict[str, Path | None], data: str, places: dict[str, Path]) -> None:
-    """Check the files to write beside the scores; raises `InputError` where one cannot be.
-
-    places: files that are taken already, by their options.
-    """
+def _check_targets(written: dict[str, Path | None], data: str, model: Path) -> None:
+    """Check the files to write, by option; raises `InputError` where one cannot be."""
     from puicl_model.files import STREAM, check_target
 
-    for option, path in others.items():
+    places = {"--model": model}
+    for option, path in written.items():
         if path is None:
             continue
         if str(path) == STREAM:

@@ -162,11 +162,12 @@ def test_a_classifier_without_names_that_are_text_is_for_python(
         ({"save": "x.csv"}, "--save and --out are both x.csv; give two files"),
         ({"save": "p", "report": "p"}, "--save and --report are both p; give two files"),
         ({"save": "w.safetensors", "model": "w.safetensors"}, "--save and --model are both w.safe"),
+        ({"out": "w.safetensors", "model": "w.safetensors"}, "--out and --model are both w.safet"),
         ({"save": "nowhere/c.puicl"}, "the folder of nowhere/c.puicl does not exist"),
         ({"data": "folder", "out": "scores", "save": "c.puicl"}, "--save is for one table"),
     ],
 )
-def test_a_classifier_is_saved_beside_the_scores(
+def test_what_is_written_takes_no_other_files_place(
     predict, patients, weights, tmp_path, options, sentence
 ):
     (tmp_path / "folder").mkdir()
