@@ -10,8 +10,8 @@ import pandas as pd
 from puicl_config import InputError
 from puicl_model.classifier import PUICLClassifier
 from puicl_model.files.decimals import POINTS
-from puicl_model.files.scoring import scores_of
-from puicl_model.files.wording import for_the_command, lacks, refusal, refuse_name_of_scores
+from puicl_model.files.scoring import refuse_name_of_scores, scores_of
+from puicl_model.files.wording import for_the_command, lacks, refusal
 
 
 @dataclass(frozen=True)

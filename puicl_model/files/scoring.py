@@ -17,10 +17,12 @@ from puicl_model.files.wording import (
     lacks,
     of_the_column,
     refusal,
-    refuse_name_of_scores,
 )
 from puicl_model.parameters import is_range, is_share
 from puicl_model.weights import find_weights, refuse_folder
+
+# Columns of the scores besides the id column.
+_OUTPUT = ("row", "labeled", "p_positive")
 
 
 @dataclass(frozen=True)
@@ -196,3 +198,12 @@ def scores_of(table: pd.DataFrame, labeled: np.ndarray, id_column: str | None) -
     if id_column:
         scores.insert(1, id_column, table[id_column])
     return scores
+
+
+def refuse_name_of_scores(id_column: str | None) -> None:
+    """Raise `InputError` if the id column has the name of a column of the scores."""
+    if id_column in _OUTPUT:
+        raise InputError(
+            f"--id-column {id_column}: the scores have a column of that name; give the data's "
+            "another one"
+        )

@@ -2,11 +2,8 @@
 
 import pandas as pd
 
-from puicl_config import InputError
 from puicl_model.preprocessing.column_doubts import KEEP_THEM, LEAVE_OUT, SPELL
 
-# Columns of the scores besides the id column.
-_SCORES = ("row", "labeled", "p_positive")
 # Maps advice in the classifier's messages to the corresponding options of the command.
 _OPTIONS = {
     "give positive_label=": "give --positive-label",
@@ -48,12 +45,3 @@ def lacks(table: pd.DataFrame, column: str, source: str) -> str:
     if len(names) == 1 and any(mark in there for mark in ";\t| "):
         hint = ": give the --separator of its cells"
     return f"{source} has no column {column!r}; it has {there}{hint}"
-
-
-def refuse_name_of_scores(id_column: str | None) -> None:
-    """Raise `InputError` if the id column has the name of a column of the scores."""
-    if id_column in _SCORES:
-        raise InputError(
-            f"--id-column {id_column}: the scores have a column of that name; give the data's "
-            "another one"
-        )
