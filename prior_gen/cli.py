@@ -211,7 +211,7 @@ def _show_estimate(
         return
     cost = measure(settings, parts, split, size)
     workers = None if address else worker_count(jobs, len(parts), size.tasks)
-    who = f"{counted(workers, 'worker')}" if workers else "one worker"
+    who = counted(workers, "worker") if workers else "one worker"
     if cost is None:
         print(
             f"a microbatch holds about {size.cells / size.microbatches:.3g} cells: too many to "

@@ -235,7 +235,7 @@ def convert(
     """Store the same tasks in another format, without computing them again."""
     result = convert_shards(folder_of(source), folder_of(out), shard_format, jobs)
     size = sum(entry.n_bytes for entry in result.written)
-    already = f", {result.skipped} were there" if result.skipped else ""
+    already = f", {counted(result.skipped, 'part')} there already" if result.skipped else ""
     print(f"{out}: stored {counted(len(result.written), 'part')}, {volume(size)}{already}")
 
 

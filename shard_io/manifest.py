@@ -69,11 +69,6 @@ class Manifest:
         """How the plan is divided into parts here."""
         return Layout(self.config.prior, self.storage.parts_per_stage)
 
-    def made_as(self, other: "Manifest") -> bool:
-        """Whether the machines that began two folders of one plan produced the same bits."""
-        samples = {self.software.get(TASKS), other.software.get(TASKS)} - {None}
-        return self.canary == other.canary and len(samples) <= 1
-
     def header(self) -> dict[str, Any]:
         """The manifest without the merged entries, as plain data."""
         header = {
@@ -236,7 +231,8 @@ def check_same_bits(
     folder: Path | Store, manifest: Manifest, source: Path | Store, theirs: Manifest
 ) -> None:
     """Raise `ShardError` if parts of `source` would get among other bits in `folder`."""
-    if not manifest.made_as(theirs):
+    samples = {manifest.software.get(TASKS), theirs.software.get(TASKS)} - {None}
+    if manifest.canary != theirs.canary or len(samples) > 1:
         raise ShardError(
             f"{folder} was begun on a machine that produces different bits from those in {source}; "
             "give another folder"

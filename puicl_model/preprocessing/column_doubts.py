@@ -93,7 +93,7 @@ def of_rare_levels(shares: Mapping[str, float], rare_below: int, *, numbers: boo
 def taken_for_numbers(identifiers: Sequence[str]) -> str:
     """On columns of numbers that may be identifiers."""
     told = ", ".join(identifiers)
-    return told and (f"taken for numbers: {told} (whole, each in one row only); {LEAVE_OUT}")
+    return told and f"taken for numbers: {told} (whole, each in one row only); {LEAVE_OUT}"
 
 
 def of_groups(entries: Mapping[str, int]) -> str:

@@ -186,4 +186,7 @@ def test_the_command_converts_and_says_so(own_shards, tmp_path, run_command):
     done = run_command("-c", CODE, *arguments)
     assert "stored 15 parts" in done.stdout
     assert list(problems_of(tmp_path / "new")) == []
-    assert "stored 0 parts, 0 bytes, 15 were there" in run_command("-c", CODE, *arguments).stdout
+    assert (
+        "stored 0 parts, 0 bytes, 15 parts there already"
+        in run_command("-c", CODE, *arguments).stdout
+    )
