@@ -212,7 +212,7 @@ def test_what_is_stored_in_another_format_is_told_with_its_size_and_what_was_the
     size = sum(path.stat().st_size for path in out.rglob("*.tar"))
     parts = len(open_shards(own_shards).published_parts())
     assert said == f"{out}: stored {parts} parts, {volume(size)}\n"
-    assert told(*words) == f"{out}: stored 0 parts, 0 bytes, {parts} were there\n"
+    assert told(*words) == f"{out}: stored 0 parts, 0 bytes, {parts} parts there already\n"
     array = ("--stages", "1-3", "--shares", 2)
     assert told("info", own_shards, *array) == f"{own_shards}: nothing is missing of stages 1-3\n"
 
