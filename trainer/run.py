@@ -302,7 +302,8 @@ class Run:
                 f"AUC {figures.auc:.4f}, accuracy {figures.accuracy:.4f}, loss {figures.loss:.4f} "
                 f"at step {self._evaluated:,}"
             )
-        rows["each microbatch read"] = f"{self.chain.reuse:.3g} times on average"
+        reuse = self.chain.reuse
+        rows["each microbatch read"] = "once" if reuse == 1 else f"{reuse:.3g} times on average"
         rows["weights (EMA)"] = weights_digest(self.state.ema)
         table = Table(title=f"run {self.config.name}", show_header=False)
         for name, value in rows.items():
