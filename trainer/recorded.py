@@ -108,10 +108,26 @@ def replay(
     """
     config, _ = recorded_stages(card)
     check_start(card, init_from)
+    loose = gave_bits_up(config)  # as it was recorded: here it may run on another device
     recorded: Sequence[dict] = card["recorded"]["ledger"]
+    config = _of_recorded_steps(config, card, init_from)
+    train = config.train
+    torch.set_num_threads(train.threads_per_process)
+    choose_algorithms(train.deterministic)
+    with contextlib.redirect_stdout(io.StringIO()):
+        fit(config, shards, out, World(0, 1, torch.device(train.device)))
+    again = list(read_ledger(out / "ledger.jsonl"))
+    if len(again) < len(recorded):
+        raise InputError(f"stopped after {len(again)} of {len(recorded)} steps: start it again")
+    difference = _first_difference(recorded, again, loose)
+    return f"{difference} ({_other_environment(card, out)})" if difference else None
+
+
+def _of_recorded_steps(config: Config, card: Mapping[str, Any], init_from: str | None) -> Config:
+    """The run's `config` with what a replay of the recorded steps changes, on this machine."""
     changes: dict[str, Any] = {
         "init_from": init_from,
-        "max_steps": len(recorded),
+        "max_steps": len(card["recorded"]["ledger"]),
         "max_seconds": None,
         "follow": False,
         "digest_every": 1,
@@ -122,23 +138,20 @@ def replay(
         changes["device"] = "cpu"  # other bits, which the result then reports or tolerates
     if card.get("where"):
         changes["where"] = card["where"]  # selects the same tasks if the run read a slice
-    train = config.train.model_copy(update=changes)
-    torch.set_num_threads(train.threads_per_process)
-    choose_algorithms(train.deterministic)
-    with contextlib.redirect_stdout(io.StringIO()):
-        world = World(0, 1, torch.device(train.device))
-        fit(config.model_copy(update={"train": train}), shards, out, world)
-    again = list(read_ledger(out / "ledger.jsonl"))
-    if len(again) < len(recorded):
-        raise InputError(f"stopped after {len(again)} of {len(recorded)} steps: start it again")
-    loose = gave_bits_up(config)
-    for then, now in zip(recorded, again, strict=True):
+    return config.model_copy(update={"train": config.train.model_copy(update=changes)})
+
+
+def _first_difference(then: Sequence[dict], now: Sequence[dict], loose: bool) -> str | None:
+    """Describe the first difference between two ledgers of the same steps; None if there is none.
+
+    `loose`: see `_agree`; weights, which no tolerance fits, are then not compared.
+    """
+    for old, new in zip(then, now, strict=True):
         # Only some lines hold a digest of the weights (train.digest_every).
-        shared = [key for key in then if key in now and not (loose and key == "weights")]
-        odd = [key for key in shared if not _agree(key, then[key], now[key], loose)]
+        shared = [key for key in old if key in new and not (loose and key == "weights")]
+        odd = next((key for key in shared if not _agree(key, old[key], new[key], loose)), None)
         if odd:
-            difference = _difference(odd[0], then[odd[0]], now[odd[0]])
-            return f"step {then['step']}: {difference} ({_other_environment(card, out)})"
+            return f"step {old['step']}: {_difference(odd, old[odd], new[odd])}"
     return None
 
 
