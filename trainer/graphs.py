@@ -14,7 +14,7 @@ from torch import Tensor
 
 from puicl_config import TrainConfig
 from puicl_model.precision import computed_in
-from trainer.loader import Batch
+from trainer.loader import Batch, first_rows
 from trainer.state import TrainState
 
 # (bound, step): a number of rows below the bound is cut down to a multiple of the step.
@@ -25,19 +25,13 @@ _LAST_STEP = 128
 def cut_rows(batch: Batch) -> Batch:
     """The batch with its rows cut down to one of few numbers, both kinds in proportion.
 
-    Of 64 rows or more, at most a fifth is dropped. The rows of a task are in random order, so its
-    first rows are a fair sample.
+    Of 64 rows or more, at most a fifth is dropped.
     """
     rows = batch.x.shape[1]
     step = next((step for bound, step in _STEPS if rows < bound), _LAST_STEP)
     kept = max(rows - rows % step, min(rows, step))
-    if kept == rows:
-        return batch
     n_labeled = min(max(1, round(batch.n_labeled * kept / rows)), kept - 1)
-    n_unlabeled = kept - n_labeled
-    unlabeled = batch.x[:, batch.n_labeled : batch.n_labeled + n_unlabeled]
-    x = torch.cat([batch.x[:, :n_labeled], unlabeled], dim=1)
-    return batch._replace(x=x, y=batch.y[:, :n_unlabeled], n_labeled=n_labeled)
+    return first_rows(batch, n_labeled, kept - n_labeled)
 
 
 class _Slot:

@@ -51,16 +51,24 @@ def as_batch(address: Address, microbatch: Microbatch) -> Batch:
 def rounded(batch: Batch, multiple: int) -> Batch:
     """The batch with P and R - P each cut down to a multiple of `multiple`, if not below it.
 
-    The rows of a task are in random order, so its first rows are a fair sample; if very few are
-    unlabelled, all of one class may be cut.
+    If very few rows are unlabelled, all of one class may be cut.
     """
     n_labeled, n_unlabeled = (
         max(count - count % multiple, min(count, multiple))
         for count in (batch.n_labeled, batch.y.shape[1])
     )
-    labeled = batch.x[:, :n_labeled]
+    return first_rows(batch, n_labeled, n_unlabeled)
+
+
+def first_rows(batch: Batch, n_labeled: int, n_unlabeled: int) -> Batch:
+    """The batch with the first `n_labeled` labelled and `n_unlabeled` unlabelled rows of each task.
+
+    The rows of a task are in random order, so its first rows are a fair sample.
+    """
+    if (n_labeled, n_unlabeled) == (batch.n_labeled, batch.y.shape[1]):
+        return batch
     unlabeled = batch.x[:, batch.n_labeled : batch.n_labeled + n_unlabeled]
-    x = torch.cat([labeled, unlabeled], dim=1)
+    x = torch.cat([batch.x[:, :n_labeled], unlabeled], dim=1)
     return batch._replace(x=x, y=batch.y[:, :n_unlabeled], n_labeled=n_labeled)
 
 
