@@ -12,6 +12,7 @@ import torch
 
 from puicl_config import Config, InputError, parse_config, plan_digest, run_digest
 from shard_io import open_shards
+from trainer.checkpoint import Lineage
 from trainer.fit import fit
 from trainer.ledger import read_ledger
 from trainer.sampler import stages_of_steps
@@ -42,8 +43,6 @@ def recorded_stages(card: Mapping[str, Any]) -> tuple[Config, list[int]]:
         raise InputError("the weights' card records no steps: `puicl weights export` writes them")
     commit = card.get("git_commit") or "unknown"
     config = parse_config(card["config"], where=f"the weights' card, of commit {commit}")
-    ancestors = card["lineage"]
-    parent = ancestors[-1]["tensors_digest"] if ancestors else None
     recorded, total = len(card["recorded"]["ledger"]), config.prior.total_steps
     steps: Any = total
     if card.get("unfinished"):
@@ -51,7 +50,7 @@ def recorded_stages(card: Mapping[str, Any]) -> tuple[Config, list[int]]:
         steps = card["steps"] if stopped else f"{recorded} to {total - 1}, unfinished"
     for key, stated in {
         "plan_digest": plan_digest(config.prior),
-        "run_digest": run_digest(config, parent),
+        "run_digest": run_digest(config, _start_of(card)),
         "of_steps": total,
         "steps": steps,
         "model": config.model.model_dump(mode="json"),
@@ -82,7 +81,6 @@ def gave_bits_up(config: Config) -> bool:
 
 def check_start(card: Mapping[str, Any], init_from: str | None) -> None:
     """Raise `InputError` unless a replay from `init_from` begins where the recorded run did."""
-    parent = card["lineage"][-1]["tensors_digest"] if card["lineage"] else None
     if card["recorded"]["init_from"] and not init_from:
         raise InputError(f"the run began at {card['recorded']['init_from']}: say where that is")
     if init_from and not is_there(init_from):
@@ -90,7 +88,7 @@ def check_start(card: Mapping[str, Any], init_from: str | None) -> None:
             f"{init_from}, at which the run began, is not here: do this in a checkout that holds "
             "it, or say with --checkpoint where it lies"
         )
-    if init_from and start_digest(init_from) != parent:
+    if init_from and start_digest(init_from) != _start_of(card):
         raise InputError(f"{init_from} is not what the run began from: its digest differs")
 
 
@@ -153,6 +151,11 @@ def _first_difference(then: Sequence[dict], now: Sequence[dict], loose: bool) ->
         if odd:
             return f"step {old['step']}: {_difference(odd, old[odd], new[odd])}"
     return None
+
+
+def _start_of(card: Mapping[str, Any]) -> str | None:
+    """Digest of the tensors that the recorded run began from; None if it began from its seed."""
+    return Lineage(tuple(card["lineage"])).parent
 
 
 def _agree(key: str, then: Any, now: Any, loose: bool) -> bool:
