@@ -1,5 +1,6 @@
 """Backends of workers: local processes through joblib, or a cluster."""
 
+import contextlib
 import importlib.util
 import multiprocessing.resource_tracker
 from collections.abc import Callable, Iterable
@@ -12,7 +13,7 @@ from joblib.externals.loky.backend import resource_tracker as loky_resource_trac
 from puicl_config.errors import InputError
 from puicl_config.workers.clusters import run_on_dask, run_on_ray
 from puicl_config.workers.failures import WorkerTraceback, killed_from_outside
-from puicl_config.workers.lifeline import Failure, Lifeline, hold, lifeline, unless_dropped
+from puicl_config.workers.lifeline import Failure, Lifeline, hold, unless_dropped
 from puicl_config.workers.stopping import signals_deferred
 
 Backend = Literal["loky", "dask", "ray"]
@@ -54,7 +55,7 @@ def run_all(
 
 
 def _run_here(work: Callable[..., Any], calls: Iterable[tuple[Any, ...]], jobs: int) -> list[Any]:
-    with lifeline() as line:
+    with contextlib.closing(Lifeline()) as line:
         if jobs > 1:
             # Start these first: they unblock signals on starting, which would undo the deferral.
             multiprocessing.resource_tracker.ensure_running()

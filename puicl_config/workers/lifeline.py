@@ -9,7 +9,7 @@ import os
 import socket
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -123,16 +123,6 @@ def unless_dropped(work: Callable[..., Result], *arguments: object) -> Result | 
         except Exception as error:
             return Failure(error, traceback.format_exc())
     return None
-
-
-@contextlib.contextmanager
-def lifeline() -> Iterator[Lifeline]:
-    """A lifeline for the duration of the context."""
-    line = Lifeline()
-    try:
-        yield line
-    finally:
-        line.close()
 
 
 def _listen(line: socket.socket | None, parent: int) -> None:
