@@ -1,12 +1,12 @@
 """Progress measured by what is published, which works for every backend."""
 
 import contextlib
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from puicl_config import ProgressReport, duration
+from puicl_config.progress import looking
 from shard_io import PartId, ShardError, Store, store_of
 
 
@@ -58,10 +58,10 @@ def watching(folder: Path | Store, tasks: Mapping[PartId, int]) -> Iterator[Prog
     A part that is made again (repair) counts once its entry is newer than the start. In a store
     that does not tell when a file was written (`Store.present`), it counts from the start.
     """
-    store, start, over = store_of(folder), time.time(), threading.Event()
+    store, start = store_of(folder), time.time()
     waiting, stages = list(tasks), StageProgress(tasks, time.monotonic())
 
-    def look(progress: ProgressReport) -> None:
+    def look() -> None:
         nonlocal waiting
         try:
             published = store.present([part.entry_path for part in waiting], start)
@@ -76,16 +76,8 @@ def watching(folder: Path | Store, tasks: Mapping[PartId, int]) -> Iterator[Prog
                 sum(tasks[part] for part in done), f"{count}/{len(tasks)} parts, {note}"
             )
 
-    def watch(progress: ProgressReport) -> None:
-        while not over.wait(store.look_every):
-            look(progress)
-
-    with ProgressReport("prior-gen", sum(tasks.values()), "tasks") as progress:
-        thread = threading.Thread(target=watch, args=(progress,), daemon=True)
-        thread.start()
-        try:
-            yield progress
-        finally:
-            over.set()
-            thread.join()
-            look(progress)
+    with (
+        ProgressReport("prior-gen", sum(tasks.values()), "tasks") as progress,
+        looking(look, store.look_every),
+    ):
+        yield progress

@@ -1,7 +1,10 @@
 """Progress of long work: a bar on a terminal, elsewhere a plain line every few seconds."""
 
+import contextlib
 import sys
+import threading
 import time
+from collections.abc import Callable, Iterator
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -74,3 +77,22 @@ class ProgressReport:
                 f"{left} left",
                 sys.stderr,
             )
+
+
+@contextlib.contextmanager
+def looking(look: Callable[[], object], every: float) -> Iterator[None]:
+    """Call `look` within this context every so many seconds, in a thread, and once at its end."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(every):
+            look()
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        look()

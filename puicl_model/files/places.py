@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from puicl_config import InputError, ProgressReport, write_atomically
+from puicl_config.progress import looking
 from puicl_model.files.formats import READ, WRITTEN, is_passed_over, shown
 
 SUMMARY = "_summary.csv"
@@ -140,9 +140,7 @@ def claim(out: Path, settings: dict[str, Any], places: Sequence[Place]) -> None:
 @contextlib.contextmanager
 def watching(missing: Sequence[Place], total: int) -> Iterator[None]:
     """Show progress inside the context by counting records, which works with every backend."""
-    over, waiting = threading.Event(), list(missing)
-
-    failed = 0
+    waiting, failed = list(missing), 0
 
     def look() -> None:
         nonlocal waiting, failed
@@ -153,19 +151,11 @@ def watching(missing: Sequence[Place], total: int) -> Iterator[None]:
         if len(waiting) < before:
             progress.advance(before - len(waiting), f"{failed} failed" if failed else "")
 
-    def watch() -> None:
-        while not over.wait(_LOOK_EVERY):
-            look()
-
-    with ProgressReport("puicl", total, "tables", done=total - len(missing)) as progress:
-        thread = threading.Thread(target=watch, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
-            look()
+    with (
+        ProgressReport("puicl", total, "tables", done=total - len(missing)) as progress,
+        looking(look, _LOOK_EVERY),
+    ):
+        yield
 
 
 def write_summary(out: Path, done: dict[str, dict[str, Any]]) -> None:
