@@ -40,8 +40,8 @@ def refuse_unclaimed(out: Path, run: str, results: Sequence[str]) -> None:
 def write_results(out: Path, records: Sequence[Record]) -> None:
     """Write results.csv and details.csv, with one row for each cell and floats to 6 digits."""
     ordered = sorted(records, key=lambda r: (r["task"], r["method"], r["repeat"]))
-    write_atomically(out / RESULTS, _csv(RESULT_COLUMNS, ordered))
-    write_atomically(out / DETAILS, _csv(DETAIL_COLUMNS, ordered))
+    write_atomically(out / RESULTS, csv_of(RESULT_COLUMNS, ordered))
+    write_atomically(out / DETAILS, csv_of(DETAIL_COLUMNS, ordered))
 
 
 def read_results(out: Path) -> list[Record]:
@@ -128,7 +128,8 @@ def _number(text: str) -> int | float:
     return int(text) if text.isdigit() else float(text)
 
 
-def _csv(columns: Sequence[str], records: Sequence[Record]) -> bytes:
+def csv_of(columns: Sequence[str], records: Sequence[Record]) -> bytes:
+    """The records as CSV with a header, with floats to 6 digits and nothing for None."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)

@@ -1,7 +1,5 @@
 """Run sweeps: every value x pool x method x repeat, resumable like the benchmark itself."""
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from pu_bench.run.files import (
     SWEEP_CELLS,
     SWEEP_RESULTS,
     SWEEP_RUN,
+    csv_of,
     read_facts,
     read_rows,
     refuse_unclaimed,
@@ -170,16 +169,8 @@ def _published(path: Path) -> list[Record]:
 
 
 def _csv(records: Sequence[Record]) -> bytes:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
     # Include the repeat: workers finish in any order.
     order = ("sweep", "kind", "value", "pool", "method", "repeat")
-    for record in sorted(records, key=lambda r: [r[key] for key in order]):
-        # Files of older versions lack rows_seen.
-        cells = (record.get(column) for column in COLUMNS)
-        writer.writerow(
-            f"{cell:.6g}" if isinstance(cell, float) else "" if cell is None else cell
-            for cell in cells
-        )
-    return out.getvalue().encode()
+    ordered = sorted(records, key=lambda r: [r[key] for key in order])
+    # Files of older versions lack rows_seen.
+    return csv_of(COLUMNS, [{"rows_seen": None, **record} for record in ordered])
