@@ -16,14 +16,15 @@ from trainer.ledger import read_ledger
 from trainer.sampler import stages_of_steps
 from trainer.start import load_start
 
-RECORDED_STEPS = 3
+# How many of a run's first steps a card records, to be replayed.
+_RECORDED_STEPS = 3
 
 
 def export_weights(
     run: Path,
     shards: str | Path,
     out: Path,
-    steps: int = RECORDED_STEPS,
+    *,
     start_share: float = 0.0,
     back_to: str | None = None,
     bfloat16: bool = False,
@@ -39,9 +40,9 @@ def export_weights(
     the weights are rounded to that type, for a file of half the size.
 
     The card adds to the trainer's own the whole config, the environments, the seconds of training,
-    the content digests of the parts in the stages that the first `steps` steps read (all steps if
-    the run has fewer), and the ledger of those steps. Entries of an existing card of `out` that the
-    run does not provide (an interval) are dropped, as they belonged to other weights. With
+    the content digests of the parts in the stages that the first three steps read (all steps if the
+    run has fewer), and the ledger of those steps. Entries of an existing card of `out` that the run
+    does not provide (an interval) are dropped, as they belonged to other weights. With
     `unfinished`, a run that was stopped for good is exported as it stands.
 
     Raises `InputError` if the run is unfinished otherwise, if its folder is incomplete, if the
@@ -71,7 +72,7 @@ def export_weights(
             f"{run}/config.yaml has train.init_from={config.train.init_from}, which its weights' "
             f"lineage of {len(card['lineage'])} contradicts: put the config back that it began with"
         )
-    steps = min(steps, card["steps"])
+    steps = min(_RECORDED_STEPS, card["steps"])
     ledger = list(islice(read_ledger(run / "ledger.jsonl"), steps))
     if [line["step"] for line in ledger] != list(range(steps)):
         raise InputError(f"{run}/ledger.jsonl lacks some of the first {steps} steps")
