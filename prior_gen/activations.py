@@ -22,7 +22,7 @@ BANK: dict[str, Callable[..., np.ndarray]] = {
 }
 
 
-def activate(name: str, x: np.ndarray, clamp: float, portable: bool = False) -> np.ndarray:
+def activate(name: str, x: np.ndarray, clamp: float, portable: bool) -> np.ndarray:
     """Clamp x to +-`clamp` and apply the activation `name`; x itself is not modified.
 
     The result has x's shape and dtype. In float32, functions without a transcendental part take a

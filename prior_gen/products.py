@@ -21,7 +21,7 @@ _MOST_VECTORS = 5
 _SMALL = 2**16
 
 
-def multiply_rows(x: np.ndarray, weight: np.ndarray, portable: bool = False) -> np.ndarray:
+def multiply_rows(x: np.ndarray, weight: np.ndarray, portable: bool) -> np.ndarray:
     """x [n, k] times the transpose of weight [h, k]: [n, h].
 
     Without `portable`, BLAS computes small float32 products; with it, float32 products of any size

@@ -86,7 +86,7 @@ def hidden_block(
     weight: np.ndarray,
     noise: np.ndarray,
     clamp: float,
-    portable: bool = False,
+    portable: bool,
 ) -> np.ndarray:
     """h^(l) = W_l phi_l(h^(l-1)) + eps^(l), with state and noise [n, h], weight [h, h].
 
@@ -99,7 +99,7 @@ def hidden_block(
 
 
 def run_scm(
-    draws: ScmDraws, factors: Factors, clamp: float, portable: bool = False
+    draws: ScmDraws, factors: Factors, clamp: float, portable: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Raw features [n, d] and label score [n] of one SCM, before standardisation.
 

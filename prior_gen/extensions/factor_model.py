@@ -31,7 +31,7 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
 
 
 def factor_columns(
-    rng: np.random.Generator, parameters: dict, n: int, d: int, portable: bool = False
+    rng: np.random.Generator, parameters: dict, n: int, d: int, portable: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """x [n, d] and the score [n], float32, not standardised.
 

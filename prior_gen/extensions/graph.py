@@ -44,7 +44,7 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
 
 
 def graph_columns(
-    rng: np.random.Generator, parameters: dict, n: int, d: int, portable: bool = False
+    rng: np.random.Generator, parameters: dict, n: int, d: int, portable: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """x [n, d] and the score [n], float32; each is a standardised node.
 

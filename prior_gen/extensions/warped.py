@@ -23,7 +23,7 @@ def draw(rng: np.random.Generator, config: ExtensionsConfig, d: int, drawn: dict
     return {"warps": warps} if any(warp is not IDENTITY for warp in warps) else None
 
 
-def warp_columns(parameters: dict, x: np.ndarray, portable: bool = False) -> np.ndarray:
+def warp_columns(parameters: dict, x: np.ndarray, portable: bool) -> np.ndarray:
     """Warp the standardised columns of x [n, d]; returns float64 [n, d], not standardised.
 
     portable: use the functions of `prior_gen.elementary` instead of numpy's.
@@ -59,7 +59,7 @@ def _warp(rng: np.random.Generator) -> list:
     return [kind, round(float(a), 4), round(float(b), 4)]
 
 
-def warped_sample(portable: bool = False) -> np.ndarray:
+def warped_sample(portable: bool) -> np.ndarray:
     """Values of every warp at fixed places; they differ with another mathematical library."""
     z = np.linspace(-5, 5, 1001, dtype=np.float32)[:, None].repeat(len(WARPS), axis=1)
     return warp_columns({"warps": [[kind, 0.7, 0.6] for kind in WARPS]}, z, portable)

@@ -17,10 +17,10 @@ from puicl_model.preprocessing.scaling import fit_scaling
 def test_a_warp_keeps_ranks_and_the_marginals_get_the_tails():
     z = np.random.default_rng(0).standard_normal((4000, 1)).astype(np.float32)
     for kind, a, b in (("sinh_arcsinh", 0.0, 0.5), ("exp", 1.0, 0.0), ("power", 3.0, 0.0)):
-        out = warped.warp_columns({"warps": [[kind, a, b]]}, z)
+        out = warped.warp_columns({"warps": [[kind, a, b]]}, z, portable=False)
         assert (np.argsort(out[:, 0]) == np.argsort(z[:, 0])).all(), kind
         assert stats.kurtosis(out[:, 0]) > 3, kind
-    right, left = (warped.warp_columns({"warps": [["exp", a, 0.0]]}, z) for a in (0.8, -0.8))
+    right, left = (warped.warp_columns({"warps": [["exp", a, 0.0]]}, z, False) for a in (0.8, -0.8))
     assert stats.skew(right[:, 0]) > 1
     assert stats.skew(left[:, 0]) < -1
     assert (np.argsort(left[:, 0]) == np.argsort(z[:, 0])).all()

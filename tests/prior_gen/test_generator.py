@@ -111,7 +111,7 @@ def test_a_machine_that_sums_small_products_in_another_order_refuses_to_write(
     """The canary's two tasks are large ones."""
     product = prior_gen.scm.multiply_rows
 
-    def otherwise(x, weight, portable=False):
+    def otherwise(x, weight, portable):
         if x.size * len(weight) < 2**14:
             return x[:, ::-1] @ weight[:, ::-1].T
         return product(x, weight, portable)

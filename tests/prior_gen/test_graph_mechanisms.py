@@ -20,7 +20,7 @@ from prior_gen.extensions.graph import FUNCTIONS, graph_columns
 
 def drawn(seed, n=600, d=6, hidden=4, noise=0.1, functions=("linear",), score="last"):
     parameters = {"hidden": hidden, "noise": noise, "functions": functions, "score": score}
-    return graph_columns(np.random.default_rng(seed), parameters, n, d)
+    return graph_columns(np.random.default_rng(seed), parameters, n, d, portable=False)
 
 
 def parents(seed, k=1, n=800):
