@@ -4,8 +4,8 @@
     python benchmarks/calibrate_class_prior.py --model M.safetensors --shards shards/calibration \
         --write
 
-Fits the interval (`puicl_model.class_prior.fit_interval`) on half of the held-out synthetic tasks
-and judges it on the other half. `--write` fits it on all tasks and writes the result into the
+Fits the interval (`puicl_model.class_prior_fit.fit_interval`) on half of the held-out synthetic
+tasks and judges it on the other half. `--write` fits it on all tasks and writes the result into the
 weights' card as `class_prior_interval`. With `--data` (a folder as for `puicl bench --data`) it is
 also judged on real tables, with the share of positives swept from .1 to .9 and with the benchmark's
 splits. With `--rivals`, best-bin estimation, KM2 and EMPU estimate the shares of the same rows.
@@ -38,7 +38,8 @@ from pu_bench.methods.class_prior import best_bin_estimate, km2
 from pu_bench.protocol import split_pu
 from puicl_config import exit_on_input_error, write_atomically
 from puicl_model import PUICLClassifier
-from puicl_model.class_prior import BANDS, estimate, fit_interval, widened
+from puicl_model.class_prior import estimate
+from puicl_model.class_prior_fit import BANDS, fit_interval, widened
 from shard_io import open_shards
 
 _COVERAGE = 0.9

@@ -12,21 +12,12 @@ _EDGE = 0.01
 # An interval's end this close to the least or greatest share in training opens to 0 or 1.
 _NEAR = 0.05
 
-# Added to errors before taking logarithms, so that errors near zero by chance do not dominate.
-_SMALL_ERROR = 0.05
-
 # Least slope of the estimate in the true share: a flatter line says nothing about the share.
 _LEAST_SLOPE = 0.05
-
-# Limits of three bands of true shares; an interval must reach its coverage in each band.
-BANDS = (0.3, 0.7)
 
 # A card's spread is the geometric mean of absolute errors; this is the ratio of a normal
 # distribution's standard deviation to it. _SHARES: grid points in a given range of shares.
 _NORMAL_TO_SPREAD, _SHARES = np.exp((np.euler_gamma + np.log(2)) / 2), 1000
-
-# Rounds in which an interval's line and spread are fitted alternately, and folds for its coverage.
-_TURNS, _FOLDS = 5, 10
 
 
 def shift_to(log_odds: np.ndarray, class_prior: float) -> float:
@@ -56,11 +47,11 @@ def estimate(
     least and the greatest share at which the estimate would not be unusual.
 
     The distribution of estimates is in the weights' card, as `class_prior_interval`
-    (`benchmarks/calibrate_class_prior.py` writes it). On the log-odds scale, the expected estimate
-    is a line in the true share: flat if the probabilities resolve nothing, the true share itself if
-    they resolve everything (`center`, `resolution`). The half-width is a spread predicted from
-    `spread_evidence` (`spread`), times a factor that covered the share `coverage` of the tasks
-    (`quantile`). Without this entry the ends are NaN.
+    (`class_prior_fit`, by `benchmarks/calibrate_class_prior.py`). On the log-odds scale, the
+    expected estimate is a line in the true share: flat if the probabilities resolve nothing, the
+    true share itself if they resolve everything (`center`, `resolution`). The half-width is a
+    spread predicted from `spread_evidence` (`spread`), times a factor that covered the share
+    `coverage` of the tasks (`quantile`). Without this entry the ends are NaN.
 
     No training task had a share beyond `trained_shares`, and for tables beyond them the network
     still answers with shares that it has seen: an end close to a limit opens to 0 or 1.
@@ -69,12 +60,14 @@ def estimate(
     known = card.get("class_prior_interval") or {}
     if "center" not in known:
         return share, np.nan, np.nan
-    intercept, slope = _line(log_odds, known["center"])
+    intercept, slope = line_of(log_odds, known["center"])
     half = np.exp(spread_evidence(log_odds, n_labeled) @ known["spread"]) * known["quantile"]
     slope = max(slope, _LEAST_SLOPE)
     least, most = trained_shares(card)
     # With a nearly flat line, an estimate off the line does not indicate a share beyond training.
-    middle = np.clip((_logit(share) - intercept) / slope, _logit(least), _logit(most))
+    middle = np.clip(
+        (clipped_logit(share) - intercept) / slope, clipped_logit(least), clipped_logit(most)
+    )
     low, high = float(expit(middle - half / slope)), float(expit(middle + half / slope))
     low = 0.0 if low < least + _NEAR else min(low, share)
     high = 1.0 if high > most - _NEAR else max(high, share)
@@ -97,11 +90,11 @@ def estimate_within(
     known = card.get("class_prior_interval") or {}
     if "center" not in known:
         return float(np.clip(share, least, most)), least, most
-    intercept, slope = _line(log_odds, known["center"])
+    intercept, slope = line_of(log_odds, known["center"])
     spread = np.exp(spread_evidence(log_odds, n_labeled) @ known["spread"]) * _NORMAL_TO_SPREAD
     shares = least + (most - least) * (np.arange(_SHARES) + 0.5) / _SHARES
     slope = max(slope, 0.0)  # an estimate never falls as the share rises
-    off = (_logit(share) - intercept - slope * _logit(shares)) / spread
+    off = (clipped_logit(share) - intercept - slope * clipped_logit(shares)) / spread
     weights = np.exp((off**2).min() / 2 - off**2 / 2)
     found = float(weights @ shares / weights.sum())
     low, high = max(low, least), min(high, most)
@@ -146,98 +139,12 @@ def spread_evidence(log_odds: np.ndarray, n_labeled: int) -> np.ndarray:
     return np.array([1.0, root, root**2, np.log(len(log_odds)), np.log(n_labeled)])
 
 
-def _line(log_odds: np.ndarray, center: Sequence[float]) -> tuple[float, float]:
+def line_of(log_odds: np.ndarray, center: Sequence[float]) -> tuple[float, float]:
     """Intercept and slope of the estimate in the true share, both on the log-odds scale."""
     root = np.sqrt(resolution(log_odds))
     return center[0] * (1 - root) ** 2, root + center[1] * root * (1 - root)
 
 
-def fit_interval(
-    log_odds: list[np.ndarray], n_labeled: np.ndarray, true: np.ndarray, coverage: float
-) -> dict[str, Any]:
-    """Fit the card's entry to tasks of known share: log-odds [tasks][n_u], other arrays [tasks].
-
-    Alternately fits the line, by least squares weighted by the spread, and the spread, by least
-    squares on the logarithms of absolute errors, both with a small ridge. The factor that covers
-    the share `coverage` of the tasks is found by ten-fold cross-validation.
-    """
-    apart = np.arange(len(true)) % _FOLDS
-    ratios = np.empty(len(true))
-    for fold in range(_FOLDS):
-        rest, part = np.flatnonzero(apart != fold), np.flatnonzero(apart == fold)
-        fitted = _fitted([log_odds[task] for task in rest], n_labeled[rest], true[rest])
-        ratios[part] = _ratios(
-            fitted, [log_odds[task] for task in part], n_labeled[part], true[part]
-        )
-    return {
-        **_fitted(log_odds, n_labeled, true),
-        "quantile": _covering(ratios, true, coverage),
-        "coverage": coverage,
-        "n_tasks": len(true),
-    }
-
-
-def widened(
-    interval: dict[str, Any],
-    log_odds: list[np.ndarray],
-    n_labeled: np.ndarray,
-    true: np.ndarray,
-) -> dict[str, Any]:
-    """Widen `interval`, if needed, so that it reaches its coverage on these tasks as well.
-
-    `fit_interval` only ensures coverage on tasks like those it was fitted to; real tables differ.
-    """
-    ratios = _ratios(interval, log_odds, n_labeled, true)
-    needed = _covering(ratios, true, interval["coverage"])
-    return {**interval, "quantile": max(interval["quantile"], needed)}
-
-
-def _covering(ratios: np.ndarray, true: np.ndarray, coverage: float) -> float:
-    """Least factor on the spread that covers the share `coverage` of the tasks in each of `BANDS`.
-
-    ratios: [tasks], each estimate's distance from the line in units of the spread; true: [tasks],
-    the true shares.
-    """
-    bands = np.searchsorted(BANDS, true, side="right")
-    parts = [ratios[bands == band] for band in range(len(BANDS) + 1)]
-    return max(float(np.quantile(p, coverage, method="higher")) for p in parts if len(p))
-
-
-def _fitted(log_odds: list[np.ndarray], n_labeled: np.ndarray, true: np.ndarray) -> dict[str, Any]:
-    """Fit `center` and `spread` of an interval."""
-    t, root = _logit(true), np.sqrt([resolution(task) for task in log_odds])
-    x = np.column_stack([(1 - root) ** 2, root * (1 - root) * t])
-    y = _logit([expit(task).mean() for task in log_odds]) - root * t
-    tasks = zip(log_odds, n_labeled, strict=True)
-    evidence = np.array([spread_evidence(*task) for task in tasks])
-    size = np.ones(len(t))
-    for _ in range(_TURNS):
-        weighted = x * (np.mean(size**2) / size**2)[:, None]
-        center = _ridge(weighted.T @ x, weighted.T @ y)
-        error = np.abs(y - x @ center)
-        spread = _ridge(evidence.T @ evidence, evidence.T @ np.log(error + _SMALL_ERROR))
-        size = np.exp(evidence @ spread)
-    return {"center": center.tolist(), "spread": spread.tolist()}
-
-
-def _ratios(
-    interval: dict[str, Any],
-    log_odds: list[np.ndarray],
-    n_labeled: np.ndarray,
-    true: np.ndarray,
-) -> np.ndarray:
-    """Distances [tasks] of the estimates from the interval's line, in units of its spread."""
-    found = []
-    for task, n, t in zip(log_odds, n_labeled, _logit(true), strict=True):
-        intercept, slope = _line(task, interval["center"])
-        error = abs(_logit(expit(task).mean()) - intercept - slope * t)
-        found.append(error / np.exp(spread_evidence(task, n) @ interval["spread"]))
-    return np.array(found)
-
-
-def _ridge(squares: np.ndarray, products: np.ndarray) -> np.ndarray:
-    return np.linalg.solve(squares + 1e-2 * np.eye(len(squares)), products)
-
-
-def _logit(share: Any) -> np.ndarray:
+def clipped_logit(share: Any) -> np.ndarray:
+    """Log-odds of one or several shares, which are clipped first."""
     return logit(np.clip(share, _EDGE, 1 - _EDGE))

@@ -9,13 +9,12 @@ from puicl_model import PUICL, PUICLClassifier, doubts, save_model
 from puicl_model.class_prior import (
     at_the_limit,
     estimate,
-    fit_interval,
     resolution,
     shift_to,
     spread_evidence,
     trained_shares,
-    widened,
 )
+from puicl_model.class_prior_fit import fit_interval, widened
 
 # The spread falls with the number of rows; probabilities that are sure give the share itself.
 INTERVAL = {

@@ -8,7 +8,8 @@ from scipy.special import expit, logit
 
 from puicl_config import ModelConfig
 from puicl_model import PUICL, PUICLClassifier, fit_many, save_model
-from puicl_model.class_prior import estimate, estimate_within, fit_interval, resolution
+from puicl_model.class_prior import estimate, estimate_within, resolution
+from puicl_model.class_prior_fit import fit_interval
 
 INTERVAL = {
     "center": [0.0, 0.0],
