@@ -20,7 +20,7 @@ from puicl_model.ensemble import NewRows, keep_references, row_keys
 from puicl_model.inference import resolve_device
 from puicl_model.labels import labeled_mask, labels_of_rows, refuse_another_order
 from puicl_model.model import PUICL
-from puicl_model.parameters import check_parameters
+from puicl_model.parameters import as_range, check_parameters
 from puicl_model.plan import Plan, plan_table
 from puicl_model.precision import set_precision
 from puicl_model.preprocessing import TablePreprocessor, read_table
@@ -352,7 +352,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             rotations=np.random.default_rng((seed, 1)),
             recodings=self._other_codes(),
         )
-        return _Task(X, labeled, relevance, plan, rng, class_prior)
+        return _Task(X, labeled, relevance, plan, rng, as_range(class_prior))
 
     def _finish(self, task: "_Task", scores: Scores) -> None:
         """Do the part of `fit` after the forward passes; the caller emits the report's warnings."""
@@ -370,7 +370,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
             self._students, taught = Students.taught(X, labeled, answers, task.rng)
             self._blend = Blend(log_odds, _mean_by(taught[:, ~labeled], inverse))
             log_odds = self._blend.fitted
-        own = self._set_prior(log_odds, int(labeled.sum()), task.class_prior)
+        own = self._set_prior(log_odds, int(labeled.sum()), task.given)
         log_odds = log_odds + self._offset
         self._key_log_odds = log_odds[first]
         self.unlabeled_proba_ = _probability(log_odds)
@@ -378,7 +378,7 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         self.column_orders_ = [view.columns for views in runs for view in views]
         self.unlabeled_rows_ = np.flatnonzero(~labeled)
         self.classes_ = np.array([0, 1])
-        self.report_ = make_report(self, X, task.relevance, runs, task.class_prior, own)
+        self.report_ = make_report(self, X, task.relevance, runs, task.given, own)
 
     def _log_odds_of_new(self, X: np.ndarray) -> np.ndarray:
         """Log-odds [m] of preprocessed rows [m, w], as if none of them had been in the fit."""
@@ -435,33 +435,36 @@ class PUICLClassifier(ClassifierMixin, BaseEstimator):
         return {}
 
     def _set_prior(
-        self, log_odds: np.ndarray, n_labeled: int, class_prior: float | tuple[float, float] | None
+        self, log_odds: np.ndarray, n_labeled: int, given: tuple[float, float] | None
     ) -> tuple[float, float]:
         """Set the class prior and the shift to it; return the interval from the table alone."""
         found = priors.estimate(log_odds, n_labeled, self.model_card_)
         own = found[1:]
-        if isinstance(class_prior, tuple | list):
-            least, most = map(float, class_prior)
-            found = priors.estimate_within(log_odds, n_labeled, self.model_card_, least, most)
-        elif class_prior is not None:
-            found = (float(class_prior),) * 3
+        if given is not None:
+            least, most = given
+            found = (least,) * 3
+            if least < most:
+                found = priors.estimate_within(log_odds, n_labeled, self.model_card_, least, most)
         self.class_prior_, *ends = found
         self.class_prior_interval_ = tuple(ends)
         # Without a given prior, the mean probability already is the class prior.
-        self._offset = priors.shift_to(log_odds, found[0]) if class_prior is not None else 0.0
+        self._offset = priors.shift_to(log_odds, found[0]) if given is not None else 0.0
         return own
 
 
 @dataclass(frozen=True)
 class _Task:
-    """State of a fit between `_prepare` and `_finish`; X [n, w] is the preprocessed table."""
+    """State of a fit between `_prepare` and `_finish`; X [n, w] is the preprocessed table.
+
+    given: the share of positives that `fit` was given, as a range (`as_range`).
+    """
 
     X: np.ndarray
     labeled: np.ndarray
     relevance: np.ndarray
     plan: Plan
     rng: np.random.Generator
-    class_prior: float | tuple[float, float] | None
+    given: tuple[float, float] | None
 
 
 def _mean_by(values: np.ndarray, group: np.ndarray) -> np.ndarray:

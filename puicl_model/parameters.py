@@ -70,6 +70,14 @@ def check_parameters(classifier: BaseEstimator, class_prior: Any) -> None:
         )
 
 
+def as_range(class_prior: float | tuple[float, float] | None) -> tuple[float, float] | None:
+    """A valid `class_prior` of `fit` as a range, which has equal ends for a share."""
+    if class_prior is None:
+        return None
+    ends = class_prior if isinstance(class_prior, tuple | list) else (class_prior, class_prior)
+    return float(ends[0]), float(ends[1])
+
+
 def is_share(class_prior: Any) -> bool:
     """Whether `class_prior` is a share of positives: a number strictly between 0 and 1."""
     return isinstance(class_prior, Real) and 0 < float(class_prior) < 1

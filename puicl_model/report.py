@@ -18,16 +18,15 @@ def make_report(
     X: np.ndarray,
     relevance: np.ndarray,
     estimators: list[list[View]],
-    class_prior: float | tuple[float, float] | None,
+    given: tuple[float, float] | None,
     table_interval: tuple[float, float],
 ) -> dict[str, Any]:
     """Return `report_` of a fitted classifier.
 
     X: [n, w], the preprocessed table; relevance: see `puicl_model.doubts.Labeling`; estimators: the
-    lists of views that were run; class_prior: the share or range given to `fit`; table_interval:
-    interval of the share from the table alone.
+    lists of views that were run; given: the share of positives that `fit` was given, as a range
+    (`parameters.as_range`); table_interval: interval of the share from the table alone.
     """
-    given = _as_range(class_prior)
     log_odds = logit(classifier.unlabeled_proba_)
     preprocessor = classifier.preprocessor_
     names = _names(preprocessor, X.shape[1])
@@ -73,14 +72,6 @@ def make_report(
             labeling, answer, getattr(preprocessor, "doubts_", ()), says_nothing=says_nothing
         ),
     }
-
-
-def _as_range(class_prior: float | tuple[float, float] | None) -> tuple[float, float] | None:
-    """The given class prior as a range, which has equal ends for a share."""
-    if class_prior is None:
-        return None
-    ends = class_prior if isinstance(class_prior, tuple | list) else (class_prior, class_prior)
-    return float(ends[0]), float(ends[1])
 
 
 def _sizes(views: list[View]) -> dict[str, Any]:
