@@ -10,7 +10,7 @@ from puicl_config.digests import (
     run_digest,
     sha256_of,
 )
-from puicl_config.errors import USERS_TO_MEND, InputError, exit_on_input_error, visible
+from puicl_config.errors import InputError, exit_on_input_error, fixable_reason, visible
 from puicl_config.extensions import (
     EXTENSIONS,
     LABEL_SOURCES,
@@ -44,7 +44,6 @@ __all__ = [
     "RUN_DIGEST_EXCLUDES",
     "SAMPLERS",
     "SMOOTH_RULES",
-    "USERS_TO_MEND",
     "Config",
     "ExtensionsConfig",
     "InputError",
@@ -65,6 +64,7 @@ __all__ = [
     "exit_on_input_error",
     "find_config",
     "first_of",
+    "fixable_reason",
     "from_home",
     "git_commit",
     "idle_in_prior",

@@ -11,7 +11,7 @@ _USERS = (
     *("EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT", "EFBIG", "EIO", "ESTALE", "EMFILE"),
     *("ENOENT", "ENOTDIR", "EISDIR", "EEXIST", "ELOOP", "ENAMETOOLONG", "EXDEV", "EMLINK"),
 )
-USERS_TO_MEND = frozenset(getattr(errno, name) for name in _USERS if hasattr(errno, name))
+_FIXABLE = frozenset(getattr(errno, name) for name in _USERS if hasattr(errno, name))
 
 # All control characters except line feeds and tabs.
 _CONTROLS = {n: f"\\x{n:02x}" for n in (*range(32), *range(127, 160)) if chr(n) not in "\n\t"}
@@ -30,6 +30,13 @@ class InputError(ValueError):
     """Bad input; the message says in one sentence what is wrong, where, and what would be right."""
 
 
+def fixable_reason(error: OSError) -> str | None:
+    """The system's words for an error that the user can fix; None for one taken for a bug."""
+    if error.errno is None or error.errno not in _FIXABLE:
+        return None
+    return os.strerror(error.errno).lower()
+
+
 def exit_on_input_error(command: Callable) -> Callable:
     """Wrap a command's entry point: on `InputError`, print its message to stderr and exit with 2.
 
@@ -44,10 +51,10 @@ def exit_on_input_error(command: Callable) -> Callable:
         except InputError as error:
             sentence = str(error)
         except OSError as error:
-            if error.errno is None or error.errno not in USERS_TO_MEND:
+            reason = fixable_reason(error)
+            if reason is None:
                 raise
-            where = f": {error.filename}" if error.filename else ""
-            sentence = f"{os.strerror(error.errno).lower()}{where}"
+            sentence = f"{reason}: {error.filename}" if error.filename else reason
         print(visible(f"error: {sentence}"), file=sys.stderr)
         sys.exit(2)
 

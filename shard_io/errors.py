@@ -1,11 +1,10 @@
 """Errors about folders of shards, each with a message of one sentence."""
 
 import contextlib
-import os
 import shlex
 from collections.abc import Iterator
 
-from puicl_config import USERS_TO_MEND, InputError
+from puicl_config import InputError, fixable_reason
 
 
 class ShardError(InputError):
@@ -34,9 +33,8 @@ def told_as_shard_error(folder: object) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno is None or error.errno not in USERS_TO_MEND:
+        reason = fixable_reason(error)
+        if reason is None:
             raise
         where = f" at {error.filename}" if error.filename else ""
-        raise ShardError(
-            f"{folder} cannot be used: {os.strerror(error.errno).lower()}{where}"
-        ) from error
+        raise ShardError(f"{folder} cannot be used: {reason}{where}") from error

@@ -12,7 +12,7 @@ import torch
 import typer
 from typer.core import TyperCommand
 
-from puicl_config import USERS_TO_MEND, Config, InputError, from_home, load_config
+from puicl_config import Config, InputError, fixable_reason, from_home, load_config
 from puicl_config.speaking import drop_unheard, speak
 from shard_io import NoShards, as_ranges
 from trainer.fit import fit
@@ -83,14 +83,15 @@ def main() -> None:
     except InputError as error:
         _exit(str(error))
     except OSError as error:
-        if error.errno is None or error.errno not in USERS_TO_MEND:
+        reason = fixable_reason(error)
+        if reason is None:
             raise
         place = f": {error.filename}" if error.filename else ""
         if error.errno in _NO_PLACE:
-            _exit(f"{os.strerror(error.errno).lower()}{place}; give another path")
+            _exit(f"{reason}{place}; give another path")
         _exit(
-            f"{os.strerror(error.errno).lower()}{place}; what was saved before, if anything, is "
-            "whole, and the same command goes on from there"
+            f"{reason}{place}; what was saved before, if anything, is whole, and the same command "
+            "goes on from there"
         )
 
 
