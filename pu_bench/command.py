@@ -257,7 +257,7 @@ def make_plan(
 
 def parse_cell(text: str) -> Cell:
     """Parse `task:method:repeat` into a cell; raises `InputError` if it is not of this form."""
-    parts = text.split(":")
+    parts = text.rsplit(":", 2)  # a table of one's own may have colons in its name
     if len(parts) != 3 or not parts[2].isdecimal():
         raise InputError(f"--only {text!r} is not of the form task:method:repeat")
     if parts[1] not in METHODS:

@@ -7,8 +7,8 @@ import pytest
 from little_runs import ones, register
 
 import pu_bench
-from pu_bench.command import SWEEP_METHODS
-from pu_bench.run import usable_methods
+from pu_bench.command import SWEEP_METHODS, parse_cell
+from pu_bench.run import Cell, usable_methods
 from pu_bench.sweeps import SWEEPS
 from puicl_config import InputError
 
@@ -52,6 +52,11 @@ def test_a_number_of_a_repeat_is_written_in_digits(bench):
     code, _, said = bench("--only", "wdbc:logistic:²")
     assert code == 2
     assert "--only 'wdbc:logistic:²' is not of the form task:method:repeat" in said
+
+
+def test_a_cell_is_read_as_it_is_written_whatever_its_task_is_called():
+    cell = Cell("a:b", "logistic", 3)
+    assert parse_cell(str(cell)) == cell
 
 
 def test_one_cell_may_be_run_where_nothing_was_before(bench, tmp_path):
