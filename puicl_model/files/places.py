@@ -40,12 +40,12 @@ class Place:
         return own if self.shared is None else [*own, self.shared]
 
     def told(self) -> dict[str, Any] | None:
-        """The record if it is up to date and has an error or existing scores; else None."""
+        """The record if it is whole, up to date and has an error or existing scores; else None."""
         try:
             record = json.loads(self.record.read_text(encoding="utf-8"))
             whole = "error" in record or self.target.exists()
             return record if whole and record["stamp"] == self.stamp else None
-        except (FileNotFoundError, ValueError):
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None
 
 
@@ -106,9 +106,9 @@ def _files(data: Path) -> list[Path]:
 def claim(out: Path, settings: dict[str, Any], places: Sequence[Place]) -> None:
     """Record in `out` the settings that the scores of `places` are made with.
 
-    Raises `InputError` if `out` holds scores made with other settings, if it was never claimed and
-    holds files that the scores would replace, or if it cannot be written. Without scores, as after
-    a run with a misspelled column name, any settings are accepted.
+    Raises `InputError` if `out` holds scores made with other or unreadable settings, if it was
+    never claimed and holds files that the scores would replace, or if it cannot be written. Without
+    scores, as after a run with a misspelled column name, any settings are accepted.
     """
     noted = out / _RECORDS / _SETTINGS
     written = [*(place.target for place in places), out.absolute() / SUMMARY]
@@ -120,7 +120,7 @@ def claim(out: Path, settings: dict[str, Any], places: Sequence[Place]) -> None:
             "not write it: give another --out, or move it away"
         )
     if noted.exists() and any(path.suffix.lower() in WRITTEN for path in _files(out)):
-        there = json.loads(noted.read_text(encoding="utf-8"))
+        there = _noted_settings(noted)
         for key, value in settings.items():
             # Settings written by older versions lack newer options.
             if key in there and there[key] != value and key != "model":
@@ -134,6 +134,16 @@ def claim(out: Path, settings: dict[str, Any], places: Sequence[Place]) -> None:
     except OSError as error:
         raise InputError(
             f"--out {out} cannot be written: {error.strerror}; give another folder"
+        ) from None
+
+
+def _noted_settings(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError):
+        raise InputError(
+            f"{path} is damaged, and it alone tells the options of the scores beside it: put it "
+            "back, or give another --out"
         ) from None
 
 

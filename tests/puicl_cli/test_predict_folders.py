@@ -63,6 +63,22 @@ def test_what_is_finished_is_kept_and_what_changed_is_made_again(predict_folder,
     assert kept == {"year=2024/b.parquet"}
 
 
+@pytest.mark.parametrize("damaged", ["", "{}", "[]", "7"])
+def test_a_damaged_record_is_no_record_and_damaged_settings_are_refused(
+    predict_folder, tables, tmp_path, damaged
+):
+    predict_folder()
+    records = tmp_path / "out" / ".puicl"
+    (records / "a.csv.json").write_text(damaged)
+    code, out, _ = predict_folder()
+    assert code == 0
+    assert "3 of 3 tables scored (2 were there)" in out
+    (records / "settings.json").write_text("7")
+    code, _, err = predict_folder()
+    assert code == 2
+    assert "settings.json is damaged, and it alone tells the options of the scores" in err
+
+
 def test_failing_tables_are_named_and_the_rest_goes_on(predict_folder, tables, tmp_path):
     data = tmp_path / "data"
     write(data / "bad" / "unlabeled.csv", make_table(3).assign(s=0))
