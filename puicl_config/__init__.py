@@ -25,7 +25,7 @@ from puicl_config.loading import config_yaml, find_config, load_config, parse_co
 from puicl_config.prior import ACTIVATIONS, PriorConfig, Split
 from puicl_config.progress import ProgressReport
 from puicl_config.schema import Config, ModelConfig, ShardsConfig
-from puicl_config.surroundings import cpu_name, git_commit
+from puicl_config.surroundings import cpu_facts, cpu_name, git_commit
 from puicl_config.train import (
     RUN_DIGEST_EXCLUDES,
     SAMPLERS,
@@ -58,6 +58,7 @@ __all__ = [
     "canonical_json",
     "config_yaml",
     "counted",
+    "cpu_facts",
     "cpu_name",
     "differences",
     "duration",

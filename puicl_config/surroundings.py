@@ -2,17 +2,23 @@
 
 import platform
 import subprocess
-import sys
 from pathlib import Path
 
 
 def cpu_name() -> str:
     """The processor's model, as far as the system tells; may be empty."""
-    if sys.platform == "linux":
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
+    for line in cpu_facts().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
     return platform.processor()
+
+
+def cpu_facts() -> str:
+    """What Linux says of the processors; empty on other systems, or where /proc is hidden."""
+    try:
+        return Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return ""
 
 
 def git_commit() -> str | None:

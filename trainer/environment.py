@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from puicl_config import InputError, cpu_name, git_commit, write_atomically
+from puicl_config import InputError, cpu_facts, cpu_name, git_commit, write_atomically
 from puicl_model.fused import has_machine_code, has_tile_code
 from trainer.agreement import differences, gathered
 from trainer.world import World
@@ -95,10 +95,8 @@ def check_same_environment(
 
 def _instruction_sets() -> list[str]:
     """The processor's vendor and its instruction sets of `_KINDS`; empty if unknown."""
-    path = Path("/proc/cpuinfo")
     found: set[str] = set()
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    for line in text.partition("\n\n")[0].splitlines():
+    for line in cpu_facts().partition("\n\n")[0].splitlines():
         key, _, value = line.partition(":")
         if key.strip() in ("flags", "Features"):
             found.update(name for name in value.split() if name.startswith(_KINDS))

@@ -24,12 +24,19 @@ from trainer.world import World, choose_algorithms
 # and .004.
 REPLAY_TOLERANCE = {"loss": 0.002, "gradient_norm": 0.02}
 
+# What `export_weights` writes beside the config, of the run and of its recorded steps.
+_NEEDED = {
+    *("steps", "of_steps", "run_digest", "plan_digest", "model", "lineage"),
+    *("weights_digest", "environments"),
+}
+_NEEDED_OF_STEPS = {"ledger", "parts", "init_from"}
+
 
 def recorded_stages(card: Mapping[str, Any]) -> tuple[Config, list[int]]:
     """Config of a card written by `export_weights`, and the stages that its recorded steps read.
 
-    Raises `InputError` if the card records no steps (that of a mean of checkpoints never does), or
-    if its config, digests and numbers of steps contradict one another.
+    Raises `InputError` if the card records no steps (that of a mean of checkpoints never does), if
+    it lacks an entry, or if its config, digests and numbers of steps contradict one another.
     """
     if "average_of" in card:
         mean = card["average_of"]
@@ -41,6 +48,8 @@ def recorded_stages(card: Mapping[str, Any]) -> tuple[Config, list[int]]:
         )
     if not {"recorded", "config"} <= card.keys():
         raise InputError("the weights' card records no steps: `puicl weights export` writes them")
+    if lacking := [*(_NEEDED - card.keys()), *(_NEEDED_OF_STEPS - card["recorded"].keys())]:
+        raise InputError(f"the weights' card is damaged: it lacks {', '.join(sorted(lacking))}")
     commit = card.get("git_commit") or "unknown"
     config = parse_config(card["config"], where=f"the weights' card, of commit {commit}")
     recorded, total = len(card["recorded"]["ledger"]), config.prior.total_steps

@@ -1,13 +1,14 @@
 """Which commit made something: its hash, whatever tags there are, and whether files differ."""
 
 import importlib.util
+import platform
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from puicl_config import cpu_name
+from puicl_config import cpu_facts, cpu_name
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -37,6 +38,12 @@ def test_a_checkout_without_git_has_no_commit(checkout, monkeypatch, tmp_path):
     git("init", "-q")
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     assert found() is None
+
+
+def test_a_hidden_proc_says_nothing_of_the_processor(monkeypatch, tmp_path):
+    monkeypatch.setattr("puicl_config.surroundings.Path", lambda _: tmp_path / "cpuinfo")
+    assert cpu_facts() == ""
+    assert cpu_name() == platform.processor()
 
 
 @pytest.mark.skipif(not Path("/proc/cpuinfo").is_file(), reason="looks into /proc")

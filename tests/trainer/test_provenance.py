@@ -206,6 +206,16 @@ def test_a_card_of_a_version_with_other_keys_names_its_commit(copied):
     assert f"the weights' card, of commit {card['git_commit']}: unknown key" in told
 
 
+def test_a_card_that_lost_entries_names_them(copied):
+    path = copied.with_suffix(".json")
+    card = json.loads(path.read_text())
+    del card["lineage"], card["recorded"]["ledger"]
+    path.write_text(json.dumps(card))
+    code, told = verify(copied)
+    assert code == 1
+    assert "the weights' card is damaged: it lacks ledger, lineage" in told
+
+
 def test_a_card_without_a_config_records_nothing(copied):
     path = copied.with_suffix(".json")
     card = json.loads(path.read_text())

@@ -57,11 +57,9 @@ def test_the_environment_names_what_chooses_other_instructions(monkeypatch):
         ("CPU implementer\t: 0x41\nFeatures\t: fp asimd sve\n", ["0x41", "asimd", "sve"]),
     ],
 )
-def test_instruction_sets_are_the_first_processors_and_its_makers(
-    tmp_path, monkeypatch, processor, found
-):
-    (tmp_path / "cpuinfo").write_text(f"{processor}\nvendor_id\t: Other\nflags\t: avx512f\n")
-    monkeypatch.setattr(trainer.environment, "Path", lambda _: tmp_path / "cpuinfo")
+def test_instruction_sets_are_the_first_processors_and_its_makers(monkeypatch, processor, found):
+    both = f"{processor}\nvendor_id\t: Other\nflags\t: avx512f\n"
+    monkeypatch.setattr(trainer.environment, "cpu_facts", lambda: both)
     assert trainer.environment._instruction_sets() == found
 
 
