@@ -101,7 +101,7 @@ def parse_config(raw: dict[str, Any], where: str, overrides: Sequence[str] = ())
         ]
         if given:
             where += f" with {', '.join(given)}"
-        problems = "; ".join(dict.fromkeys(_sentences(error)))
+        problems = "; ".join(_sentences(error))
         raise InputError(f"{where}: {problems}") from None
 
 
@@ -198,7 +198,8 @@ def _apply(raw: dict[str, Any], override: str) -> None:
     except (yaml.YAMLError, ValueError, RecursionError):
         if key.strip() not in _EXPRESSIONS:
             raise InputError(f"override {override!r}: {text!r} is not a YAML value") from None
-        value = text  # such as 'tanh' in activations: to YAML, a quoted string and trailing text
+        # Such as 'tanh' in activations: to YAML, a quoted string and trailing text.
+        value = text.strip()
     for step in steps[:-1]:
         section = raw.get(step, {})
         if not isinstance(section, dict):
@@ -227,7 +228,7 @@ def _sentences(error: ValidationError) -> Iterator[str]:
             reason = problem["msg"].removeprefix("Value error, ")
             reason = reason[:1].lower() + reason[1:]
             got = problem["input"]
-            shown = "" if isinstance(got, dict | BaseModel) else f", got {_SHOWN.repr(got)}"
+            shown = "" if isinstance(got, dict) else f", got {_SHOWN.repr(got)}"
             place = ".".join(_readable(path))
             yield f"{place}: {reason}{shown}" if place else f"{reason}{shown}"
 

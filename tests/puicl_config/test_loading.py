@@ -1,3 +1,4 @@
+import json
 import math
 from pathlib import Path
 
@@ -5,6 +6,7 @@ import pytest
 import yaml
 
 from puicl_config import (
+    ACTIVATIONS,
     EXTENSIONS,
     Config,
     ExtensionsConfig,
@@ -65,6 +67,16 @@ def test_every_shipped_config_loads_and_survives_a_round_trip(name, tmp_path):
     config = load_config(name)
     (tmp_path / "copy.yaml").write_text(config_yaml(config), encoding="utf-8")
     assert load_config(tmp_path / "copy.yaml") == config
+    assert [*yaml.safe_load(config_yaml(config))] == [*Config.model_fields]  # in this order
+
+
+def test_a_config_is_read_as_utf_8(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_bytes("train: {heldout: geprüft}".encode())
+    assert load_config(path).train.heldout == "geprüft"
+    path.write_bytes("train: {heldout: geprüft}".encode("latin-1"))
+    with pytest.raises(InputError, match=r"mine\.yaml is not valid YAML: 'utf-8' codec"):
+        load_config(path)
 
 
 def test_the_working_directorys_config_wins_over_the_shipped_one(tmp_path, monkeypatch):
@@ -165,6 +177,27 @@ def test_an_expression_may_begin_with_a_quote_as_it_may_with_slice():
         load_config("paper", ["train.seed='tanh' in activations"])
 
 
+def test_an_override_may_have_spaces_around_its_equals_sign():
+    config = load_config("paper", [" train.seed = 3", "train.where = 'tanh' in activations "])
+    assert (config.train.seed, config.train.where) == (3, "'tanh' in activations")
+
+
+def test_of_two_overrides_of_one_key_the_last_one_holds():
+    assert load_config("paper", ["train.seed=1", "train.seed=2"]).train.seed == 2
+
+
+def test_a_value_that_is_refused_is_shown_and_a_section_that_is_refused_is_not():
+    with pytest.raises(InputError, match=r"is not a multiple of heads 7$"):
+        load_config("paper", ["model.heads=7"])
+    values = [*ACTIVATIONS, "tanh"]
+    with pytest.raises(InputError) as caught:
+        load_config("paper", [f"prior.activations={json.dumps(values)}"])
+    assert str(caught.value).endswith(f"a value is listed twice, got {values}")
+    word = "a" * 150
+    with pytest.raises(InputError, match=f"got '{word}'$"):
+        load_config("paper", [f"train.device={word}"])
+
+
 def test_yaml_that_is_nested_too_deeply_and_names_that_are_too_long_are_refused(tmp_path):
     (tmp_path / "deep.yaml").write_text("[" * 3000)
     with pytest.raises(InputError, match=r"deep\.yaml is not valid YAML: it is nested too deeply"):
@@ -188,6 +221,9 @@ def test_merges_of_merges_are_refused_before_they_fill_the_memory(tmp_path):
     (tmp_path / "wide.yaml").write_text("\n".join(lines))
     with pytest.raises(InputError, match="`<<` merges more than 1000 keys"):
         load_config(tmp_path / "wide.yaml")
+    # Which is not said of what is merely written out.
+    keys = {f"k{n}": n for n in range(1001)}
+    assert yaml.load(yaml.dump(keys), _YamlLoader) == keys
 
 
 def test_a_key_that_is_no_word_is_refused_without_being_written_out(tmp_path):
@@ -238,8 +274,8 @@ def test_a_broken_file_is_refused(tmp_path, text, sentence):
 
 
 def test_an_unknown_config_names_those_like_it_or_all_that_ship():
-    for wrong in ("papr", "configs/papr.yaml"):
-        with pytest.raises(InputError, match=r"no config '.*papr.*': did you mean paper or cpu_pa"):
+    for wrong in ("papr", "configs/papr.yaml", "paper.yml"):
+        with pytest.raises(InputError, match=r"no config '.*pap.*': did you mean paper or cpu_pa"):
             load_config(wrong)
     with pytest.raises(InputError, match=f"give a YAML file or one of {', '.join(SHIPPED)}"):
         load_config("zzz")
@@ -312,7 +348,7 @@ def test_what_does_not_go_together_is_refused(overrides, sentence):
 
 
 def test_numbers_are_read_as_yaml_1_2_reads_them():
-    ints = {"10": 10, "-3": -3, "0": 0, "0x1F": 31, "0b11": 3, "1_000": 1000}
+    ints = {"10": 10, "-3": -3, "+3": 3, "0": 0, "0x1F": 31, "0b11": 3, "1_000": 1000}
     floats = {"1.5": 1.5, "-.5": -0.5, "5.": 5.0, "1e3": 1e3, "1.0e-4": 1e-4, "2.E+3": 2e3}
     floats |= {".inf": math.inf, "-.INF": -math.inf}
     for text, number in {**ints, **floats}.items():
