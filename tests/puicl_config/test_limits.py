@@ -4,6 +4,7 @@ import errno
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from puicl_config import Config, InputError, find_config, load_config, parse_config
 
@@ -74,6 +75,70 @@ def test_the_last_that_is_taken_and_the_first_that_is_refused(raw, refused):
     with pytest.raises(InputError) as caught:
         taken(raw)
     assert refused in str(caught.value)
+
+
+PHASE = {"peak": 1.0, "floor": 0.0, "warmup_steps": 0}
+# Of each key the ends of what is taken, each with what lies beyond it.
+ENDS = {
+    "prior.seed": [(0, -1), (2**63 - 1, 2**63)],
+    "prior.tail_steps": [(0, -1)],
+    "prior.n_features": [((1, 1), (0, 1)), ((2, 2), (2, 1))],
+    "prior.hidden_layers": [((2, 2), (1, 2)), ((2, 2), (3, 2))],
+    "prior.eta_first": [((1.0, 1.0), (1.0, 0.9)), ((1.0, 1e9), (0.0, 1.0))],
+    "prior.pi_first": [((0.1, 0.1), (0.2, 0.1)), ((0.1, 0.99), (0.1, 1.0))],
+    "prior.p_causal_final": [(0, -0.1), (1, 1.1)],
+    "prior.sigma_init": [(1e-9, 0), (100, 101)],
+    "prior.sigma_noise": [((0.0,), (-0.1,)), ((1e6,), (1.1e6,)), ((1,), (1, 1))],
+    "prior.state_clamp": [(1e-9, 0), (1e12, 1.1e12)],
+    "prior.value_clip": [(1e-9, 0)],
+    "prior.extensions.sar": [(0, -0.1), (1, 1.1)],
+    "prior.extensions.border": [((1e-9, 0.1), (0.0, 0.1)), ((0.1, 0.99), (0.1, 1.0))],
+    "prior.extensions.noise_share": [((0.0, 0.5), (-0.1, 0.5)), ((0.5, 0.5), (0.0, 0.51))],
+    "prior.extensions.sar_strength": [((0.0, 20.0), (-0.1, 20.0)), ((0.0, 0.0), (1.0, 0.0))],
+    "prior.extensions.missing_share": [((0.0, 0.9), (-0.1, 0.9)), ((0.0, 0.9), (0.0, 1.0))],
+    "prior.extensions.group_size": [((1.0, 1.0), (0.9, 1.0)), ((2.0, 2.0), (2.0, 1.0))],
+    "prior.extensions.softness": [((1e-9, 1.0), (0.0, 1.0)), ((1.0, 1e6), (1.0, 1.1e6))],
+    "shards.parts_per_stage": [(1, 0)],
+    "shards.zstd_level": [(1, 0), (22, 23)],
+    "shards.chunk_cells": [(2**10, 2**10 - 1), (2**28, 2**28 + 1)],
+    "model.feature_clip": [(1e-9, 0)],
+    "model.thinking_rows": [(0, -1)],
+    "model.feature_group": [((0,), (-1,)), ((0, 1), (0, 0)), ((0,), ())],
+    "train.seed": [(0, -1), (2**63 - 1, 2**63)],
+    "train.phase1": [(PHASE, PHASE | {"floor": -0.1}), (PHASE, PHASE | {"warmup_steps": -1})],
+    "train.decay_exponent": [(1e-9, 0)],
+    "train.weight_decay": [(0, -0.1)],
+    "train.reveal_negatives.share": [(0, -0.1), (0.99, 1)],
+    "train.reveal_negatives.until": [(1e-9, 0), (1, 1.1)],
+    "train.reveal_share": [(1e-9, 0), (0.99, 1)],
+    "train.self_distillation.weight": [(0, -0.1), (0.99, 1)],
+    "train.threads_per_process": [(1, 0), (4096, 4097)],
+    "train.loader_threads": [(0, -1)],
+    "train.loader_processes": [(0, -1)],
+    **{
+        f"train.{name}": [(0, -0.1), (0.99, 1)]
+        for name in ("beta1", "beta2", "ema_decay", "muon_momentum")
+    },
+}
+
+
+@pytest.mark.parametrize("key", ENDS)
+def test_a_value_at_the_end_of_what_is_allowed_is_taken_and_one_beyond_it_is_refused(key):
+    def raw(value):
+        for step in reversed(key.split(".")):
+            value = {step: value}
+        return {"model": {"reveals_negatives": True}, **value}
+
+    for last, beyond in ENDS[key]:
+        taken(raw(last))
+        with pytest.raises(InputError, match=f"^here: {key}"):
+            taken(raw(beyond))
+
+
+def test_a_checked_config_stays_as_it_was_checked():
+    config = taken({})
+    with pytest.raises(ValidationError, match="frozen"):
+        config.train.beta1 = 2.0
 
 
 def test_a_stage_beyond_the_plan_has_no_steps_and_the_last_one_what_is_left():
