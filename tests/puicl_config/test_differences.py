@@ -25,6 +25,12 @@ def test_a_key_that_is_left_out_has_its_default():
     }
 
 
+def test_what_has_one_digest_is_no_difference_and_what_has_another_is():
+    lists, numbers = {"n_features": [5, 20]}, {"sigma_init": 1.0}
+    assert differences(lists, {"n_features": (5, 20)}, PriorConfig) == {}
+    assert differences(numbers, {"sigma_init": 1}, PriorConfig) == {"sigma_init": (1.0, 1)}
+
+
 def test_sections_of_sections_are_looked_into():
     configs = (
         Config(train={"reveal_negatives": {"share": s}}, model={"reveals_negatives": True})

@@ -2,6 +2,8 @@
 
 import errno
 import fcntl
+import os
+import stat
 
 import pytest
 
@@ -28,6 +30,30 @@ def test_a_lock_that_is_a_link_is_refused_and_what_it_leads_to_is_left_alone(tmp
             open_lock(lock)
     assert (tmp_path / "precious").read_text() == "kept\n"
     assert not (tmp_path / "nothing").exists()
+
+
+def test_a_lock_can_be_taken_by_whoever_may_write_here(tmp_path):
+    before = os.umask(0o002)
+    try:
+        open_lock(tmp_path / "lock").close()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "lock").stat().st_mode) == 0o664
+
+
+def test_what_two_write_into_a_lock_is_kept(tmp_path):
+    path = tmp_path / "lock"
+    path.write_text("before\n")
+    with open_lock(path) as one, open_lock(path) as two:
+        for name, file in (("one", one), ("two", two)):
+            file.write(f"{name}\n")
+            file.flush()
+    assert path.read_text() == "before\none\ntwo\n"
+
+
+def test_a_lock_that_cannot_be_opened_is_called_no_link(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        open_lock(tmp_path / "nowhere" / "lock")
 
 
 @pytest.mark.parametrize(
