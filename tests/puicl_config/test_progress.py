@@ -27,8 +27,14 @@ def test_the_rate_is_of_this_start_and_the_time_left_of_what_is_left(monkeypatch
         assert capsys.readouterr().err == (
             "bench: 60/100 cells (60%), 2.5 cells/s, 1 failed, 16s left\n"
         )
-        progress.advance(40)
-        assert capsys.readouterr().err.endswith("100/100 cells (100%), 7.5 cells/s, 0s left\n")
+        clock[0] += 4
+        progress.advance(1)
+        assert capsys.readouterr().err == ""  # so soon after a line
+        clock[0] += 1
+        progress.advance(4)
+        assert capsys.readouterr().err == "bench: 65/100 cells (65%), 1.923 cells/s, 18s left\n"
+        progress.advance(35)
+        assert capsys.readouterr().err.endswith("100/100 cells (100%), 4.615 cells/s, 0s left\n")
 
 
 def test_before_anything_is_done_no_rate_and_no_time_is_told(monkeypatch, capsys):
@@ -45,10 +51,11 @@ def test_a_terminal_has_a_bar_that_ends_with_the_work(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stderr", terminal)
     threads = set(threading.enumerate())
     with ProgressReport("bench", 10, "cells", done=2) as progress:
+        assert "2/10" in terminal.getvalue()
         progress.advance(1)
         progress.advance(4, note="1 failed")
     assert "7/10" in terminal.getvalue()
-    assert "1 failed" in terminal.getvalue()
+    assert "cells/s, 1 failed" in terminal.getvalue()
     assert capsys.readouterr().out == ""
     for thread in set(threading.enumerate()) - threads:
         thread.join(5)

@@ -17,20 +17,29 @@ ROOT = Path(__file__).resolve().parents[2]
 def checkout(tmp_path):
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
-    package = tmp_path / "puicl_config"
-    package.mkdir()
+    root = tmp_path / "code"
+    package = root / "puicl_config"
+    package.mkdir(parents=True)
     shutil.copy(ROOT / "puicl_config" / "surroundings.py", package / "surroundings.py")
 
     def git(*arguments):
         who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
         command = ["git", *who, *arguments]
-        done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
         return done.stdout.strip()
 
     spec = importlib.util.spec_from_file_location("copied", package / "surroundings.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return git, module.git_commit, package
+
+
+def test_a_commit_of_what_this_code_is_installed_into_is_not_its_own(checkout):
+    git, found, _ = checkout
+    git("-C", "..", "init", "-q")
+    git("-C", "..", "commit", "-q", "--allow-empty", "-m", "of another project")
+    assert git("rev-parse", "HEAD")
+    assert found() is None
 
 
 def test_a_checkout_without_git_has_no_commit(checkout, monkeypatch, tmp_path):
@@ -59,6 +68,7 @@ def test_the_commit_is_its_hash_and_says_where_files_differ(checkout):
     git, found, package = checkout
     assert found() is None  # no checkout
     git("init", "-q")
+    assert found() is None  # nor a commit
     (package.parent / ".gitignore").write_text("__pycache__\n", encoding="utf-8")
     git("add", "-A")
     git("commit", "-q", "-m", "first")
