@@ -70,7 +70,7 @@ class Config(Section):
         """Switch on the token for negatives with train.reveal=both: one override suffices."""
         train = raw.get("train") if isinstance(raw, dict) else None
         if isinstance(train, dict) and train.get("reveal") == "both":
-            model = raw.get("model") or {}
+            model = raw.get("model", {})
             if isinstance(model, dict):
                 return {**raw, "model": {**model, "reveals_negatives": True}}
         return raw

@@ -18,6 +18,16 @@ def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_no_file_stays_open(tmp_path):
+    def next_descriptor():
+        with Path(os.devnull).open() as file:
+            return file.fileno()
+
+    before = next_descriptor()
+    write_atomically(tmp_path / "a.txt", b"some")
+    assert next_descriptor() == before
+
+
 def test_a_file_is_renamed_once_its_bytes_are_durable_and_then_its_name_is(tmp_path, monkeypatch):
     done, fsync, replace = [], os.fsync, os.replace
 
@@ -44,6 +54,7 @@ def test_a_missing_folder_is_named(tmp_path):
         ("open", errno.EACCES, False),  # Windows; a folder that may not be read
         ("open", errno.EMFILE, True),
         ("fsync", errno.ENOTSUP, False),
+        ("fsync", errno.ENOSYS, False),
         ("fsync", errno.EINVAL, False),  # file systems that do not sync folders
         ("fsync", errno.EIO, True),
     ],

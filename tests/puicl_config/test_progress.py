@@ -1,5 +1,6 @@
 """Durations in words, and the line that says how far a run is."""
 
+import errno
 import io
 import os
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 
 from puicl_config import ProgressReport
 from puicl_config import progress as progress_of
-from puicl_config.speaking import heard_or_not, speak
+from puicl_config.speaking import drop_unheard, heard_or_not, speak
 
 
 def test_the_rate_is_of_this_start_and_the_time_left_of_what_is_left(monkeypatch, capsys):
@@ -72,7 +73,45 @@ def test_results_reach_their_file_although_a_terminal_has_a_bar(monkeypatch, cap
     assert "a result" not in terminal.getvalue()
 
 
-def test_what_is_said_gives_no_orders_and_what_is_wrong_is_not_lost():
+def test_what_is_said_beside_a_bar_stands_above_it(monkeypatch):
+    terminal, words = io.StringIO(), io.StringIO()
+    terminal.isatty = words.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(sys, "stdout", words)
+    with ProgressReport("bench", 10, "cells"):
+        print("a word")  # which would else end up within the bar
+    assert "a word\n" in terminal.getvalue()
+    assert words.getvalue() == ""
+
+
+def test_work_goes_on_where_a_bars_terminal_is_gone(monkeypatch):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with ProgressReport("bench", 10, "cells") as progress:
+        stop = progress._bar.stop
+
+        def fail():
+            stop()
+            raise OSError(errno.EIO, "the terminal is gone")
+
+        progress._bar.stop = fail
+
+
+def test_what_two_lost_streams_hold_is_dropped(monkeypatch):
+    class Full(io.StringIO):
+        def flush(self):
+            flushed.append(self)
+            raise OSError(errno.ENOSPC, "no space left")
+
+    flushed, streams = [], [Full(), Full()]
+    monkeypatch.setattr(sys, "stdout", streams[0])
+    monkeypatch.setattr(sys, "stderr", streams[1])
+    drop_unheard()
+    assert flushed == streams
+
+
+def test_what_is_said_gives_no_orders_and_what_is_wrong_is_not_lost(capsys):
     stream = io.StringIO()
     speak("a \x1b[2J", stream)
     assert stream.getvalue() == "a \\x1b[2J\n"
@@ -80,13 +119,19 @@ def test_what_is_said_gives_no_orders_and_what_is_wrong_is_not_lost():
         raise ValueError("a mistake")
     stream.close()
     speak("nobody hears this", stream)
+    speak("nor this", None)
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_stream_on_a_full_disk_stays_where_it_was():
     with Path("/dev/full").open("w") as full:
+        descriptors = []
         for _ in range(2):
             speak("lost", full)
+            with Path(os.devnull).open() as other:
+                descriptors.append(other.fileno())
+        assert descriptors[0] == descriptors[1]  # nothing stays open
         assert os.fstat(full.fileno()).st_rdev == Path("/dev/full").stat().st_rdev
 
 

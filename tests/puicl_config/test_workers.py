@@ -1,5 +1,6 @@
 """Work spread over processes: order, and what a failure leaves behind."""
 
+import threading
 import time
 from pathlib import Path
 
@@ -37,6 +38,14 @@ def test_answers_come_in_the_order_of_the_calls(jobs):
     assert run_all(slower_first, [(number,) for number in range(7)], jobs) == [
         number * number for number in range(7)
     ]
+
+
+def test_another_thread_may_have_work_done():
+    answers = []
+    thread = threading.Thread(target=lambda: answers.extend(run_all(abs, [(-1,), (-2,)], 1)))
+    thread.start()
+    thread.join(60)
+    assert answers == [1, 2]
 
 
 def test_where_one_worker_fails_the_other_puts_its_work_away_first(tmp_path):
