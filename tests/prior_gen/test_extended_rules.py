@@ -190,6 +190,9 @@ def test_blocks_are_terms_without_a_common_column():
     # Two terms of four columns (the ninth is left over), three of three, four of two and three.
     expected = [1 - (1 - 1 / 16) ** 2, 1 - (1 - 1 / 8) ** 3, 1 - (1 - 1 / 8) * (1 - 1 / 4) ** 3]
     assert sorted({*np.round(shares, 6)}) == pytest.approx(expected, abs=1e-5)
+    # Fewer columns make fewer terms, none of which holds for want of conditions.
+    few = np.array([*product(range(2), repeat=2)])
+    assert {*(rules.blocks(np.random.default_rng(k), few, None).sum() for k in range(20))} == {3}
     drawn = [rules.draw(np.random.default_rng(k), only("blocks"), 12, {}) for k in range(60)]
     assert {parameters["arity"] for parameters in drawn} == {*range(7, 13)}
     drawn = [rules.draw(np.random.default_rng(k), only("blocks"), 9, {}) for k in range(60)]

@@ -110,7 +110,9 @@ def test_choices_are_even(module, key, values):
         ("dnf", (4,)),
         *((kind, range(2, 5)) for kind in ("parity", "conjunction", "disjunction", "product")),
         *((kind, range(3, 9)) for kind in ("count", "points", "tally", "forest")),
+        *((kind, range(7, 13)) for kind in ("blocks", "logistic")),
         ("switch", (3, 6)),
+        ("multiplexer", (6, 11)),
     ],
 )
 def test_a_rule_reads_as_many_columns_as_its_kind_has(kind, arities):

@@ -148,6 +148,15 @@ def test_a_mean_of_two_grades_weighs_either_by_a_quarter_to_three_quarters():
     assert_distributed(shares, stats.uniform(0.25, 0.5))
 
 
+def test_a_column_of_one_code_is_a_grade_like_others():
+    codes = np.array([[0, code] for code in range(4)])
+    with np.errstate(invalid="raise"):
+        shares = [
+            rules.hierarchy(np.random.default_rng(seed), codes, None).mean() for seed in range(40)
+        ]
+    assert {0.25, 0.5} <= {*shares}
+
+
 def test_a_grade_in_between_is_seen_in_at_most_five_steps():
     codes = np.array([*product(range(12), repeat=3)])
     steps = set()

@@ -54,6 +54,7 @@ WIDER = extended(n_features=(7, 8))
         (extended(eta=(1.0, 2.0), max_rows=599), "is less than the 600 rows"),
         (extended(few_labeled=0.5, max_rows=84, **SMALL), False),
         (extended(few_labeled=0.5, max_rows=83, **SMALL), "max_rows 83 is less than the 84 rows"),
+        (extended(sar=0.5, max_rows=83, **SMALL), False),
         (extended(tree_labels=0.33, rule_labels=0.56, cluster_labels=0.11), False),  # but for bits
         ({"prior": {"n_causes": 7, "n_features": (7, 7)}}, False),
         (
