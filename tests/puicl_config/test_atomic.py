@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -41,6 +42,16 @@ def test_a_file_is_renamed_once_its_bytes_are_durable_and_then_its_name_is(tmp_p
     path = tmp_path / "a.txt"
     write_atomically(path, b"some")
     assert done == [(path.stat().st_ino, 4), "renamed", (tmp_path.stat().st_ino, None)]
+
+
+def test_what_a_killed_writer_leaves_is_hidden_and_has_its_name(tmp_path, monkeypatch):
+    left, replace = [], os.replace
+    monkeypatch.setattr(os, "replace", lambda a, b: left.append(Path(a).name) or replace(a, b))
+    for writer in ("", "", "me"):
+        write_atomically(tmp_path / "a.txt", b"some", writer)
+    assert left[0] != left[1]
+    assert re.fullmatch(r"\.a\.txt\.[0-9a-f]{32}", left[0])
+    assert re.fullmatch(r"\.a\.txt\.me\.[0-9a-f]{32}", left[2])
 
 
 def test_a_missing_folder_is_named(tmp_path):

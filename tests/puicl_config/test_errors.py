@@ -29,6 +29,7 @@ def test_what_users_can_mend_is_one_sentence(capsys, error, sentence):
 
 def test_of_controls_line_ends_and_tabs_alone_reach_a_terminal():
     assert visible("a\tb\nc é") == "a\tb\nc é"
+    assert visible("caf\udce9.csv") == "caf\\udce9.csv"  # a name of bytes that are no UTF-8
     assert visible("\x00\r\x1b\x7f\x85\x9f\xa0") == "\\x00\\x0d\\x1b\\x7f\\x85\\x9f\xa0"
 
 
