@@ -110,7 +110,7 @@ def _rows_of_pool(draft: Draft, sizes: TaskSizes) -> tuple[int, int]:
         quantile = border_quantile(*draft.own("free_border"))
         draft.facts["free_border"] = {"quantile": quantile}
         n = pool_rows(quantile, counts)
-        return n, min(max(round(quantile * n), counts.negative), n - counts.positive)
+        return n, round(quantile * n)
     if labeled_by_columns(draft.chosen):
         return POOL_FACTOR * (counts.positive + counts.negative), sizes.n_negative
     return sizes.n_rows, sizes.n_negative

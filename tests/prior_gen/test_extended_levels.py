@@ -55,6 +55,21 @@ def test_ordinal_codes_keep_the_columns_order_and_nominal_ones_do_not():
     assert sum((np.diff(codes[:, 0]) < 0).any() for codes in shuffled) >= 18
 
 
+def test_a_level_whose_share_is_less_than_a_row_has_the_one_at_its_end():
+    x = np.array([3, 0, 5, 1, 4, 2], dtype=np.float32)[:, None]
+    parameters = {"order": "ordinal", "levels": [3], "shares": [[0.05, 0.5, 0.45]]}
+    codes = discrete.level_codes(np.random.default_rng(0), parameters, x)
+    assert codes[:, 0].tolist() == [2, 0, 2, 1, 2, 1]
+
+
+def test_so_many_levels_that_their_rounded_shares_sum_to_more_than_one_are_no_trouble():
+    x = np.arange(1000, dtype=np.float32)[:, None]
+    parameters = {"order": "ordinal", "levels": [180], "shares": [[round(1 / 180, 4)] * 180]}
+    codes = discrete.level_codes(np.random.default_rng(0), parameters, x)[:, 0]
+    assert (codes[0], codes[-1]) == (0, 178)
+    assert {*np.diff(codes)} == {0, 1}
+
+
 def test_mixed_orders_shuffle_the_codes_of_nominal_columns_each_by_itself():
     x = np.repeat(np.linspace(-1, 1, 600, dtype=np.float32)[:, None], 3, axis=1)
     parameters = {

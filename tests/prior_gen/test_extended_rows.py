@@ -165,11 +165,12 @@ def test_labelling_frequencies_are_proportional_to_the_stated_propensity():
     assert stats.binomtest(sum(firsts), 4000, np.e / (1 + np.e)).pvalue > ALPHA
 
 
-def test_propensities_do_not_grow_beyond_four_standard_deviations():
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_propensities_do_not_grow_beyond_four_standard_deviations(sign):
     values = np.zeros(400)
-    values[0] = 1.0  # 20 standard deviations
+    values[0] = sign  # 20 standard deviations
     rng = np.random.default_rng(0)
-    firsts = [labeling.labeled_first(rng, 1.0, values)[0] == 0 for _ in range(4000)]
+    firsts = [labeling.labeled_first(rng, sign, values)[0] == 0 for _ in range(4000)]
     share = np.exp(4) / (np.exp(4) + 399 * np.exp(-0.05))
     assert_happens_with_probability(sum(firsts), 4000, share)
 
