@@ -114,6 +114,17 @@ def test_the_first_signal_waits_for_the_end_of_the_block_and_the_second_does_not
     assert issubclass(Terminated, KeyboardInterrupt)
 
 
+def test_a_signal_that_is_ignored_stays_ignored():
+    """As in the background of a shell, or under nohup."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with signals_deferred():
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_a_worker_killed_from_outside_is_one_sentence(tiny_yaml, tmp_path):
     config = load_config(tiny_yaml, LONG)
 
