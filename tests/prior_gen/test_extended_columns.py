@@ -110,6 +110,14 @@ def test_mirrored_tasks_are_the_same_tasks_with_all_columns_negated(others):
         assert tag == before.tags["extensions"]
 
 
+def test_a_blank_of_a_mirrored_table_is_a_zero_without_a_sign():
+    """It is filled after the table was mirrored: -0.0 has other bits."""
+    for batch in microbatches(2, factor_model=1.0, mirrored=1.0, missing=1.0):
+        blanks = batch.x[batch.x == 0]
+        assert len(blanks) > 20
+        assert not np.signbit(blanks).any()
+
+
 def test_missing_cells_are_blanks_among_the_scores():
     whole, blank = (microbatches(8, normal_scores=1.0, missing=p) for p in (0.0, 1.0))
     for before, after in zip(whole, blank, strict=True):

@@ -26,6 +26,7 @@ from prior_gen.extensions import (
     labeling,
     missing,
     noise,
+    principal_axes,
     proportional,
     rules,
     soft_border,
@@ -213,6 +214,12 @@ def test_of_some_columns_at_least_one_is_drawn_and_one_is_left(share, count):
     chosen = some_columns(rng, (share, share), columns)
     assert len({*chosen} & {*columns.tolist()}) == len(chosen) == count
     assert some_columns(rng, (share, share), columns[:1]) == []
+
+
+@pytest.mark.parametrize("module", [duplicated, irrelevant, principal_axes, proportional])
+def test_what_needs_two_columns_is_left_out_where_there_is_one(module):
+    assert draws(module, n=20, d=1) == []
+    assert len(draws(module, n=20, d=2)) == 20
 
 
 def test_few_labelled_rows_are_as_often_either_end_as_log_uniform_counts_are():

@@ -13,6 +13,7 @@ from prior_gen.estimate import estimate
 from prior_gen.extensions import choices, clusters, factor_model, graph
 from prior_gen.extensions.factorial import REPLACED
 from prior_gen.extensions.streams import NUMBERS, Streams
+from prior_gen.extensions.task import generate_extended_tasks
 from prior_gen.factors import draw_factors
 from prior_gen.generator import generate_shards
 from prior_gen.info import describe_shards
@@ -307,6 +308,15 @@ def test_an_extended_task_is_a_pure_function_of_its_address():
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
     heldout = [generate_microbatch(config, *a, split="heldout").digest() for a in ADDRESSES]
     assert len({*first, *heldout}) == 2 * len(ADDRESSES)
+
+
+def test_making_tasks_leaves_what_was_drawn_for_them_as_it_was():
+    prior = extended(share=1.0, sar=1.0, missing=1.0).prior
+    factors = draw_factors(prior, 100, 3, 0)
+    before = canonical_json(factors.extensions)
+    _, tag = generate_extended_tasks(prior, factors, (100, 3, 0), "train")
+    assert len(tag["sar"]["column"]) == prior.tasks_per_microbatch
+    assert canonical_json(factors.extensions) == before
 
 
 def test_an_extended_task_does_not_depend_on_how_many_there_are():

@@ -237,3 +237,9 @@ def test_groups_are_two_to_twelve_and_two_are_parted_by_the_line_between_them():
     assert_uniform_over(sizes, range(2, 13))
     # Both parents tell: the line goes in any direction.
     assert_distributed(np.mod(slants, np.pi), stats.uniform(0, np.pi))
+
+
+def test_of_few_rows_each_may_be_a_group():
+    z = parents(0, k=2, n=3)
+    sizes = {len(np.unique(made("groups", seed, z))) for seed in range(30)}
+    assert sizes == {2, 3}

@@ -1,12 +1,14 @@
 """Work spread over processes: order, and what a failure leaves behind."""
 
+import socket
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from puicl_config.workers import drop_if_told, run_all
+from puicl_config.workers import await_end_of, drop_if_told, run_all
+from puicl_config.workers.lifeline import lifeline
 
 
 def slower_first(number):
@@ -46,6 +48,21 @@ def test_another_thread_may_have_work_done():
     thread.start()
     thread.join(60)
     assert answers == [1, 2]
+
+
+def test_a_worker_that_comes_after_the_end_of_a_run_is_told_at_once():
+    with lifeline() as line:
+        line.cut()
+        with socket.create_connection(("127.0.0.1", line.ends[0]), timeout=10) as late:
+            assert late.recv(1) == b""  # closed
+
+
+def test_the_end_of_a_parent_is_waited_for(monkeypatch):
+    parents, naps = iter([7, 7, 1]), []
+    monkeypatch.setattr("puicl_config.workers.stopping.os.getppid", lambda: next(parents))
+    monkeypatch.setattr("puicl_config.workers.stopping.time.sleep", naps.append)
+    await_end_of(7)
+    assert len(naps) == 2
 
 
 def test_where_one_worker_fails_the_other_puts_its_work_away_first(tmp_path):
