@@ -1,7 +1,10 @@
 """Ctrl-C and SIGTERM: one sentence, the right exit code, no warnings, nobody left behind."""
 
+import contextlib
 import os
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -112,6 +115,16 @@ def test_the_first_signal_waits_for_the_end_of_the_block_and_the_second_does_not
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == set()
     assert issubclass(Terminated, KeyboardInterrupt)
+
+
+def test_what_is_started_while_signals_wait_does_not_get_them():
+    told = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
+    for waits in (contextlib.nullcontext, signals_deferred):
+        with waits():
+            child = subprocess.run(
+                [sys.executable, "-c", told], capture_output=True, text=True, check=True
+            )
+        assert child.stdout == f"{waits is signals_deferred}\n"
 
 
 def test_a_signal_that_is_ignored_stays_ignored():
