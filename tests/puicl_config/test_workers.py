@@ -1,5 +1,6 @@
 """Work spread over processes: order, and what a failure leaves behind."""
 
+import contextlib
 import socket
 import threading
 import time
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from puicl_config.workers import await_end_of, drop_if_told, run_all
-from puicl_config.workers.lifeline import lifeline
+from puicl_config.workers.lifeline import Lifeline
 
 
 def slower_first(number):
@@ -51,7 +52,7 @@ def test_another_thread_may_have_work_done():
 
 
 def test_a_worker_that_comes_after_the_end_of_a_run_is_told_at_once():
-    with lifeline() as line:
+    with contextlib.closing(Lifeline()) as line:
         line.cut()
         with socket.create_connection(("127.0.0.1", line.ends[0]), timeout=10) as late:
             assert late.recv(1) == b""  # closed
