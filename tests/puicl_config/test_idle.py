@@ -66,7 +66,7 @@ def test_a_warm_up_of_which_a_phase_has_less_than_half_is_told(phase, steps):
     assert f"its learning rate comes to {peak[phase]}" in found
 
 
-@pytest.mark.parametrize("name", ["paper", "demo", "cpu_few", "gpu_deep_long", "cpu_paper"])
+@pytest.mark.parametrize("name", ["paper", "demo", "cpu_few", "gpu_deep_long", "cpu_paper_again"])
 def test_of_the_configs_that_ship_nothing_is_idle(name):
     config = load_config(name)
     assert idle_in_prior(config.prior) + idle_in_run(config) == []

@@ -114,7 +114,7 @@ def test_they_tell_nothing_where_there_is_nothing_to_tell():
 def test_the_list_names_them():
     told = CliRunner().invoke(app, ["weights", "list"]).output
     assert re.match(r"default: [0-9]+ steps of gpu_deep_long, [0-9a-f]{64}, /", told)
-    assert re.search(r"^paper: [0-9]+ steps of cpu_paper, [0-9a-f]{64}, /", told, re.MULTILINE)
+    assert re.search(r"^paper: [0-9]+ steps of cpu_paper_again, [0-9a-f]{64}, /", told, re.MULTILINE)
 
 
 def verify(name, *options):
