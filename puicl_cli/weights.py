@@ -121,7 +121,8 @@ def _verify_origin(card: dict, folder: Path, do_replay: bool, checkpoint: Path |
         reason = _why_shards_differ(config, card)
         print(visible(f"shards: {odd[0]} comes out different here: {reason}"))
         sys.exit(1)
-    print(f"shards: the {len(card['recorded']['parts'])} parts of the first steps are the same")
+    parts = counted(len(card["recorded"]["parts"]), "part")
+    print(f"shards: {parts} of the first steps, made again to the same content")
     if not do_replay:
         return
     if difference := replay(card, shards, folder / "run", start):

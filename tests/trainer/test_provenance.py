@@ -253,7 +253,7 @@ def test_a_run_that_began_elsewhere_asks_for_its_checkpoint(copied, reference_ru
     code, told = verify(copied, "--replay")
     assert code != 0
     assert "gone, at which the run began, is not here: do this in a checkout that holds it" in told
-    assert "parts of the first steps" not in told  # which take minutes to make
+    assert "of the first steps, made again" not in told  # which take minutes to make
     start = checkpoints(reference_run / "checkpoints")[-1]
     code, told = verify(copied, "--replay", "--checkpoint", start)
     assert code != 0
