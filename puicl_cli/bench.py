@@ -1,15 +1,13 @@
 """`puicl bench`: comparison of methods on real tables with known classes."""
 
-import contextlib
-import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from puicl_config import InputError
+from puicl_config.workers import stops_with, take_sigterm_for_ctrl_c
 
 QUICK_REPEATS = 3
 # The keys of `pu_bench.SWEEPS`.
@@ -71,7 +69,8 @@ def bench(
     if report is not None:
         report_command(report)
         return
-    with _says_how_to_go_on(out):
+    take_sigterm_for_ctrl_c()
+    with stops_with(f"the same command goes on from what {out} holds"):
         if sweep is not None:
             sweep_command(
                 *(sweep, data, shards, wanted, named, repeats, out, model, jobs),
@@ -82,19 +81,6 @@ def bench(
                 sys.exit(1)
         else:
             bench_command(data, wanted, named, repeats, out, model, jobs, retry_failed, new_weights)
-
-
-@contextlib.contextmanager
-def _says_how_to_go_on(out: Path) -> Iterator[None]:
-    """On Ctrl-C or SIGTERM, say how to resume and exit with 130; finished cells are kept."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    except KeyboardInterrupt:
-        print(f"\nstopped; the same command goes on from what {out} holds", file=sys.stderr)
-        sys.exit(130)
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _names(text: str | None, option: str) -> list[str] | None:
