@@ -6,10 +6,8 @@ malignant as benign ones.
 """
 
 import argparse
-import io
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 from rich.console import Console
 from rich.table import Table
@@ -23,6 +21,7 @@ from pu_bench.methods.simple import AllPositive
 from pu_bench.protocol import PUTask, split_pu
 from pu_bench.run.metrics import judge
 from puicl_config import exit_on_input_error, write_atomically
+from puicl_config.pictures import as_png, blank_figure, in_style
 
 N_SPLITS = 5
 
@@ -74,10 +73,13 @@ def _print_table(
 
 def _draw(task: PUTask, told: dict[str, Prediction], path: Path) -> None:
     """Score histogram by hidden class, and ROC curves, of one split."""
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
+    with in_style({}):
+        write_atomically(path, _drawn(task, told))
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+
+def _drawn(task: PUTask, told: dict[str, Prediction]) -> bytes:
+    figure = blank_figure(11, 4.4)
+    left, right = figure.subplots(1, 2)
     bins = np.linspace(0, 1, 26)
     for label, name, colour in ((1, "benign (positive)", "#2a7f62"), (0, "malignant", "#c1432e")):
         left.hist(
@@ -110,10 +112,7 @@ def _draw(task: PUTask, told: dict[str, Prediction], path: Path) -> None:
         f"WDBC, {task.n_labeled} labelled benign rows and {len(task.y)} unlabelled rows; "
         "nothing is fitted to the table"
     )
-    drawn = io.BytesIO()
-    figure.savefig(drawn, dpi=130)
-    plt.close(figure)
-    write_atomically(path, drawn.getvalue())
+    return as_png(figure, dpi=130)
 
 
 @exit_on_input_error

@@ -1,6 +1,5 @@
 """Plot curves of runs: loss from their ledgers, held-out AUC from their metrics."""
 
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -72,18 +71,23 @@ def draw_curves(runs: Sequence[Path], out: Path, smooth: int) -> None:
     names = [c.name for c in curves]
     if len(set(names)) < len(names):
         names = [str(run) for run in runs]
-    import matplotlib as mpl
+    # Imported here, since Matplotlib would delay commands that draw nothing.
+    from puicl_config.pictures import in_style
 
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
+    with in_style({}):
+        write_atomically(out, _drawn(names, curves, smooth))
+
+
+def _drawn(names: Sequence[str], curves: Sequence[Curves], smooth: int) -> bytes:
+    """The picture of `draw_curves` as PNG."""
     import pandas as pd
+
+    from puicl_config.pictures import as_png, blank_figure
 
     with_auc = any(len(c.heldout_auc) for c in curves)
     panels = 3 if with_auc else 1
-    figure, axes = plt.subplots(
-        1, panels, figsize=(4.6 * panels + 1.5, 4.0), layout="constrained", squeeze=False
-    )
-    axes = axes[0]
+    figure = blank_figure(4.6 * panels + 1.5, 4.0)
+    axes = figure.subplots(1, panels, squeeze=False)[0]
     for name, c in zip(names, curves, strict=True):
         mean = pd.Series(c.loss).rolling(smooth, min_periods=1).mean()
         (line,) = axes[0].plot(c.steps, mean, lw=1.5, label=name)
@@ -102,7 +106,4 @@ def draw_curves(runs: Sequence[Path], out: Path, smooth: int) -> None:
     else:  # inside, this many names would cover the curves
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize="small")
-    content = io.BytesIO()
-    figure.savefig(content, dpi=120, format="png")
-    plt.close(figure)
-    write_atomically(out, content.getvalue())
+    return as_png(figure, dpi=120)

@@ -3,8 +3,10 @@
 import json
 from pathlib import Path
 
+import matplotlib
 import pytest
 import torch
+from matplotlib import pyplot
 from PIL import Image
 from typer.testing import CliRunner
 
@@ -26,6 +28,15 @@ def make_run(folder, losses, heldout=()):
     figures += [{"step": s, "seconds": t, "heldout_auc": a} for s, t, a in heldout]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in figures))
     return folder
+
+
+def drawn_figures(monkeypatch):
+    """A list that from now on gets the figures that are drawn."""
+    figures = []
+    monkeypatch.setattr(
+        "puicl_config.pictures.as_png", lambda figure, dpi: figures.append(figure) or b""
+    )
+    return figures
 
 
 def test_curves_are_the_ledgers_losses_and_the_metrics_auc(tmp_path):
@@ -53,12 +64,21 @@ def test_a_curve_of_held_out_auc_is_broken_where_the_tasks_became_others(tmp_pat
 
 def test_each_panel_draws_what_it_is_of(tmp_path, monkeypatch):
     run = make_run(tmp_path / "a", [0.8, 0.6, 0.1], [(2, 15.0, 0.6), (3, 25.0, 0.7)])
-    figures = []
-    monkeypatch.setattr("matplotlib.pyplot.close", figures.append)
+    figures = drawn_figures(monkeypatch)
     draw_curves([run], tmp_path / "a.png", smooth=2)
     drawn = [axis.lines[0].get_xydata().tolist() for axis in figures[0].axes]
     assert drawn[0] == [[0, 0.8], [1, pytest.approx(0.7)], [2, pytest.approx(0.35)]]
     assert drawn[1:] == [[[2, 0.6], [3, 0.7]], [[15, 0.6], [25, 0.7]]]
+
+
+def test_a_callers_matplotlib_is_left_as_it_is(tmp_path):
+    run = make_run(tmp_path / "a", [0.8, 0.6])
+    before = dict(matplotlib.rcParams)
+    with matplotlib.rc_context({"backend": "svg", "lines.color": "red"}):
+        held = dict(matplotlib.rcParams)
+        draw_curves([run], tmp_path / "a.png", smooth=1)
+        assert dict(matplotlib.rcParams) == held != before
+    assert pyplot.get_fignums() == []
 
 
 def test_runs_of_one_name_are_told_apart_by_their_folders(tmp_path, monkeypatch):
@@ -66,8 +86,7 @@ def test_runs_of_one_name_are_told_apart_by_their_folders(tmp_path, monkeypatch)
         (tmp_path / folder).mkdir()
     one, two = (make_run(tmp_path / folder / "run", [0.7]) for folder in ("one", "two"))
     other = make_run(tmp_path / "other", [0.7])
-    figures = []
-    monkeypatch.setattr("matplotlib.pyplot.close", figures.append)
+    figures = drawn_figures(monkeypatch)
     for runs in ([one, two], [one, other]):
         draw_curves(runs, tmp_path / "a.png", smooth=1)
     named = [figure.axes[0].get_legend_handles_labels()[1] for figure in figures]
