@@ -46,14 +46,16 @@ def bench(
     out: Path,
     model: Path | None,
     jobs: int | None,
-    retry_failed: bool,
+    *,
+    retry_failed: bool = False,
     new_weights: bool = False,
 ) -> None:
     """Run the cells that `out` lacks, write its report, and print a summary.
 
     Raises `InputError` if every cell failed, and as `make_plan` and `run_benchmark` do.
     """
-    plan = make_plan(data, methods, tasks, repeats, model, jobs, retry_failed, new_weights)
+    again = {"retry_failed": retry_failed, "new_weights": new_weights}
+    plan = make_plan(data, methods, tasks, repeats, model, jobs, **again)
     computed: list[Cell] = []
     records = run_benchmark(plan, out, begun=computed.extend)
     page = write_report(out)
@@ -137,6 +139,7 @@ def sweep(
     out: Path,
     model: Path | None,
     jobs: int | None,
+    *,
     retry_failed: bool = False,
     new_weights: bool = False,
 ) -> None:
@@ -221,6 +224,7 @@ def make_plan(
     repeats: int,
     model: Path | None,
     jobs: int | None,
+    *,
     retry_failed: bool = False,
     new_weights: bool = False,
 ) -> Plan:

@@ -71,16 +71,14 @@ def bench(
         return
     take_sigterm_for_ctrl_c()
     with stops_with(f"the same command goes on from what {out} holds"):
+        again = {"retry_failed": retry_failed, "new_weights": new_weights}
         if sweep is not None:
-            sweep_command(
-                *(sweep, data, shards, wanted, named, repeats, out, model, jobs),
-                *(retry_failed, new_weights),
-            )
+            sweep_command(sweep, data, shards, wanted, named, repeats, out, model, jobs, **again)
         elif only is not None:
             if not only_command(only, data, model, out):
                 sys.exit(1)
         else:
-            bench_command(data, wanted, named, repeats, out, model, jobs, retry_failed, new_weights)
+            bench_command(data, wanted, named, repeats, out, model, jobs, **again)
 
 
 def _names(text: str | None, option: str) -> list[str] | None:

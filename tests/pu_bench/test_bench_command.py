@@ -25,9 +25,9 @@ from puicl_config import InputError
 def test_failed_cells_and_other_weights_are_two_flags(bench, monkeypatch, sweep, flags, meant):
     asked = []
     for name in ("bench_command", "sweep_command"):
-        monkeypatch.setattr(pu_bench, name, lambda *arguments: asked.append(arguments))
+        monkeypatch.setattr(pu_bench, name, lambda *_, **again: asked.append(again))
     assert bench(*sweep, *flags)[0] == 0
-    assert asked[0][-2:] == meant
+    assert asked == [dict(zip(("retry_failed", "new_weights"), meant, strict=True))]
 
 
 def test_a_stop_by_the_system_is_told_like_one_by_hand(bench, little_tables, tmp_path, monkeypatch):
