@@ -1,41 +1,28 @@
-"""Everything a run writes and prints: ledger, checkpoints, metrics and the summary table."""
+"""A run in progress: when it saves and evaluates, and which files describe it."""
 
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import torch
-from rich.console import Console
-from rich.table import Table
-from torch.utils.tensorboard import SummaryWriter
 
-from puicl_config import (
-    Config,
-    InputError,
-    ProgressReport,
-    duration,
-    plan_digest,
-    run_digest,
-)
-from puicl_config.speaking import heard_or_not, speak
-from puicl_model import save_model, weights_digest
+from puicl_config import Config, InputError, plan_digest, run_digest
+from puicl_config.speaking import speak
+from puicl_model import save_model
 from trainer.checkpoint import CheckpointState, Lineage, save_checkpoint, thin_checkpoints
 from trainer.data import DataChain
 from trainer.environment import describe_environment, record_environment
-from trainer.heldout import HeldoutFigures, HeldoutSet
-from trainer.ledger import Ledger, read_ledger
-from trainer.metrics import Metrics
+from trainer.heldout import HeldoutSet
 from trainer.run_folder import WRITER, write_config
-from trainer.sampler import addresses_of_step
+from trainer.run_log import RunLog
 from trainer.state import TrainState
 from trainer.stop import StopRequest
 from trainer.world import World
 
 
 class Run:
-    """Writer of a run's files and messages.
+    """What happens to a run between its steps: logs, checkpoints, evaluations.
 
     Only the first process writes and prints; all processes share the held-out evaluation.
     """
@@ -56,18 +43,22 @@ class Run:
         self.lineage = lineage
         self.config, self.out, self.state = config, out, state
         self.chain, self.world = chain, world
-        self._waited = 0.0  # seconds for data since this start
         self._saved = state.step if state.step else -1
-        self._losses: list[float] = []
         self._heldout, self._asked = heldout, asked
-        self._figures: HeldoutFigures | None = None
         self._evaluated = -1
-        if not world.is_first:
-            return
+        self._log: RunLog | None = None
+        if world.is_first:
+            self._commit = self._describe()
+            heldout_set = heldout.digest[:16] if heldout else None
+            self._log = RunLog(config, out, state, chain, heldout_set, stop, self.say)
+
+    def _describe(self) -> str | None:
+        """Write environment and config of this start; returns the code's commit."""
+        config, out, world, chain = self.config, self.out, self.world, self.chain
         environment = describe_environment(world, config.train.threads_per_process)
-        for difference in record_environment(out / "environment.json", environment, state.step):
+        recorded = out / "environment.json"
+        for difference in record_environment(recorded, environment, self.state.step):
             self.say(f"note: environment differs from this run's last stretch: {difference}")
-        self._commit = environment["git_commit"]
         # Before the larger files below, since old checkpoints may be what fills the disk.
         thin_checkpoints(out / "checkpoints", config.train.keep_checkpoints)
         # Record `shards` as the folder stores them: the config's section is for `prior-gen`.
@@ -78,29 +69,7 @@ class Run:
                 f"note: {chain.folder} holds x as {there}, and is read as such: shards.x_dtype="
                 f"{wanted} would only apply to a folder that prior-gen makes anew"
             )
-        self._ledger = Ledger(out / "ledger.jsonl", state.step)
-        if self._ledger.lacks:
-            self.say(
-                f"note: ledger.jsonl lacks {self._ledger.lacks} of the {state.step} steps before "
-                "this start: the weights are the same, the record is not whole"
-            )
-        self._metrics = Metrics(out / "metrics.jsonl", state.step)
-        if self._metrics.damage:
-            self.say(
-                f"note: {self._metrics.damage}; it and the figures after it are cut off, and no "
-                "step depends on them"
-            )
-        before = self._metrics.heldout_set
-        if heldout and before not in (None, heldout.digest[:16]):
-            self.say(
-                f"note: the held-out tasks are not those used up to step {state.step} "
-                "(train.heldout has grown, or is another folder, or train.heldout_microbatches is "
-                "another number): held-out figures before and after do not compare"
-            )
-        self._logged = state.step, self._metrics.seconds
-        # Hide what a killed run logged after its checkpoint; entries of that step itself stay.
-        self._board = SummaryWriter(out / "tensorboard", purge_step=state.step + 1)
-        self._progress = ProgressReport("trainer", stop, "steps", done=state.step)
+        return environment["git_commit"]
 
     def say(self, sentence: str) -> None:
         """Print once, whatever the number of processes."""
@@ -110,16 +79,8 @@ class Run:
         """Record update `step`; checkpoint and evaluate where due."""
         train, state = self.config.train, self.state
         data = self.chain.consume(step)
-        if self.world.is_first:
-            last = state.step == self.config.prior.total_steps
-            due = last or state.step % train.digest_every == 0
-            weights = weights_digest(state.parameters) if due else None
-            addresses = addresses_of_step(self.config.prior, train, step)
-            self._ledger.write(step, loss, norm, rate, addresses, data, weights)
-            self._losses.append(loss)
-            self._progress.advance(1, f"stage {addresses[0][0]}, loss {loss:.4f}")
-            if state.step % train.log_every == 0:
-                self._log(norm, rate)
+        if self._log:
+            self._log.after_step(step, loss, norm, rate, data)
         # Checkpoint first: evaluation takes long, and a run killed in it catches up on resuming.
         if state.step % train.checkpoint_every == 0:
             self.checkpoint()
@@ -132,7 +93,7 @@ class Run:
         step = self.state.step
         if self._heldout is None or step == 0 or step % self.config.train.heldout_every:
             return
-        missed = self.world.is_first and not self._is_recorded(step)
+        missed = self._log is not None and not self._log.has_heldout()
         told = torch.tensor([[float(missed)]], device=self.world.device)
         if self.world.gather(told, self.world.size).amax() > 0:
             self.evaluate()
@@ -145,37 +106,17 @@ class Run:
         state = self.state
         if self._heldout is None or self._evaluated == state.step:
             return
-        first = self.world.is_first
-        with self._metrics.paused() if first else nullcontext():
+        with self._log.evaluating() if self._log else nullcontext():
             figures = self._heldout.evaluate(state.ema, self._asked.at_once)
         if figures is None:
             return
-        self._evaluated, self._figures = state.step, figures
-        if not first:
-            return
-        if self._is_recorded(state.step):
-            return  # a finished run, started again
-        named = {"loss": figures.loss, "accuracy": figures.accuracy, "auc": figures.auc}
-        for name, value in named.items():
-            self._board.add_scalar(f"heldout/{name}", value, state.step)
-        self._board.flush()  # before metrics.jsonl says that this was done
-        self._metrics.write(
-            state.step,
-            **{f"heldout_{name}": value for name, value in named.items()},
-            heldout_set=self._heldout.digest[:16],
-        )
+        self._evaluated = state.step
+        if self._log:
+            self._log.heldout(figures)
 
-    def _is_recorded(self, step: int) -> bool:
-        """Whether the last held-out figures in metrics.jsonl are of `step` and of these tasks."""
-        assert self._heldout is not None, "asked where there are held-out tasks"
-        return self._metrics.has_figures(step, self._heldout.digest[:16])
-
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
+    def waiting(self) -> AbstractContextManager[None]:
         """Count the block's time as waited for data."""
-        began = time.monotonic()
-        yield
-        self._waited += time.monotonic() - began
+        return self._log.waiting() if self._log else nullcontext()
 
     @contextmanager
     def saved_first(self) -> Iterator[None]:
@@ -198,13 +139,12 @@ class Run:
         self._check_finite()
         if self._saved == self.state.step:
             return
-        if self.world.is_first:
-            self._save()
+        if self._log:
+            self._save(self._log)
         self._saved = self.state.step
 
-    def _save(self) -> None:
-        self._ledger.sync()
-        self._board.flush()  # if the run is killed later, nothing writes these events again
+    def _save(self, log: RunLog) -> None:
+        log.make_durable()
         folder = self.out / "checkpoints"
         about = CheckpointState(
             step=self.state.step,
@@ -216,7 +156,7 @@ class Run:
         )
         save_checkpoint(folder, about, self.state.tensors())
         thin_checkpoints(folder, self.config.train.keep_checkpoints)
-        self._metrics.write(self.state.step)  # a resumed run's clock goes on from here
+        log.saved()
 
     def _check_finite(self) -> None:
         """Raise `InputError` if the state is not finite.
@@ -242,7 +182,7 @@ class Run:
 
     def close(self) -> None:
         """Write the EMA as `model.safetensors` with its card, print a summary, close all files."""
-        if not self.world.is_first:
+        if not self._log:
             return
         path = self.out / "model.safetensors"
         config, state = self.config, self.state
@@ -260,56 +200,8 @@ class Run:
             "git_commit": self._commit,
         }
         save_model(path, state.ema, card, WRITER)
-        self._ledger.close()
-        self._board.close()
-        self._progress.__exit__()
-        self._sum_up()
-        self._metrics.close()
+        self._log.close()
         self.say(f"step {state.step} of {config.prior.total_steps}: the EMA's weights are {path}")
-
-    def _log(self, norm: float, rate: float) -> None:
-        mean = sum(self._losses) / len(self._losses)
-        self._losses.clear()
-        (step, since), seconds = self._logged, self._metrics.seconds
-        self._logged = self.state.step, seconds
-        figures = {
-            "loss": mean,
-            "gradient_norm": norm,
-            "learning_rate": rate,
-            "steps_per_second": (self.state.step - step) / max(seconds - since, 1e-9),
-            "data_wait_seconds": self._waited,
-        }
-        for name, value in figures.items():
-            self._board.add_scalar(name, value, self.state.step)
-        self._metrics.write(self.state.step, **figures)
-
-    def _sum_up(self) -> None:
-        losses = [float.fromhex(line["loss"]) for line in read_ledger(self.out / "ledger.jsonl")]
-        some = min(self.config.train.log_every, (len(losses) + 1) // 2)
-        here, waited = self._progress.seconds, self._waited
-        rows = {
-            "steps": f"{self.state.step:,} of {self.config.prior.total_steps:,}",
-            "time": f"{duration(self._metrics.seconds)} of training, {duration(here)} since this "
-            "start",
-            "waited for data": f"{waited:.1f} s since this start ({waited / max(here, 1e-9):.1%})",
-        }
-        if some:
-            first, last = (sum(part) / some for part in (losses[:some], losses[-some:]))
-            rows["loss"] = f"{first:.4f} in the first {some} steps, {last:.4f} in the last"
-        if self._figures:
-            figures = self._figures
-            rows["held-out"] = (
-                f"AUC {figures.auc:.4f}, accuracy {figures.accuracy:.4f}, loss {figures.loss:.4f} "
-                f"at step {self._evaluated:,}"
-            )
-        reuse = self.chain.reuse
-        rows["each microbatch read"] = "once" if reuse == 1 else f"{reuse:.3g} times on average"
-        rows["weights (EMA)"] = weights_digest(self.state.ema)
-        table = Table(title=f"run {self.config.name}", show_header=False)
-        for name, value in rows.items():
-            table.add_row(name, value)
-        with heard_or_not(sys.stdout):
-            Console(width=100).print(table)
 
 
 def say(world: World, sentence: str) -> None:

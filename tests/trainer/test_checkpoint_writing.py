@@ -60,7 +60,7 @@ def test_the_steps_it_has_made_are_durable_before_it_is_there(
     tiny, all_shards, tmp_path, durable, monkeypatch
 ):
     """Else ledger and TensorBoard would lack steps that nobody makes again."""
-    monkeypatch.setattr("trainer.run.SummaryWriter.flush", lambda _: durable.append("figures"))
+    monkeypatch.setattr("trainer.run_log.SummaryWriter.flush", lambda _: durable.append("figures"))
     changes = {"device": "cpu", "precision": "float32", "max_steps": 1}
     config = tiny.model_copy(update={"train": tiny.train.model_copy(update=changes)})
     fit(config, all_shards, tmp_path / "run", World(0, 1, torch.device("cpu")))

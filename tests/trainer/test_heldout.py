@@ -212,7 +212,7 @@ def test_what_a_run_waits_for_data_is_counted(config, all_shards, tmp_path, monk
         clock.now += 5
         return True
 
-    monkeypatch.setattr("trainer.run.time", clock)
+    monkeypatch.setattr("trainer.run_log.time", clock)
     monkeypatch.setattr("trainer.step.read_ahead", slow)
     monkeypatch.setattr("trainer.step.Follower.wait", late)
     options = {"heldout": None, "log_every": 1, "max_steps": 2, "follow": True}
