@@ -1,22 +1,17 @@
-"""Save and load a fitted `PUICLClassifier` as one safetensors file of arrays and JSON.
+"""Save and load a fitted `PUICLClassifier` as one file of arrays and JSON (`saved_file`).
 
-Nothing is pickled. The file's header holds the parameters, the model card and the preprocessor's
-state as JSON text; its tensors hold the weights, contexts, scores and (from format 4 on) the arrays
-of the scalings.
+The JSON holds the parameters, the model card and the preprocessor's state; the arrays are the
+weights, contexts, scores and (from format 4 on) those of the scalings.
 """
 
-import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 from sklearn.utils.validation import check_is_fitted
 
-from puicl_config import InputError, parse_config, write_atomically
+from puicl_config import InputError, parse_config
 from puicl_model.blend import Blend, Students
 from puicl_model.ensemble import NewRows, Reference
 from puicl_model.inference import resolve_device
@@ -24,16 +19,14 @@ from puicl_model.model import PUICL
 from puicl_model.neighbors import Neighbors
 from puicl_model.precision import set_precision
 from puicl_model.preprocessing import RECODED, ROTATED, TablePreprocessor, scaling_from_state
+from puicl_model.saved_file import packed, read_saved, unpacked, write_saved
 from puicl_model.trees import Forest
-from puicl_model.weights import network_of, weights_digest
+from puicl_model.weights import network_of
 
-_FAMILY = "puicl-classifier-"
-# What each format adds that readers of earlier ones do not know or would misread: 2: negated
-# columns; 3: principal axes of columns in quantile scaling; 4: rotations, and the scalings' arrays
-# as tensors, because a header is limited to 100 MB; 5: uniform scalings (ranks); 6: a blend of
-# several students; 7: trees that subtract an origin from a column; 8: alternative codes of
-# categories.
-_FORMATS = tuple(f"{_FAMILY}{number}" for number in range(1, 9))
+# What each format adds: 2: negated columns; 3: principal axes of columns in quantile scaling; 4:
+# rotations, and the scalings' arrays beside the JSON, because a header is limited to 100 MB; 5:
+# uniform scalings (ranks); 6: a blend of several students; 7: trees that subtract an origin from a
+# column; 8: alternative codes of categories.
 _FIRST_PACKED = 4
 _FITTED = (
     "unlabeled_proba_",
@@ -75,9 +68,8 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
     number = _format_number(classifier)
     states = [scaling.state() for scaling in rows.scalings.values()]
     if number >= _FIRST_PACKED:
-        states = _packed(states, "scaling", arrays)
+        states = packed(states, "scaling", arrays)
     about = {
-        "format": f"{_FAMILY}{number}",
         "parameters": parameters,
         **later,
         "computed_in": classifier.network_.precision,
@@ -90,17 +82,7 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
         "references": [[each.estimators, each.scaling, each.n_labeled] for each in rows.references],
         "preprocessor": None if preprocessor is None else preprocessor.state(),
     }
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    about["arrays_digest"] = _digest(arrays)
-    try:
-        text = json.dumps(about, default=_plain)
-    except TypeError as error:
-        raise ValueError(f"a parameter is no plain data and cannot be saved: {error}") from None
-    try:
-        content = save(arrays, metadata={"puicl": text, "puicl_digest": _text_digest(text)})
-    except SafetensorError as error:  # the header is limited to 100 MB
-        raise ValueError(f"names and levels of columns exceed the file's header: {error}") from None
-    write_atomically(Path(path), _in_order(content))
+    write_saved(path, number, about, arrays)
 
 
 def _arrays_of(classifier: Any) -> dict[str, np.ndarray]:
@@ -161,7 +143,11 @@ def load_classifier(cls: type, path: str | Path, device: str | None = None) -> A
     device: where to run the network; None means the saved device. Raises `InputError` if the file
     is missing, damaged or something else, or if the device is not available.
     """
-    about, arrays, has_digest = _read(path)
+    about, arrays, has_digest = read_saved(path)
+    if "blend.trees" in arrays:
+        raise InputError(
+            f"{path} holds a blend as older versions made it, of trees alone: fit anew"
+        )
     try:
         return _restored(cls, about, arrays, device)
     except InputError:
@@ -173,46 +159,6 @@ def load_classifier(cls: type, path: str | Path, device: str | None = None) -> A
             raise
         reason = " ".join(str(error).split())
         raise InputError(f"{path} is damaged, or no saved classifier: {reason}") from None
-
-
-def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray], bool]:
-    """The file's JSON, its arrays, and whether it holds digests (which have then been checked).
-
-    Raises `InputError` if the file is missing, damaged or something else.
-    """
-    if Path(path).is_dir():
-        raise InputError(f"{path} is a folder, no saved classifier")
-    try:
-        with safe_open(path, framework="np") as file:
-            header = file.metadata() or {}
-            text = header.get("puicl", "{}")
-            about = json.loads(text)
-            # Other files, such as weights, may hold types that numpy lacks.
-            names = file.keys() if "puicl" in header else ()
-            arrays = {name: file.get_tensor(name) for name in names}
-    except FileNotFoundError:
-        raise InputError(f"no file {path}") from None
-    except (OSError, ValueError, RecursionError, SafetensorError) as error:
-        raise InputError(f"{path} is no saved classifier: {error}") from None
-    if not isinstance(about, dict):
-        about = {}
-    if str(about.get("format")).startswith(_FAMILY) and about["format"] not in _FORMATS:
-        raise InputError(
-            f"{path} was saved by a newer version of puicl ({about['format']}): upgrade to read it"
-        )
-    if about.get("format") not in _FORMATS:
-        hint = "" if "puicl" in header else "; weights go to PUICLClassifier(model=...)"
-        raise InputError(f"{path} is no saved classifier: it lacks the format {_FORMATS[0]}{hint}")
-    # Files of older versions have no digests.
-    if header.get("puicl_digest") not in (None, _text_digest(text)):
-        raise InputError(f"{path} is damaged: its JSON header has changed since it was saved")
-    if about.get("arrays_digest") not in (None, _digest(arrays)):
-        raise InputError(f"{path} is damaged: its arrays are not those that were saved")
-    if "blend.trees" in arrays:
-        raise InputError(
-            f"{path} holds a blend as older versions made it, of trees alone: fit anew"
-        )
-    return about, arrays, "puicl_digest" in header
 
 
 def _restored(
@@ -242,7 +188,7 @@ def _restored(
     # The precision of the fit, not the parameter's, so that answers stay the same.
     set_precision(classifier.network_, about.get("computed_in", "float32"))
     scalings = {
-        state["kind"]: scaling_from_state(state) for state in _unpacked(about["scalings"], arrays)
+        state["kind"]: scaling_from_state(state) for state in unpacked(about["scalings"], arrays)
     }
     references = _references(about["references"], arrays)
     classifier._new_rows = NewRows(classifier.network_, references, scalings)
@@ -284,42 +230,6 @@ def _blended(arrays: dict[str, np.ndarray]) -> tuple[Blend, Students] | tuple[No
     return mixed, students
 
 
-def _packed(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
-    """Move the arrays in `value` to `arrays`, and return `value` with references in their place."""
-    if isinstance(value, np.ndarray):
-        arrays[name] = value
-        return {"array": name}
-    if isinstance(value, dict):
-        return {key: _packed(each, f"{name}.{key}", arrays) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_packed(each, f"{name}.{place}", arrays) for place, each in enumerate(value)]
-    return value
-
-
-def _unpacked(value: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """Undo `_packed`."""
-    if isinstance(value, dict):
-        if value.keys() == {"array"}:
-            return arrays[value["array"]]
-        return {key: _unpacked(each, arrays) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_unpacked(each, arrays) for each in value]
-    return value
-
-
-def _in_order(content: bytes) -> bytes:
-    """Sort the metadata in the header of a safetensors file, whose order varies between calls.
-
-    This way a classifier is saved as the same bytes, with the same digest, each time.
-    """
-    end = 8 + int.from_bytes(content[:8], "little")
-    header = json.loads(content[8:end])
-    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    return b"".join((len(text).to_bytes(8, "little"), text, memoryview(content)[end:]))
-
-
 def _network(arrays: dict[str, np.ndarray], card: dict[str, Any], device: str) -> PUICL:
     config = parse_config({"model": card["model"]}, where="the saved classifier").model
     prefix = "network."
@@ -334,21 +244,3 @@ def _network(arrays: dict[str, np.ndarray], card: dict[str, Any], device: str) -
     except ValueError as error:
         raise InputError(f"{error}; load(path, device=...) takes another one") from None
     return model.to(place)
-
-
-def _digest(arrays: dict[str, np.ndarray]) -> str:
-    # Copied, because arrays from a file may be read-only, about which torch warns.
-    return weights_digest({name: torch.from_numpy(array.copy()) for name, array in arrays.items()})
-
-
-def _text_digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _plain(value: Any) -> Any:
-    """Convert numpy scalars and arrays for JSON; raise `TypeError` for anything else."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} {value!r}")
