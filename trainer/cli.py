@@ -10,7 +10,6 @@ from typing import Annotated
 
 import torch
 import typer
-from typer.core import TyperCommand
 
 from puicl_config import Config, InputError, fixable_reason, from_home, load_config
 from puicl_config.speaking import drop_unheard, speak
@@ -29,19 +28,7 @@ _NO_PLACE = {
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown")
 
 
-class _Command(TyperCommand):
-    """The trainer's command. Overrides with `--set`, as `prior-gen` takes them, get a hint."""
-
-    def parse_args(self, ctx, args):
-        if any(arg.partition("=")[0] == "--set" for arg in args):
-            raise InputError(
-                "--set is an option of prior-gen; the trainer takes overrides without it, such as "
-                "train.sampler=shuffled"
-            )
-        return super().parse_args(ctx, args)
-
-
-@app.command(cls=_Command)
+@app.command()
 def train(
     overrides: Annotated[
         list[str] | None,
@@ -57,9 +44,14 @@ def train(
         Path | None,
         typer.Option(help="Folder of the run; default: runs/NAME, of the config's name."),
     ] = None,
+    more_overrides: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="The same, written as for prior-gen.", show_default=False),
+    ] = None,
 ) -> None:
     """Train PUICL on pregenerated shards; the same command resumes after any stop."""
-    settings = load_config(config, overrides or [])
+    changes = [*(overrides or []), *(more_overrides or [])]
+    settings = load_config(config, changes)
     heed_end_of_torchrun()
     torch.set_num_threads(settings.train.threads_per_process)
     keep_freed_memory()
@@ -70,7 +62,7 @@ def train(
     try:
         fit(settings, shards, out, world)
     except NoShards as error:
-        how = _how_to_begin(settings, config, overrides or [], shards)
+        how = _how_to_begin(settings, config, changes, shards)
         raise InputError(f"{error}; {how}") from None
     leave_world()
     drop_unheard()

@@ -271,10 +271,31 @@ def test_threads_and_algorithms_are_set_before_the_first_step(tiny_yaml, tmp_pat
     assert {threads, algorithms, "freed memory", "torchrun"} <= set(done)
 
 
-@pytest.mark.parametrize("words", [["--set", "train.seed=1"], ["--set=train.seed=1"]])
-def test_overrides_as_prior_gen_takes_them_get_a_hint(words):
-    with pytest.raises(InputError, match="the trainer takes overrides without it, such as train"):
-        cli.app(words, standalone_mode=False)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["prior.seed=7", "train.where=d<9"],
+        ["--set", "prior.seed=7", "--set=train.where=d<9"],
+        ["prior.seed=7", "--set", "train.where=d<9"],
+    ],
+)
+def test_overrides_are_read_with_and_without_the_option_of_prior_gen(
+    words, tiny_yaml, tmp_path, monkeypatch
+):
+    for name in ("keep_freed_memory", "choose_algorithms", "torch.set_num_threads"):
+        monkeypatch.setattr(f"trainer.cli.{name}", lambda *_: None)
+    missing = tmp_path / "none"
+    with pytest.raises(InputError) as error:
+        cli.app(
+            ["--config", str(tiny_yaml), "--shards", str(missing), "--out", str(tmp_path), *words],
+            standalone_mode=False,
+        )
+    assert f"--config {tiny_yaml} --set prior.seed=7 --stages" in str(error.value)
+
+    seen = []
+    monkeypatch.setattr("trainer.cli.fit", lambda config, *_: seen.append(config))
+    cli.app(["--config", str(tiny_yaml), *words], standalone_mode=False)
+    assert (seen[0].prior.seed, seen[0].train.where) == (7, "d<9")
 
 
 def test_a_run_lies_where_it_is_asked_for_or_under_its_name(tiny_yaml, tmp_path, monkeypatch):
