@@ -21,6 +21,7 @@ from puicl_model.weights import (
 if TYPE_CHECKING:
     from puicl_model.classifier import PUICLClassifier
     from puicl_model.contexts import TrainedRange, auto_scalings
+    from puicl_model.importance import permutation_importance
     from puicl_model.many import fit_many, predict_many
     from puicl_model.preprocessing import NOTHING, TURNED, TablePreprocessor
 
@@ -32,6 +33,7 @@ _LATER = {
     "TrainedRange": "puicl_model.contexts",
     "auto_scalings": "puicl_model.contexts",
     "fit_many": "puicl_model.many",
+    "permutation_importance": "puicl_model.importance",
     "predict_many": "puicl_model.many",
 }
 
@@ -47,6 +49,7 @@ __all__ = [
     "find_weights",
     "fit_many",
     "load_model",
+    "permutation_importance",
     "predict_many",
     "save_model",
     "shipped_weights",

@@ -4,17 +4,14 @@ from html import escape
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
 
 from puicl_model.classifier import PUICLClassifier
 from puicl_model.doubts import in_percent
+from puicl_model.importance import MOST_SHUFFLED, permutation_importance
+from puicl_model.preprocessing.columns import ENCODERS
 
 _TOP_ROWS = 20
 _MOST_BARS = 15
-_USED = ("number", "category", "date")  # kinds of columns that the network reads
-_IMPORTANCE_SCORES = 1500  # new rows scored for permutation importance, over all columns
-_IMPORTANCE_ROWS = (20, 200)
-_MOST_SHUFFLED = _IMPORTANCE_SCORES // _IMPORTANCE_ROWS[0]
 
 _STYLE = """
 :root { --ink: #1d2733; --soft: #5b6875; --line: #dfe5ea; --paper: #fff; --ground: #f4f6f8;
@@ -71,7 +68,7 @@ def report_page(
     warnings.
     """
     report = classifier.report_
-    changes = permutation_importance(classifier, features)
+    changes = permutation_importance(classifier, features.iloc[classifier.unlabeled_rows_])
     parts = [
         f"<h1>Which rows of {escape(source)} are positive?</h1>",
         f'<p class="soft">{escape(_how(classifier))}</p>',
@@ -88,40 +85,6 @@ def report_page(
         f"<title>PUICL: {escape(source)}</title><style>{_STYLE}</style></head>"
         f"<body><main>{''.join(parts)}</main></body></html>\n"
     )
-
-
-def permutation_importance(classifier: PUICLClassifier, features: pd.DataFrame) -> pd.Series:
-    """Mean absolute change of P(positive) when a column's cells are shuffled; largest first.
-
-    The index holds the names of columns. Uses 20 to 200 evenly spaced unlabelled rows, fewer if
-    there are many columns. Columns left out of the fit get 0; so do, if more than 75 are in use,
-    all but the 75 that alone separate labelled from unlabelled rows best. This measures how much
-    the score depends on a column, not whether it should.
-    """
-    kinds = classifier.report_["columns"]
-    used = [name for name in features if kinds.get(str(name)) in _USED]
-    if len(used) > _MOST_SHUFFLED:
-        separation = classifier.report_["column_separation"]
-        # A column that became several has no separation of its own, and is put first.
-        used = sorted(used, key=lambda name: -separation.get(str(name), 1.0))[:_MOST_SHUFFLED]
-    n_rows = int(np.clip(_IMPORTANCE_SCORES // max(len(used), 1), *_IMPORTANCE_ROWS))
-    rows = classifier.unlabeled_rows_
-    rows = rows[:: -(-len(rows) // n_rows)]
-    sample = features.iloc[rows].reset_index(drop=True)
-    order = np.random.default_rng(0).permutation(len(sample))
-    changes = dict.fromkeys(features, 0.0)
-    if used:
-        shuffled = [sample.copy() for _ in used]
-        for name, table in zip(used, shuffled, strict=True):
-            table[name] = sample[name].array[order]
-        # A single call, so that the context is read once. The unshuffled rows are scored as new
-        # rows, too, because their scores from the fit differ even without shuffling.
-        rows = pd.concat([sample, *shuffled], ignore_index=True)
-        answers = expit(classifier._log_odds_of_new(classifier._preprocess(rows, reset=False)))
-        before, *after = answers.reshape(-1, len(sample))
-        for name, answer in zip(used, after, strict=True):
-            changes[name] = float(np.abs(answer - before).mean())
-    return pd.Series(changes).sort_values(ascending=False, kind="stable")
 
 
 def _how(classifier: PUICLClassifier) -> str:
@@ -213,11 +176,11 @@ def _histogram(proba: np.ndarray) -> str:
 
 
 def _importance(changes: pd.Series, kinds: dict[str, str]) -> str:
-    used = sum(kind in _USED for kind in kinds.values())
+    used = sum(kind in ENCODERS for kind in kinds.values())
     which = ""
-    if used > _MOST_SHUFFLED:
+    if used > MOST_SHUFFLED:
         which = (
-            f" Of {used} columns only the {_MOST_SHUFFLED} that alone tell labelled from "
+            f" Of {used} columns only the {MOST_SHUFFLED} that alone tell labelled from "
             "unlabelled rows best were shuffled."
         )
     changes = changes.head(_MOST_BARS)

@@ -6,10 +6,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import expit
 
-from puicl_model import PUICLClassifier, TablePreprocessor
-from puicl_model.files.report_page import permutation_importance, report_page
+from puicl_model import PUICLClassifier, permutation_importance
+from puicl_model.files.report_page import report_page
 
 N = 60
 
@@ -171,78 +170,16 @@ def test_the_page_is_whole_fetches_nothing_and_says_what_the_scores_say(
     np.testing.assert_allclose(heights, 170 * counts / counts.max(), atol=0.06)
 
 
-def test_importance_finds_the_column_that_the_score_depends_on(weights):
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame({"a": rng.normal(size=N), "constant": 1.0, "b": rng.normal(size=N)})
-    fitted = PUICLClassifier(weights).fit(table, np.arange(N) < 15)
-    changes = permutation_importance(fitted, table)
-    assert set(changes.index[:2]) == {"a", "b"}
-    assert changes["constant"] == 0
-    assert changes.iloc[0] > 0
-
-
-def test_importance_is_the_mean_change_over_evenly_spaced_unlabelled_rows(weights, monkeypatch):
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame({"a": rng.normal(size=N), "constant": 1.0, "b": rng.normal(size=N)})
-    fitted = PUICLClassifier(weights).fit(table, np.arange(N) % 4 == 0)
-    scored = []
-
-    def by_the_last_column(X):
-        scored.append(X)
-        return 5 * X[:, -1]
-
-    monkeypatch.setattr(fitted, "_log_odds_of_new", by_the_last_column)
-    monkeypatch.setitem(permutation_importance.__globals__, "_IMPORTANCE_ROWS", (20, 20))
-    changes = permutation_importance(fitted, table)
-    (X,) = scored
-    sample = table.loc[fitted.unlabeled_rows_[::3], ["a", "b"]].to_numpy()
-    before, without_a, without_b = X.reshape(3, 15, 2)
-    np.testing.assert_array_equal(before, sample)
-    for shuffled, column in ((without_a, 0), (without_b, 1)):
-        np.testing.assert_array_equal(shuffled[:, 1 - column], sample[:, 1 - column])
-        np.testing.assert_array_equal(np.sort(shuffled[:, column]), np.sort(sample[:, column]))
-        assert (shuffled[:, column] != sample[:, column]).any()
-    after = np.abs(expit(5 * without_b[:, 1]) - expit(5 * sample[:, 1])).mean()
-    assert changes.to_dict() == {"b": pytest.approx(after), "a": 0, "constant": 0}
-    assert after > 0.1
-
-
-def test_importance_compares_new_rows_with_new_rows_and_not_with_those_of_the_fit(weights):
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(N, 2)), columns=["a", "b"])
-    fitted = PUICLClassifier(weights).fit(table, np.arange(N) < 15)
-    changes = permutation_importance(fitted, table)
-    fitted._key_log_odds = fitted._key_log_odds + 5  # what a row of the fit has, and no new one
-    assert changes.equals(permutation_importance(fitted, table))
-
-
-def test_of_many_columns_those_that_were_made_into_several_are_shuffled(weights):
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(N, 78))).rename(columns="x{}".format)
-    table["kind"] = rng.choice(list("abcd"), N)
-    table["day"] = pd.date_range("2020-01-01", periods=N, freq="37D")
-    one_hot = TablePreprocessor(one_hot_levels=10)
-    fitted = PUICLClassifier(weights, n_estimators=1, preprocessing=one_hot)
-    changes = permutation_importance(fitted.fit(table, np.arange(N) < 15), table)
-    assert changes["kind"] > 0
-    assert (changes > 0).sum() == 75
-
-
-def test_of_many_columns_those_that_tell_most_alone_are_shuffled(weights):
+def test_the_page_says_so_if_only_some_of_many_columns_were_shuffled(weights):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(N, 80))).rename(columns="x{}".format)
-    table.loc[:14, "x79"] += 3
     fitted = PUICLClassifier(weights, n_estimators=1).fit(table, np.arange(N) < 15)
-    changes = permutation_importance(fitted, table)
-    separation = pd.Series(fitted.report_["column_separation"])
-    assert set(changes[changes > 0].index) == set(separation.nlargest(75).index)
     scores = pd.DataFrame({"row": np.arange(N)}).assign(p_positive=np.nan)
     scores.loc[fitted.unlabeled_rows_, "p_positive"] = fitted.unlabeled_proba_
     told = "Of 80 columns only the 75 that alone tell labelled from unlabelled rows best"
     assert told in report_page(fitted, table, scores, None, "t.csv", [])
     few = table.iloc[:, 5:]
     fitted = PUICLClassifier(weights, n_estimators=1).fit(few, np.arange(N) < 15)
-    assert (permutation_importance(fitted, few) > 0).all()
     assert "were shuffled." not in report_page(fitted, few, scores, None, "t.csv", [])
 
 
@@ -275,7 +212,7 @@ def test_the_page_draws_the_class_priors_interval_and_puts_the_columns_that_matt
     del fitted.report_["class_prior_given"]  # of fits that were saved before
     assert "as was given" not in page(0.4, (0.2, 0.5))
     assert "there is no interval" in page(0.4, (np.nan, np.nan))
-    order = list(permutation_importance(fitted, table).index)
+    order = list(permutation_importance(fitted, table.iloc[fitted.unlabeled_rows_]).index)
     heads = re.findall("<th>([^<]*)</th>", html)
     assert heads == ["row", "P(positive)", *order]
     assert order[-1] == "one"
