@@ -89,6 +89,15 @@ def collection(little_tables):
     return load_collection(little_tables)
 
 
+@pytest.fixture(scope="module")
+def task():
+    """Positives N(0, I), negatives N(2.5, I) in three dimensions, half each in U."""
+    rng = np.random.default_rng(2)
+    y = rng.permutation(np.arange(120) < 60).astype(int)
+    U = rng.normal(size=(120, 3)) + np.where(y[:, np.newaxis] == 1, 0.0, 2.5)
+    return rng.normal(size=(50, 3)), U, y
+
+
 @pytest.fixture
 def results_folder(tmp_path) -> Path:
     return make_results(tmp_path)

@@ -1,4 +1,4 @@
-"""What every method of the registry promises, and what those from packages add."""
+"""What every method of the registry promises, and the steps that several of them share."""
 
 import inspect
 import random
@@ -7,14 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from global_states import global_states
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from pu_bench.methods import METHODS, in_context
 from pu_bench.methods.base import Prediction
 from pu_bench.methods.crossfit import cross_fitted, posterior
-from pu_bench.methods.extras import extra_package
-from pu_bench.methods.foundation import TabICL, TabPFN
 from pu_bench.methods.global_state import global_generators_seeded
 from pu_bench.methods.rows import standardized
 from puicl_config import InputError
@@ -23,15 +22,6 @@ NEEDS_WEIGHTS = {"tabpfn", "tabicl"}
 UNTRAINED = {name for name in METHODS if name.startswith("puicl")}  # small random networks here
 NAMES = sorted(METHODS.keys() - NEEDS_WEIGHTS)
 DRAWN = sorted(set(NAMES) - UNTRAINED - {"one_class_svm", "all_positive"})
-
-
-@pytest.fixture(scope="module")
-def task():
-    """Positives N(0, I), negatives N(2.5, I) in three dimensions, half each in U."""
-    rng = np.random.default_rng(2)
-    y = rng.permutation(np.arange(120) < 60).astype(int)
-    U = rng.normal(size=(120, 3)) + np.where(y[:, np.newaxis] == 1, 0.0, 2.5)
-    return rng.normal(size=(50, 3)), U, y
 
 
 @pytest.fixture
@@ -59,16 +49,6 @@ def answer(name: str, task) -> Prediction:
     method = METHODS[name]()
     seen = {"labels": y, "class_prior": float(y.mean())}
     return method.fit_predict(P, U, 5, **{key: seen[key] for key in method.sees})
-
-
-def global_states() -> tuple:
-    name, *numpy = np.random.get_state()  # noqa: NPY002
-    return (
-        random.getstate(),
-        (name, numpy[0].tolist(), *numpy[1:]),
-        torch.random.get_rng_state().tolist(),
-        torch.get_num_threads(),
-    )
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -163,13 +143,6 @@ def test_what_a_probability_cuts_off_still_ranks_the_rows(name, task):
     np.testing.assert_array_equal(np.argsort(told.order[below]), np.argsort(told.score[below]))
 
 
-def test_elkan_and_notos_classifier_takes_a_handful_of_labelled_rows():
-    rng = np.random.default_rng(0)
-    P, U = rng.normal(2, 1, (4, 3)), rng.normal(0, 2, (200, 3))
-    for seed in range(12):  # a third of them hold out none of the four, or too many
-        assert np.isfinite(METHODS["elkan_noto"]().fit_predict(P, U, seed).score).all()
-
-
 def test_no_row_is_scored_by_a_classifier_that_saw_it():
     seen = []
 
@@ -210,73 +183,6 @@ def test_global_generators_are_seeded_within_and_restored_even_after_an_error():
             draw_and_fail()
     assert drawn[0] == drawn[1]
     assert global_states() == before
-
-
-def test_a_missing_extra_is_one_clear_sentence():
-    with pytest.raises(InputError, match=r"no_such_package is missing .*puicl\[bench\]") as caught:
-        extra_package("no_such_package", "bench")
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("method", [TabPFN, TabICL])
-def test_a_foundation_model_is_cross_fitted_like_any_classifier(method, task, monkeypatch):
-    P, U, y = task
-    made = []
-
-    def fake(device, random_state):
-        made.append((device, random_state))
-        np.random.rand()  # noqa: NPY002, such packages draw from global generators
-        return LogisticRegression()
-
-    package = SimpleNamespace(TabPFNClassifier=fake, TabICLClassifier=fake)
-    monkeypatch.setattr("pu_bench.methods.foundation.extra_package", lambda *_: package)
-    before = global_states()
-    prediction = method().fit_predict(P, U, 9)
-    assert global_states() == before
-    assert made == [("cpu", 9)] * 5
-    expected = posterior(*cross_fitted(lambda seed: LogisticRegression(), P, U, 9))
-    np.testing.assert_array_equal(prediction.score, expected)
-    assert roc_auc_score(y, prediction.score) > 0.9
-
-
-@pytest.mark.parametrize("method", [TabPFN, TabICL])
-def test_a_foundation_model_without_package_or_weights_says_so(method, task, monkeypatch):
-    P, U, _ = task
-
-    class WithoutWeights:
-        def __init__(self, **_):
-            pass
-
-        def fit(self, x, y):
-            raise OSError("cannot reach huggingface.co\nand a long story")
-
-    def missing(name, extra):
-        raise InputError(f"{name} is missing: pip install 'puicl[{extra}]'")
-
-    monkeypatch.setattr("pu_bench.methods.foundation.extra_package", missing)
-    for call in (method().check, lambda: method().fit_predict(P, U, 0)):
-        with pytest.raises(InputError, match=f"puicl\\[{method.package}\\]"):
-            call()
-    package = SimpleNamespace(TabPFNClassifier=WithoutWeights, TabICLClassifier=WithoutWeights)
-    monkeypatch.setattr("pu_bench.methods.foundation.extra_package", lambda *_: package)
-    for call in (method().check, lambda: method().fit_predict(P, U, 0)):
-        with pytest.raises(InputError, match=r"weights .*cannot reach huggingface.co$"):
-            call()
-
-
-def test_an_error_that_is_no_want_of_weights_stays_what_it_is(task, monkeypatch):
-    P, U, _ = task
-
-    class Choosy(LogisticRegression):
-        def fit(self, x, y):
-            if x.shape[1] == 3:
-                raise ZeroDivisionError("three columns")
-            return super().fit(x, y)
-
-    package = SimpleNamespace(TabICLClassifier=lambda device, random_state: Choosy())
-    monkeypatch.setattr("pu_bench.methods.foundation.extra_package", lambda *_: package)
-    with pytest.raises(ZeroDivisionError, match="three columns"):
-        TabICL().fit_predict(P, U, 0)
 
 
 @pytest.mark.usefixtures("quick")
@@ -340,34 +246,6 @@ def test_a_classifier_draws_from_its_seed(name, monkeypatch):
         def __init__(self, device, random_state):
             self.random_state = random_state
 
-    from types import SimpleNamespace
-
     package = SimpleNamespace(TabPFNClassifier=Fake, TabICLClassifier=Fake)
     monkeypatch.setattr("pu_bench.methods.foundation.extra_package", lambda *_: package)
     assert METHODS[name]().classifier(7).random_state == 7
-
-
-def test_elkan_and_notos_probability_is_the_papers_weight_and_g_ranks(monkeypatch):
-    g, made = np.array([0.1, 0.3, 0.9]), []
-
-    class Fitted:
-        c = 0.4
-
-        def __init__(self, estimator, hold_out_ratio, random_state):
-            svm = estimator.estimator
-            made.append((estimator.ensemble, svm.kernel, svm.class_weight, hold_out_ratio))
-
-        def fit(self, x, s):
-            return self
-
-        def predict_proba(self, x):
-            return np.column_stack([1 - g / self.c, g / self.c])
-
-    package = SimpleNamespace(ElkanotoPuClassifier=Fitted)
-    monkeypatch.setattr("pu_bench.methods.packaged.extra_package", lambda *_: package)
-    told = METHODS["elkan_noto"]().fit_predict(np.zeros((2, 1)), np.arange(3.0)[:, None], 0)
-    assert made == [(False, "rbf", "balanced", 0.2)]
-    np.testing.assert_allclose(told.score, [1.5 * 0.1 / 0.9, 1.5 * 0.3 / 0.7, 1.0])
-    np.testing.assert_allclose(told.order, g)
-    assert told.label.tolist() == [0, 1, 1]
-    assert told.class_prior == pytest.approx(told.score.mean())
