@@ -9,6 +9,7 @@ import pytest
 from made_up_results import make_results
 
 from prior_gen.cli import main as prior_gen
+from pu_bench import write_report
 from pu_bench.data import load_collection, sources
 from puicl_cli.main import main
 
@@ -101,6 +102,14 @@ def task():
 @pytest.fixture
 def results_folder(tmp_path) -> Path:
     return make_results(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def reported(tmp_path_factory) -> Path:
+    """Such a folder with its report; not to be written to."""
+    folder = make_results(tmp_path_factory.mktemp("reported"))
+    write_report(folder)
+    return folder
 
 
 @pytest.fixture(scope="session")

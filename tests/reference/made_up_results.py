@@ -49,3 +49,10 @@ def without(folder, unwanted):
         table = pd.read_csv(folder / name)
         table[~unwanted(table)].to_csv(folder / name, index=False)
     return load_results(folder)
+
+
+def changed(folder, **columns):
+    """The folder with other columns in results.csv, each a function of the table."""
+    table = pd.read_csv(folder / RESULTS)
+    table.assign(**columns).to_csv(folder / RESULTS, index=False)
+    return load_results(folder)
