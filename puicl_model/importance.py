@@ -49,19 +49,19 @@ def permutation_importance(
     NotFittedError
         Before `fit`.
     ValueError
-        If the columns of `X` are not those of the fit, or `n_rows` is no positive whole number.
+        If the columns of `X` are not those of the fit, or `n_rows` is no whole number from 2 on.
     """
     check_is_fitted(classifier)
-    if n_rows is not None and not (isinstance(n_rows, Integral) and n_rows > 0):
-        raise ValueError(f"n_rows is {n_rows!r}, and must be a positive whole number or None")
+    if n_rows is not None and not (isinstance(n_rows, Integral) and n_rows > 1):
+        raise ValueError(f"n_rows is {n_rows!r}, and must be a whole number from 2 on, or None")
     table = read_table(classifier, X, reset=False)
-    names = _names(classifier, X)
     read = _to_shuffle(classifier, at_most=MOST_SHUFFLED if n_rows is None else None)
     if n_rows is None:
         n_rows = int(np.clip(_SCORES // max(len(read), 1), *_ROWS))
     sample = table.iloc[:: -(-len(table) // n_rows)].reset_index(drop=True)
     order = np.random.default_rng(0).permutation(len(sample))
-    changes = pd.Series(0.0, index=column_names(classifier) if names is None else names)
+    names = X.columns if isinstance(X, pd.DataFrame) else column_names(classifier)
+    changes = pd.Series(0.0, index=list(names))
     if read:
         shuffled = [sample.copy() for _ in read]
         for column, rows in zip(read, shuffled, strict=True):
@@ -69,19 +69,26 @@ def permutation_importance(
         # A single call, so that the context is read once. The unshuffled rows are scored as new
         # rows, too, because their scores from the fit differ even without shuffling.
         together = pd.concat([sample, *shuffled], ignore_index=True)
-        asked = together.to_numpy() if names is None else together.set_axis(names, axis=1)
+        asked = _as_given(classifier, X, together)
         answers = expit(classifier._log_odds_of_new(classifier._preprocess(asked, reset=False)))
         before, *after = answers.reshape(-1, len(sample))
         changes.iloc[read] = [np.abs(answer - before).mean() for answer in after]
     return changes.sort_values(ascending=False, kind="stable")
 
 
-def _names(classifier: PUICLClassifier, X: Any) -> list[Any] | None:
-    """Names of the columns; None if neither `X` nor the fit has any."""
-    if isinstance(X, pd.DataFrame):
-        return list(X.columns)
-    names = getattr(classifier, "feature_names_in_", None)
-    return None if names is None else list(names)
+def _as_given(classifier: PUICLClassifier, X: Any, table: pd.DataFrame) -> Any:
+    """`table` as the fit's preprocessing expects it: named as `X`, or as the fit, or an array."""
+    frame = isinstance(X, pd.DataFrame)
+    if hasattr(classifier, "feature_names_in_"):
+        return table.set_axis(X.columns if frame else classifier.feature_names_in_, axis=1)
+    if not frame:
+        return table.to_numpy()
+    # Text names were told of by `read_table` if the fit saw none, and would be told of again.
+    return (
+        table
+        if all(isinstance(name, str) for name in X.columns)
+        else table.set_axis(X.columns, axis=1)
+    )
 
 
 def _to_shuffle(classifier: PUICLClassifier, at_most: int | None) -> list[int]:

@@ -117,6 +117,18 @@ def test_rows_of_any_frame_are_asked_about_by_the_names_of_the_fit(weights):
     assert found.equals(permutation_importance(fitted, polars.from_pandas(others)))
 
 
+@pytest.mark.parametrize("named", ["the fit", "the rows"])
+def test_names_that_only_one_of_fit_and_rows_has_are_warned_of_once(weights, named):
+    x = np.random.default_rng(0).normal(size=(N, 2))
+    table = pd.DataFrame(x, columns=["a", "b"])
+    first, later = (table, x[15:]) if named == "the fit" else (x, table.iloc[15:])
+    fitted = PUICLClassifier(weights, n_estimators=1).fit(first, np.arange(N) < 15)
+    with pytest.warns(UserWarning, match="feature names") as told:
+        found = permutation_importance(fitted, later)
+    assert len(told) == 1
+    assert (found[["a", "b"]] > 0).all()
+
+
 def test_as_many_rows_are_shuffled_as_are_asked_for_and_then_every_column(weights, monkeypatch):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(N, 80)))
@@ -130,8 +142,8 @@ def test_as_many_rows_are_shuffled_as_are_asked_for_and_then_every_column(weight
     assert (permutation_importance(fitted, table.iloc[:1]) == 0).all()
 
 
-@pytest.mark.parametrize("n_rows", [0, -3, 2.5, "all"])
-def test_a_number_of_rows_that_is_none_is_refused(classifier, n_rows):
+@pytest.mark.parametrize("n_rows", [1, True, -3, 2.5, "all"])
+def test_a_number_of_rows_that_cannot_be_shuffled_is_refused(classifier, n_rows):
     x = np.random.default_rng(0).normal(size=(N, 2))
     with pytest.raises(NotFittedError):
         permutation_importance(classifier, x)
